@@ -19,11 +19,14 @@ struct PlaceTests {
         let log = try makeLog(directory)
         try await log.add(event("a"))
         try await log.close()
-        for name in ["generations/ab-1", "drills", "archive"] {
+        for name in ["generations/ab-1", "drills", "archive", "scratch"] {
             try FileManager.default.createDirectory(
                 atPath: directory.store + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         }
-        for name in ["generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "ballast", "keys", "subjects"] {
+        for name in [
+            "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "ballast", "keys", "subjects", "cluster",
+            "unconfirmed.jsonl",
+        ] {
             try File(directory.store + "/" + name, .createNew).write([1])
         }
     }
@@ -35,8 +38,53 @@ struct PlaceTests {
 
     private static let names = [
         "", "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "log/data.mdb", "log/lock.mdb", "generations",
-        "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl",
+        "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "scratch", "cluster", "unconfirmed.jsonl",
     ]
+
+    @Test("those are all the names that a store has")
+    func complete() async throws {
+        try await closedStore()
+        let there = try Set(FileManager.default.contentsOfDirectory(atPath: directory.store))
+        #expect(there.subtracting(StoreFiles.names) == [] && there.isSubset(of: Self.names + ["drills", "archive"]))
+    }
+
+    @Test("a store is refused where any name in it is a pipe or a device, which nobody waits for")
+    func kinds() async throws {
+        try await closedStore()
+        let device = getuid() == 0 ? [S_IFCHR] : []
+        for name in Self.names.dropFirst() {
+            let (path, aside) = (directory.store + "/" + name, directory.path + "/aside")
+            try FileManager.default.moveItem(atPath: path, toPath: aside)
+            for kind in [S_IFIFO] + device {
+                let code = unsafe mknod(path, kind | 0o600, 0x103)
+                if code != 0 { continue }
+                // The manifest is read before anything else, and so is the log where a crash may have left something.
+                #expect(throws: EvstoreError.self, "\(name) \(kind)") { try EventLog.open(at: directory.store, options: .small()) }
+                #expect(throws: EvstoreError.self, "\(name) \(kind)") { try EventLog.peek(at: directory.store) }
+                try FileManager.default.removeItem(atPath: path)
+            }
+            try FileManager.default.moveItem(atPath: aside, toPath: path)
+        }
+        try await EventLog.open(at: directory.store, options: .small()).close()
+    }
+
+    @Test("what is made in a store's directory is not made behind a link, nor where others may write")
+    func directories() async throws {
+        try await makeLog(directory).close()
+        let elsewhere = directory.path + "/elsewhere"
+        try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: true)
+        for name in ["scratch", "drills", "archive", "generations"] {
+            let path = directory.store + "/" + name
+            #expect(try StoreFiles.directory(name, of: directory.store) == path && Directory.status(path)?.isDirectory == true)
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
+            #expect(throws: EvstoreError.self) { try StoreFiles.directory(name, of: directory.store) }
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: elsewhere)
+            #expect(throws: EvstoreError.self) { try StoreFiles.directory(name, of: directory.store) }
+            try FileManager.default.removeItem(atPath: path)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == [])
+    }
 
     @Test("a store is refused where other users can write to any of its files")
     func permissions() async throws {
