@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Torturing
 
-#if DEBUG
+#if TESTABLE
     /// A sealed store, and copies of it with one change each that somebody makes who has its files and none of its keys: opening or
     /// `verify` finds it without a signed head.
     struct Intruding {

@@ -48,7 +48,7 @@ enum Worker {
         case ("seal", _, 4):
             var secrecy = try await Secrecy(scene: words[1], seed: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
             try say(await secrecy.run())
-        #if DEBUG
+        #if TESTABLE
             case ("forge", _, 4): try say(await Forging(scene: words[1], seed: Int(words[2]) ?? 0, edits: Int(words[3]) ?? 0).run())
         #endif
         case ("bound", _, 4 ... 5):

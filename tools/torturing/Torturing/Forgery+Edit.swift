@@ -1,4 +1,4 @@
-#if DEBUG
+#if TESTABLE
     internal import EventLog
     internal import EventModel
 

@@ -1,4 +1,4 @@
-#if DEBUG
+#if TESTABLE
     internal import Bytes
     package import EventModel
     internal import Foundation
@@ -8,7 +8,7 @@
     @testable package import EventLog
 
     /// A store's log as somebody makes it anew who has its files and this program: every checksum, link, index, epoch and the anchor
-    /// are right again, so that nothing but a head kept elsewhere can tell. A debug build alone can reach into the log's room so far.
+    /// are right again, so that nothing but a head kept elsewhere can tell. A build of the tests alone can reach so far into the log.
     package struct Forgery {
         /// An event as it lies in a block, without its place.
         package struct Entry: Hashable {

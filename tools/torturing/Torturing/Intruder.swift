@@ -1,4 +1,4 @@
-#if DEBUG
+#if TESTABLE
     internal import Bytes
     internal import EventModel
     internal import Hashing
@@ -7,7 +7,7 @@
     @testable internal import EventLog
 
     /// Somebody who can write a store's files and knows their format, and has none of its keys: every checksum, link and the anchor
-    /// are right again after a change, and only codes can tell. A debug build alone can reach into the log's room so far.
+    /// are right again after a change, and only codes can tell. A build of the tests alone can reach into the log's room so far.
     package struct Intruder {
         package typealias Row = (key: [UInt8], value: [UInt8])
 
