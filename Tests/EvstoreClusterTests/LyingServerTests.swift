@@ -19,7 +19,7 @@ struct LyingServerTests {
             try await shop.close("b")
             let node = try await shop.open("b", deadline: 1)
             var outcomes: [String: Int] = [:]
-            for number in 0 ..< 120 {
+            for number in 0 ..< 80 {
                 var generator = all
                 for _ in 0 ... number { _ = generator.next() }
                 try await a.append([ShopCluster.placed("\(number % 7)", number)])

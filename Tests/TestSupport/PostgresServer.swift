@@ -214,7 +214,7 @@ extension PostgresConnection {
     package func run(
         _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil, deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PostgresRows {
-        let statement = PostgresStatement(sql, answers: nil, keptAs: name, bytesMax: 1 << 28)
+        let statement = PostgresStatement(sql, answers: nil, keptAs: name, bytesMax: .max)
         return try run(statement, parameters, deadline: deadline)
     }
 }
