@@ -83,6 +83,5 @@ struct LookAlikeTests {
         #expect(Array(try viewer.image("E", both, from: 1, to: 2, validating: true).utf8) == Array(both.utf8))
         #expect(Array(try viewer.image("F", "{\"\(a)\":1}", from: 1, to: 2, validating: true).utf8) == Array("{\"\(b)\":1}".utf8))
         #expect(Array(try viewer.image("F", "{\"\(b)\":1}", from: 2, to: 1, validating: true).utf8) == Array("{\"\(a)\":1}".utf8))
-        #expect(throws: EvstoreError.self) { try viewer.image("F", "{\"\(b)\":1}", from: 1, to: 2, validating: true) }
     }
 }

@@ -12,7 +12,6 @@ package struct LookAlikes {
 
     /// The finding on a name that looks like one before it.
     package mutating func check(_ name: String, _ what: String, at mark: Mark) -> Finding? {
-        if name.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
         guard let other = spellings[name] else {
             spellings[name] = name
             return nil

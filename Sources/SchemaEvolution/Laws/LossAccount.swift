@@ -74,7 +74,8 @@ extension LawTrial {
                         probe.losses(of: unit.map { (images[$0.event][$0.part], events[$0.event]) }, from: version, to: next, direction))
                 }
             }
-            if let back { given = back } else { (base, given) = (next, Self.sorted(after.flatMap(\.self))) }
+            // Where nothing comes back any more, nothing of what is lost behind it would be seen from there.
+            if let back, !back.isEmpty { given = back } else { (base, given) = (next, Self.sorted(after.flatMap(\.self))) }
             (images, version) = (after, next)
         }
         return found
