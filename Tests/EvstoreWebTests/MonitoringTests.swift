@@ -1,5 +1,6 @@
 #if Service
     import EvstoreService
+    import EvstoreTesting
     import Foundation
     import TestSupport
     import Testing
@@ -55,6 +56,19 @@
                 let outcome = try BuiltProgram(path: Self.promtool).run(words)
                 #expect(outcome.exit == 0, "\(outcome.output)\(outcome.errors)")
             }
+        }
+
+        @Test(
+            "the configuration in the page Serving is one that promtool takes",
+            .enabled(if: FileManager.default.isExecutableFile(atPath: promtool)))
+        func configuration() throws {
+            let page = try Checkout.text("Sources/Evstore/Evstore.docc/Serving.md")
+            let block = String(try #require(page.firstMatch(of: #/```yaml\n([^`]*)```/#)).1)
+            let directory = try TemporaryDirectory()
+            try directory.write(
+                block.replacing("/usr/local/share/evstore/monitoring", with: Checkout.path("tools/monitoring")), to: "prometheus.yml")
+            let outcome = try BuiltProgram(path: Self.promtool).run("check", "config", directory.path + "/prometheus.yml")
+            #expect(outcome.exit == 0 && outcome.output.contains("15 rules found"), "\(outcome.output)\(outcome.errors)")
         }
     }
 #endif

@@ -178,6 +178,20 @@ class Check:
         self.expect("Under way" not in self.get(base, "/migration", Authorization=f"Bearer {self.token}")[1], "the page goes on telling of it")
         self.end(process, "replay elsewhere")
 
+    def replaced(self):
+        """Who asks a service whose store was moved away is sent elsewhere, whatever lies there now."""
+        store = self.directory / "moved"
+        shutil.copytree(self.store, store)
+        process, base = self.start("--listen", "127.0.0.1:0", store=store)
+        self.expect(self.get(base, "/healthz")[0] == 200, "a copy that nobody else has open is not healthy")
+        store.rename(self.directory / "elsewhere")
+        shutil.copytree(self.store, store)
+        for path in ("/healthz", "/readyz"):
+            found = self.until(30, lambda: self.get(base, path)[0] == 503 and self.get(base, path))
+            self.expect(found and "replaced" in found[1], f"{path} of a store whose path is another's says {found or self.get(base, path)}")
+        process.terminate()
+        process.wait(30)
+
     def readiness(self):
         # What only looks builds nothing.
         process, base = self.start("--listen", "127.0.0.1:0", command="inspect")
@@ -377,7 +391,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="evstore-serving.") as directory:
         check = Check(os.path.abspath(sys.argv[1]), directory)
         for part in (check.readiness, check.crowd, check.systemd, check.socket, check.prometheus, check.doors, check.schedule,
-                     check.ended_while_busy, check.replay_elsewhere, check.mistakes):
+                     check.ended_while_busy, check.replaced, check.replay_elsewhere,
+                     check.mistakes):
             part()
             print(f"{part.__name__} done")
     return 1 if check.failures else 0

@@ -12,7 +12,7 @@ extension Page {
             return "<li><a href=\"?plan=\(version)#plan\">\(word) to \(version)</a></li>" as Markup
         }
         var plan: Markup?
-        if let text = request.query["plan"] { plan = try await self.plan(to: store.version(named: text), versions) }
+        if let text = request.query["plan"] { plan = try await self.plan(to: store.version(named: text)) }
         let journal = try store.journal(newest: Self.journalRows).map { row -> [Markup] in
             [
                 .time(row.time), "\(row.what)", "\([row.from, row.to].compactMap { $0?.description }.joined(separator: " → "))",
@@ -47,23 +47,14 @@ extension Page {
     func refreshSeconds() throws -> Int? { try changes?.work.isRunning == true || store.migrationUnderWay() != nil ? 2 : nil }
 
     /// What a replay or a rollback would do, and a button for it where things may be changed.
-    private func plan(to version: SchemaVersion, _ versions: StoreVersions) async throws -> Markup {
-        if version < versions.live {
-            let button = changes?.form(
-                "migration/rollback", ["to": version.description], "Roll back to \(version)",
-                "Events that were appended since stay, and are seen at \(version).")
-            return """
-                <section id="plan"><h2>Back to \(version)</h2>
-                <p>Its read models catch up with the log and go live; events written at \(versions.live) are kept and seen through the steps down.</p>
-                \(button ?? "<p><code>evstore rollback --to \(version)</code></p>" as Markup)</section>
-                """
-        }
+    private func plan(to version: SchemaVersion) async throws -> Markup {
         let plan = try await store.plan(to: version)
-        let loss = plan.loss.map { loss -> [Markup] in
-            [
-                "\(loss.version)", .name(loss.type), .name(loss.what), loss.declared ? "declared" : "not declared",
-                loss.first.map { "\(loss.count), first \(Markup.link("/events/\($0.rawValue)", "\($0)"))" } ?? "\(loss.count)",
-            ]
+        let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
+        let readers = plan.rollback.readsRefused.map { refused -> Markup in
+            """
+            <li>Once \(version) is live, a program without \(refused.step) can't read \(Markup.name(refused.types.joined(separator: ", "))): \
+            \(counted(refused.events, "event")) now.</li>
+            """
         }
         let types = plan.types.map { type -> [Markup] in
             [
@@ -71,28 +62,58 @@ extension Page {
                 "\(type.failures)",
             ]
         }
-        let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
-        // A person's consent, which the button stands for, overcomes no other refusal.
-        let isPossible = plan.refused.allSatisfy { if case .consentNeeded = $0.error { true } else { false } }
-        let asks = !plan.oneWay.isEmpty || plan.loss.contains(where: \.asks) || !plan.appendsRefused.isEmpty
-        let button =
-            isPossible
-            ? changes?.form(
-                "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
-                asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",
-                "Builds beside the live read models, then flips.") : nil
+        let loss = plan.loss.map { loss -> [Markup] in
+            [
+                "\(loss.version)", .name(loss.type), .name(loss.what), loss.declared ? "declared" : "not declared",
+                loss.first.map { "\(loss.count), first \(Markup.link("/events/\($0.rawValue)", "\($0)"))" } ?? "\(loss.count)",
+            ]
+        }
+        let caption = plan.isRollback ? "What \(version) does not show" : "Loss"
+        let nothing = plan.isRollback ? "It shows all of the events that were looked at." : "Nothing is lost."
         return """
-            <section id="plan"><h2>Forward to \(version)</h2>
-            \(Markup.facts([
-                ("Builds", .name(plan.rebuild.joined(separator: ", "))), ("Carries over", .name(plan.carry.joined(separator: ", "))),
-                ("Reads", "\(plan.events) events"), ("Takes about", "\(duration(seconds: plan.seconds)), \(size(bytes: plan.bytes))"),
-                ("Measured on", "\(plan.sample) events"), ("Steps are", "\(plan.opClass)"),
-                ("One way", .name(plan.oneWay.joined(separator: "; "))), ("Needs code", .name(plan.needs.joined(separator: "; "))),
-            ]))
+            <section id="plan"><h2>\(plan.isRollback ? "Back" : "Forward") to \(version)</h2>
+            \(Markup.facts(facts(of: plan)))
             \(refused.isEmpty ? nil : "<section class=\"bad\"><h3>It would stop</h3><ul>\(refused)</ul></section>" as Markup)
+            \(plan.isRollback && !readers.isEmpty ? "<section class=\"bad\"><h3>Who can't read then</h3><ul>\(readers)</ul></section>" as Markup : nil)
             \(Markup.table("Types", ["Type", "Born", "Events", "Becomes", "Ops", "No image"], types, empty: "No events yet."))
-            \(Markup.table("Loss", ["Version", "Type", "What", "Declared", "Events of the sample"], loss, empty: "Nothing is lost."))
-            \(button ?? "<p><code>evstore replay --to \(version)</code></p>" as Markup)</section>
+            \(Markup.table(caption, ["Version", "Type", "What", "Declared", "Events of the sample"], loss, empty: nothing))
+            \(button(for: plan) ?? "<p><code>evstore \(plan.isRollback ? "rollback" : "replay") --to \(version)</code></p>" as Markup)</section>
             """
+    }
+
+    private func facts(of plan: PlanReport) -> [(name: String, value: Markup)] {
+        let carry = Markup.name(plan.carry.joined(separator: ", "))
+        var facts: [(name: String, value: Markup)] =
+            plan.isRollback
+            ? [
+                ("Events since the flip, which stay", "\(plan.tail)"), ("Born above \(plan.to)", "\(plan.bornAbove)"), ("There", carry),
+                ("Not there", .name(plan.gone.joined(separator: ", "))), ("To take in", "\(counted(plan.events, "event"))"),
+            ]
+            : [("Carries over", carry), ("Reads", "\(counted(plan.events, "event"))")]
+        facts += [
+            ("Builds", .name(plan.rebuild.joined(separator: ", "))),
+            ("Takes about", "\(duration(seconds: plan.seconds)), \(size(bytes: plan.bytes))"),
+            ("Looked at", "\(counted(plan.sample, "event"))"), ("Steps are", "\(plan.opClass)"),
+            ("One way", .name(plan.oneWay.joined(separator: "; "))), ("Needs code", .name(plan.needs.joined(separator: "; "))),
+        ]
+        return facts.filter { $0.value.text != Markup.name("").text }
+    }
+
+    /// Nil where nothing may be changed, or it would be refused.
+    private func button(for plan: PlanReport) -> Markup? {
+        let version = plan.to
+        if plan.isRollback {
+            guard plan.refused.isEmpty else { return nil }
+            return changes?.form(
+                "migration/rollback", ["to": version.description], "Roll back to \(version)",
+                "Events that were appended since stay, and are seen at \(version).")
+        }
+        // A person's consent, which the button stands for, overcomes no other refusal.
+        guard plan.refused.allSatisfy({ if case .consentNeeded = $0.error { true } else { false } }) else { return nil }
+        let asks = !plan.oneWay.isEmpty || plan.loss.contains(where: \.asks) || !plan.appendsRefused.isEmpty
+        return changes?.form(
+            "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
+            asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",
+            "Builds beside the live read models, then flips.")
     }
 }
