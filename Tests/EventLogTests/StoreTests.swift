@@ -82,7 +82,7 @@ struct StoreTests {
         let log = try makeLog(directory)
         try await log.close()
         #expect(throws: EvstoreError.storeExists(path: directory.store)) { try makeLog(directory) }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) .sorted() == ["file", "store"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["file", "store"])
     }
 
     @Test("a store that others can write to is refused", arguments: ["", "/log", "/log/data.mdb", "/evstore.json"])
