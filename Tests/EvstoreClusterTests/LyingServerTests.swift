@@ -19,11 +19,11 @@ struct LyingServerTests {
             try await shop.close("b")
             let node = try await shop.open("b", deadline: 1)
             var outcomes: [String: Int] = [:]
-            for number in 0 ..< 80 {
+            for number in 0 ..< 200 {
                 var generator = all
                 for _ in 0 ... number { _ = generator.next() }
                 try await a.append([ShopCluster.placed("\(number % 7)", number)])
-                proxy.lie(generator, oneIn: [2, 5, 20][number % 3])
+                proxy.lie(generator, oneIn: [1, 4, 12][number % 3])
                 let outcome = await Self.code {
                     switch number % 4 {
                     case 0: _ = try await shop.cluster(port: proxy.port).status()
@@ -39,7 +39,7 @@ struct LyingServerTests {
                 proxy.lie(nil)
             }
             print("outcomes \(outcomes)")
-            #expect(outcomes["none", default: 0] > 0 && outcomes.count > 3)
+            #expect(outcomes["none", default: 0] > 0 && outcomes.count > 2)
             try await node.catchUp()
             #expect(try ShopCluster.lines(node) == ShopCluster.lines(a))
             try await node.append([ShopCluster.placed("last")])

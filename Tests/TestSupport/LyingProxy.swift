@@ -67,6 +67,9 @@ package final class LyingProxy: Sendable {
 /// Changes the messages of one connection.
 private struct Liar {
     private var rest: [UInt8] = []
+    private var hasBegun = false
+    /// Whether the client is let in: it would try again elsewhere before that.
+    private var isReady = false
     /// Which column of this answer goes, of the rows as of what describes them.
     private var dropped: Int?
     /// Whether a message was told that is not whole.
@@ -78,6 +81,9 @@ private struct Liar {
     }
 
     mutating func change(_ bytes: [UInt8], _ lies: inout LyingProxy.Lies) -> [UInt8] {
+        // Whether TLS is spoken is answered by one byte, before the first message.
+        if !hasBegun, bytes.count == 1 { return bytes }
+        hasBegun = true
         rest += bytes
         var result: [UInt8] = []
         while rest.count >= 5 {
@@ -91,7 +97,8 @@ private struct Liar {
     }
 
     private mutating func changed(_ type: UInt8, _ body: [UInt8], _ lies: inout LyingProxy.Lies) -> [UInt8] {
-        let isLie = lies.left > 0 && Int.random(in: 0 ..< lies.oneIn, using: &lies.generator) == 0
+        let isLie = isReady && lies.left > 0 && Int.random(in: 0 ..< lies.oneIn, using: &lies.generator) == 0
+        isReady = isReady || type == UInt8(ascii: "Z")
         if isLie { lies.left -= 1 }
         switch type {
         case UInt8(ascii: "T"):
