@@ -38,11 +38,11 @@ struct LossAccountTests {
             "upcast: [{split-event: {type: E, into: [{type: E, pick: [/id, /a, /b], down: block}, {type: F, pick: [/id, /c], down: block}]}}]\n"
                 + "events: {E: \(shape("a", "b")), F: \(shape("c"))}",
             "upcast: [{drop-event: {type: F, because: nobody reads it}}]\nevents: {E: \(shape("a", "b"))}",
-            "upcast: [{on: E, do: [{join: {paths: [/a, /b], separator: \" \", at: last, path: /whole}}]}]\nevents: {E: \(shape("whole"))}",
+            "upcast: [{on: E, do: [{join: {paths: [/a, /b], separator: \" \", at: last, missing: error, path: /whole}}]}]\nevents: {E: \(shape("whole"))}",
         ])
         #expect(history.check().errors == [])
         let lost = LawTrial(history, isFull: false).losses(
-            of: [Self.event("E", #"{"id":"1","a":"x y","b":"z","c":""}"#, at: 1)], at: history.head)
+            of: [Self.event("E", #"{"id":"1","a":"x","b":"y z","c":""}"#, at: 1)], at: history.head)
         #expect(lost.contains { $0.isUndeclared && $0.loss.version.number == 4 }, "\(lost)")
     }
 
@@ -72,7 +72,8 @@ struct LossAccountTests {
                     names.removeFirst()
                 case 2 where !names[0].hasPrefix("n") && !names[1].hasPrefix("n"):
                     items.append(
-                        "{on: \(type), do: [{join: {paths: [/\(names[0]), /\(names[1])], separator: \" \", at: last, path: /j\(step)}}]}")
+                        "{on: \(type), do: [{join: {paths: [/\(names[0]), /\(names[1])], separator: \" \", at: last, missing: error, path: /j\(step)}}]}"
+                    )
                     names.replaceSubrange(0 ..< 2, with: ["j\(step)"])
                 default:
                     guard type == "F" else { continue }
