@@ -127,7 +127,7 @@ struct AppendTests {
     @Test("an append that was checked against an older state of the store is returned to be checked again")
     func revalidate() async throws {
         let stamp = try log.read { $0.stamp }
-        try await log.update { $0.state.live = SchemaVersion(2) }
+        try await log.update { ($0.state.live, $0.state.top, $0.state.head) = (SchemaVersion(2), SchemaVersion(2), SchemaVersion(2)) }
         let request = AppendRequest(events: [try event("a")], validated: stamp)
         #expect(try await log.append(request) == .revalidate)
         #expect(try log.read { $0.last.position } == .start)

@@ -89,10 +89,10 @@ struct PlainShapeTests {
     func limits() {
         var scratch = PlainScratch()
         let text = Array(payloads[0].utf8)
-        for limits in [JSONLimits(depth: 3), JSONLimits(members: 12), JSONLimits(bytes: text.count - 1)] {
+        for limits in [JSONLimits(depth: 3), JSONLimits(members: 16), JSONLimits(bytes: text.count - 1)] {
             #expect(!accepts(text, limits: limits) && !isPlain(text, limits, &scratch))
         }
-        let enough = JSONLimits(depth: 4, members: 13, bytes: text.count)
+        let enough = JSONLimits(depth: 4, members: 17, bytes: text.count)
         #expect(accepts(text, limits: enough) && isPlain(text, enough, &scratch))
     }
 
