@@ -93,6 +93,24 @@ struct StorePlaceTests {
         }
     }
 
+    @Test("what is not a maker's stays, beside what a killed maker has left and in a directory of that name", arguments: makers)
+    func strangers(maker: String) throws {
+        let scene = try Scene()
+        for (name, mine) in [("left", "archive"), ("named", ".evstore-moving")] {
+            let directory = try scene.directory(name)
+            _ = try scene.directory("\(name)/\(mine)")
+            try scene.shop.write("\(name)/\(mine)/mine", "mine")
+            if name == "left" {
+                _ = try scene.directory("left/.evstore-moving")
+                for file in ["evstore.json", "evstore.lock"] { try scene.shop.write("left/.evstore-moving/\(file)", "") }
+            }
+            let outcome = try scene.make(maker, at: directory)
+            #expect(outcome.exit == 2 && outcome.errors.contains("->"), "\(maker) \(name): \(outcome.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [mine], "\(maker) \(name)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(directory)/\(mine)") == ["mine"], "\(maker) \(name)")
+        }
+    }
+
     @Test(
         "a user who owns nothing but an empty directory makes one there",
         .enabled(if: getuid() == 0, "only root can run a program as another user"), arguments: makers)

@@ -86,6 +86,24 @@ struct MakingInPlaceTests {
         }
     }
 
+    @Test("what somebody else puts into the directory meanwhile stays, whatever its name")
+    func visitors() throws {
+        for round in 0 ..< 12 {
+            let volume = try Volume()
+            let (name, after) = (["anchor", "archive", "drills", "keys", "log"][round % 5], UInt32.random(in: 0 ... 250_000))
+            let (made, visitor) = (volume.directory.path + "/visitor", volume.path + "/" + name)
+            try FileManager.default.createDirectory(atPath: made, withIntermediateDirectories: false)
+            try Data("mine".utf8).write(to: URL(filePath: made + "/mine"))
+            let maker = try volume.program.start(Self.initWords)
+            usleep(after)
+            // Not onto what the maker has already.
+            let isThere = (try? FileManager.default.moveItem(atPath: made, toPath: visitor)) != nil
+            let outcome = try maker.wait()
+            #expect([0, 2].contains(outcome.exit), "\(name) after \(after): \(outcome.errors)")
+            if isThere { #expect(FileManager.default.fileExists(atPath: visitor + "/mine"), "\(name) after \(after): \(outcome.errors)") }
+        }
+    }
+
     @Test("of several that make a store in one directory at once, one makes it, and the others say that it is there")
     func rivals() throws {
         for _ in 0 ..< 5 {

@@ -52,7 +52,7 @@ package enum StoreFiles {
     }
 
     /// The names in a directory; none where it was removed meanwhile.
-    private static func namesLeft(in path: String) throws -> [String] {
+    static func namesLeft(in path: String) throws -> [String] {
         do throws(StorageError) { return try Directory.names(path) } catch {
             if error.isNotFound { return [] }
             throw error

@@ -10,14 +10,16 @@ internal import Platform
 ///
 ///     PATH.new-<16 hex>    beside the path: a store that is being made
 ///     PATH/.new-<16 hex>   within: the same
-///     PATH/.moving         within: a store that is made, whose names are being moved up; one maker at a time has that name
+///     PATH/.evstore-moving within: a store that is made, whose names are being moved up; one maker at a time has that name
 ///
 /// Each has the lock of its maker (`OwnedDirectory`), so that the next maker knows what was left and takes it away.
 struct StorePlace {
     private static let made = ".new-"
-    private static let moving = ".moving"
+    private static let moving = ".evstore-moving"
     /// At the root of every file system of some kinds.
     private static let lostAndFound = "lost+found"
+    /// What is moved up before the name that makes it a store, in this order. The first is in every store: while it is not moved, nothing is.
+    private static let movedNames = StoreFiles.names.filter { $0 != Manifest.name }
 
     private let path: String
     private let isThere: Bool
@@ -39,7 +41,14 @@ struct StorePlace {
         guard let status = try Directory.status(path) else { return true }
         guard status.isDirectory else { return false }
         let names = try Directory.names(path)
-        return names.contains(moving) && !names.contains(Manifest.name) || names.allSatisfy(isLeft)
+        guard names.contains(moving) else { return names.allSatisfy(isLeft) }
+        return try isMakers("\(path)/\(moving)") && names.allSatisfy { isLeft($0) || movedNames.contains($0) }
+    }
+
+    /// Whether what has the name that makers take is a maker's: a directory of somebody else holds something else.
+    private static func isMakers(_ moving: String) throws -> Bool {
+        guard try Directory.ownStatus(moving)?.isDirectory == true else { return false }
+        return try StoreFiles.namesLeft(in: moving).allSatisfy(StoreFiles.names.contains)
     }
 
     private static func isLeft(_ name: String) -> Bool {
@@ -69,8 +78,8 @@ struct StorePlace {
     }
 
     private func sweepMoved() throws {
-        if try Directory.ownStatus(own(Self.moving)) == nil { return }
-        _ = try OwnedDirectory.ifLeft(own(Self.moving)) { () throws(StorageError) in try takeBack() }
+        guard try Self.isMakers(own(Self.moving)) else { return }
+        _ = try OwnedDirectory.ifLeft(own(Self.moving)) { () throws(StorageError) in try takeBack(movedUp()) }
     }
 
     private func own(_ name: String) -> String { "\(path)/\(name)" }
@@ -79,21 +88,31 @@ struct StorePlace {
     func move(_ made: String) throws {
         guard isThere else { return try rename(made, path, syncing: Directory.parent(of: path)) }
         do throws(StorageError) { try Directory.rename(made, to: own(Self.moving)) } catch { throw taken(error) }
+        var moved: [String] = []
         do {
             // Order: behind the rename, since no other maker moves anything up from there on.
             guard try Directory.names(path).allSatisfy(Self.isLeft) else { throw EvstoreError.storeExists(path: path) }
-            let names = try Directory.names(own(Self.moving)).filter { $0 != Manifest.name }
-            for name in names { try Directory.rename(own("\(Self.moving)/\(name)"), to: own(name)) }
+            let names = try Directory.names(own(Self.moving))
+            for name in Self.movedNames where names.contains(name) {
+                try moveUp(name)
+                moved.append(name)
+            }
             // Order: everything else has its name durably before the one that makes it a store.
             try Directory.sync(path)
-            try Directory.rename(own("\(Self.moving)/\(Manifest.name)"), to: own(Manifest.name))
+            try moveUp(Manifest.name)
         } catch {
-            try takeBack()
+            try takeBack(moved)
             throw error
         }
         try Directory.removeEmpty(own(Self.moving))
         try Directory.sync(path)
         try Directory.syncName(of: path)
+    }
+
+    /// Never onto what somebody else has put there meanwhile.
+    private func moveUp(_ name: String) throws {
+        guard try Directory.ownStatus(own(name)) == nil else { throw EvstoreError.storeExists(path: path) }
+        try Directory.rename(own("\(Self.moving)/\(name)"), to: own(name))
     }
 
     private func rename(_ made: String, _ path: String, syncing parent: String) throws {
@@ -105,12 +124,17 @@ struct StorePlace {
         error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: path) : error
     }
 
+    /// What a maker has moved up that was killed before its last step.
+    private func movedUp() throws(StorageError) -> [String] {
+        let left = try Directory.names(own(Self.moving))
+        guard left.contains(Manifest.name), try Directory.ownStatus(own(Manifest.name)) == nil else { return [] }
+        return Array(Self.movedNames.prefix { !left.contains($0) })
+    }
+
     /// Removes what was moved up, and the rest.
-    private func takeBack() throws(StorageError) {
+    private func takeBack(_ moved: [String]) throws(StorageError) {
+        for name in moved { try Directory.remove(own(name), overwriting: KeyedFiles.isOne) }
         let moving = own(Self.moving)
-        if try Directory.ownStatus("\(moving)/\(Manifest.name)") != nil, try Directory.ownStatus(own(Manifest.name)) == nil {
-            for name in StoreFiles.names { try Directory.remove(own(name), overwriting: KeyedFiles.isOne) }
-        }
         // Order: in one step, since another maker may take a name under which nothing is left.
         let left = own(Self.made) + OwnedDirectory.number()
         try Directory.rename(moving, to: left)
@@ -126,7 +150,7 @@ struct StorePlace {
         defer { withExtendedLifetime(owned) {} }
         try Directory.rename(owned.path, to: own(Self.moving))
         try Directory.rename(own(Manifest.name), to: own("\(Self.moving)/\(Manifest.name)"))
-        try takeBack()
+        try takeBack(Self.movedNames)
         if !keepsDirectory { try Directory.removeEmpty(path) }
     }
 }
