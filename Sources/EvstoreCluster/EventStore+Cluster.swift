@@ -32,18 +32,22 @@ extension EventStore {
                 let isReplica = try EventLog.isReplica(at: path)
                 // A join that was killed at its end has made the store, and is no member yet.
                 let isUnfinished = try !isReplica && EventLog.isUnfinishedNode(at: path, node, of: cluster.name)
+                let place: JoiningPlace = try isReplica || isUnfinished ? .store : Directory.status(path) == nil ? .free : .directory
                 if isReplica {
                     try await EventLog.join(database, as: new, replica: path, options: options, progress: report)
                 } else if !isUnfinished {
                     try EventLog.join(database, as: node, at: path, options: options, progress: report)
                 }
-                try await becomeMember(new, at: path, isNew: !isReplica && !isUnfinished, options, logger)
+                try await becomeMember(new, at: path, which: place, options, logger)
             } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
         }
     }
 
+    /// What was at the path before a join.
+    private enum JoiningPlace { case free, directory, store }
+
     private static func becomeMember(
-        _ node: NewNode, at path: String, isNew: Bool, _ options: Options, _ logger: Logger?
+        _ node: NewNode, at path: String, which place: JoiningPlace, _ options: Options, _ logger: Logger?
     ) async throws {
         var options = options
         options.sequencing = PostgresSequencing(program: "")
@@ -55,9 +59,13 @@ extension EventStore {
             try await log.takeInFrames()
             log.reportNode()
         } catch {
-            try await log.close()
             // Whole or not at all: a store whose name is taken is none. What was there before stays.
-            if case EvstoreError.usage = error, isNew { try Directory.remove(path) }
+            if case EvstoreError.usage = error, place != .store {
+                // Order: removed while this process holds the store alone.
+                try log.takeAlone(what: "removes it")
+                try EventLog.discard(path, keepsDirectory: place == .directory)
+            }
+            try await log.close()
             throw error
         }
         try await log.close()
