@@ -6,18 +6,18 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     // A canonical UUID is always held as one, so that ids are the same where their forms are.
     private enum Form: Hashable {
         case uuid(UInt64, UInt64)
-        case text(String)
+        case text(Name)
     }
 
     private let form: Form
 
     public var text: String {
-        guard case .text(let text) = form else {
+        guard case .text(let name) = form else {
             var text = ByteBuffer(capacity: 36)
             append(to: &text)
             return String(utf8: text.bytes) ?? ""
         }
-        return text
+        return name.text
     }
 
     /// - Throws: `EvstoreError.invalidEventID` where the text is empty, longer than 64 bytes or
@@ -30,7 +30,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// An id that was checked before, from the log's own bytes.
-    package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(text) }
+    package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(Name(text)) }
 
     public static let longestBytes = 64
 
@@ -59,7 +59,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     package func append(to output: inout ByteBuffer) {
         switch form {
         case .uuid(let high, let low): output.append(uuid: (high, low))
-        case .text(let text): output.append(text)
+        case .text(let name): output.append(name.text)
         }
     }
 

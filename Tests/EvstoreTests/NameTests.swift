@@ -48,4 +48,26 @@ struct NameTests {
         for type in [one, other] { #expect(outcome.lines.count { Array($0.utf8).firstRange(of: Array(type.utf8)) != nil } == 1) }
         try await check(try await temporary.open(readOnly: true))
     }
+    @Test("types and ids that only look alike stay two in one append")
+    func oneAppend() async throws {
+        let (one, other) = ("Caf\u{e9}", "Cafe\u{301}")
+        let shape = #"{"stream":"s-{/id}","required":["id"],"properties":{"id":{"type":"string"}}}"#
+        let directory = try TemporaryDirectory()
+        try directory.write(#"{"evstore":1,"version":1,"events":{"\#(one)":\#(shape),"\#(other)":\#(shape)}}"#, to: "v1.json")
+        let temporary = try await TemporaryStore.make(try Schemas.load(directory.path), at: SchemaVersion(1), options: .forTests)
+        let ids = try [one, other].map { try EventID($0) }
+        #expect(Set(ids).count == 2)
+        let events = try zip([one, other], ids).map { type, id in
+            try NewEvent(stream: StreamName("s-1"), type: type, payload: Array(#"{"id":"1"}"#.utf8), id: id)
+        }
+        _ = try await temporary.store.append(events)
+        for type in [one, other] {
+            var found: [[UInt8]] = []
+            try temporary.store.readAll(type: type) { event in
+                found += [Array(event.type.utf8), Array(event.id.text.utf8)]
+                return true
+            }
+            #expect(found == [Array(type.utf8), Array(type.utf8)])
+        }
+    }
 }

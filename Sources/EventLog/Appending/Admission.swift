@@ -194,14 +194,14 @@ struct Admission {
     }
 
     private mutating func type(_ name: String, _ transaction: borrowing ReadTransaction) throws -> TypeID {
-        if lastType.name == name { return lastType.id }
+        if lastType.name.isSame(as: name) { return lastType.id }
         let id = try typeID(name, transaction)
         lastType = (name, id)
         return id
     }
 
     private mutating func typeID(_ name: String, _ transaction: borrowing ReadTransaction) throws -> TypeID {
-        if let id = access.names.id(of: name) ?? newTypes.first(where: { $0.name == name })?.id { return id }
+        if let id = access.names.id(of: name) ?? newTypes.first(where: { $0.name.isSame(as: name) })?.id { return id }
         if let id = try Indexes.type(name, transaction, access.tables) {
             access.names.learn(id, name)
             return id
@@ -219,7 +219,7 @@ struct Admission {
         streams.forEachChanged { entries.heads.set($0, $1) }
         for (name, id) in begun { entries.streams[name] = id }
         entries.ids.merge(ids) { $1 }
-        entries.census.merge(census) { $0 + $1 }
+        entries.census.merge(census) { $0.plus($1) }
         entries.events += UInt64(count)
     }
 }
