@@ -77,7 +77,8 @@ struct Sweep {
             done += 1
         }
         guard isFinished else { return false }
-        let counts = try Indexes.census(transaction.reads, tables).merging(census) { $0 + $1 }
+        let counts = try Indexes.census(transaction.reads, tables).merging(census) { $0.plus($1) }
+        guard counts.values.sum({ $0 }) <= target.rawValue else { throw Indexes.damaged("census") }
         for (kind, count) in counts {
             try tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
         }

@@ -17,7 +17,7 @@ struct DamagedStore {
     static var options: Options {
         var options = Options.forTests
         (options.mapBytes, options.pollMilliseconds, options.appendDeadlineSeconds) = (1 << 26, 10, 5)
-        options.readModelDeadlineSeconds = 5
+        (options.readModelDeadlineSeconds, options.sweepDueEvents) = (5, 1)
         return options
     }
 
