@@ -31,7 +31,7 @@ struct Flips {
             return max(came, state.floor)
         }
         guard version <= state.head else {
-            throw .unknownVersion(version.description, known: (1 ... state.head.number).map { "v\($0)" })
+            throw .unknownVersion(version.description, known: SchemaVersion(1).through(state.head).map(\.description))
         }
         guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
         guard version <= state.live else {

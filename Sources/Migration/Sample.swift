@@ -27,9 +27,10 @@ struct Sample: Sendable {
             try Self.read(from: start.next.rawValue, through: last.rawValue, history, site, take)
         } else {
             let length = max(1, UInt64(clamping: eventsMax) / Self.windows)
+            let (step, rest) = (count - length).quotientAndRemainder(dividingBy: Self.windows - 1)
             for window in 0 ..< Self.windows {
                 try site.checkCancellation()
-                let begin = start.plus(1 + window * (count - length) / (Self.windows - 1))
+                let begin = start.plus(1 + window * step + window * rest / (Self.windows - 1))
                 try Self.read(from: begin.rawValue, through: begin.plus(length - 1).rawValue, history, site, take)
             }
         }

@@ -39,7 +39,7 @@ final class Rehearsal {
         let head = max(now.head, original.schemas?.history.head ?? now.head)
         let target = version ?? head
         guard target.rawValue > 0, target <= head else {
-            throw .unknownVersion(target.description, known: (1 ... head.number).map { "v\($0)" })
+            throw .unknownVersion(target.description, known: SchemaVersion(1).through(head).map(\.description))
         }
         guard target >= now.live else {
             throw .usage(
@@ -210,7 +210,7 @@ final class Rehearsal {
         try require(try copy.versions.live == from, "\(from) is not live")
         // Losses of the newer version's events at the older version.
         for loss in try await copy.plan(to: from, cancellation: cancellation).loss where loss.count > 0 && loss.version > from {
-            report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type == loss.type && $0.what == loss.what }
+            report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type.isSame(as: loss.type) && $0.what == loss.what }
             report.loss.append(loss)
         }
         let end = try copy.last()
