@@ -39,7 +39,7 @@ struct SecretsTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: sealed.path("zeros"))
         try sealed.secret("digits", String(repeating: "0", count: 64))
         for zeros in ["zeros", "digits"] {
-            #expect(try sealed.refusal("init --schemas SCHEMAS --key-file \(sealed.path(zeros))") == "keyUnusable 2", "\(zeros)")
+            #expect(try sealed.refusal("init --schemas SCHEMAS --key-file \(sealed.path(zeros))") == "usage 2", "\(zeros)")
         }
         #expect(throws: EvstoreError.self) { try SigningKey(parsing: Array(repeating: UInt8(ascii: "0"), count: 64)) }
         try Data((0 ..< 32).map { UInt8($0 * 7 % 251) }).write(to: URL(filePath: sealed.path("random")))

@@ -44,6 +44,22 @@ struct SealedLogTests {
         line.split(separator: " ").filter { !($0.count == 36 && $0.contains("-")) }.joined(separator: " ")
     }
 
+    @Test("a key of zeros opens a store that has it, and none is made of it")
+    func zeros() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 4)
+        try await scene.log.close()
+        let (store, zeros) = (scene.directory.store, StoreSecret.key([UInt8](repeating: 0, count: 32)))
+        var ring = try KeyRing(opening: KeyFile(#require(try StoreKeys.bytes(at: store))), with: KeySecret(SealedScene.secret))
+        _ = try ring.addSlot(KeySecret(zeros), .none, label: "zeros", time: 1)
+        try StoreKeys.write(ring.encoded, at: store)
+        var options = scene.options
+        options.secret = zeros
+        try await EventLog.open(at: store, options: options).close()
+        #expect(throws: EvstoreError.self) { try EventLog.create(at: scene.directory.path + "/new", options: options) { _ in } }
+        #expect(throws: SealError.self) { try KeySecret.new(zeros) }
+    }
+
     @Test("opens with its key alone")
     func refusals() async throws {
         let scene = try SealedScene()

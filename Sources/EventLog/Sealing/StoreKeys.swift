@@ -58,7 +58,7 @@ package final class StoreKeys: Sendable {
         let ring: KeyRing
         do throws(SealError) {
             ring = try KeyRing.make(
-                storeID: storeID.bytes, KeySecret(secret), secret.stretching, suite: suite, label: "first", time: Timestamp.now.microseconds
+                storeID: storeID.bytes, .new(secret), secret.stretching, suite: suite, label: "first", time: Timestamp.now.microseconds
             )
         } catch { throw failure(error, store) }
         try write(ring.encoded, at: store)
@@ -196,10 +196,15 @@ extension KeySecret {
         switch secret.kind {
         case .key(let bytes):
             guard let key = SecretKey(bytes) else { throw .limit("a key has \(SecretKey.byteCount) bytes") }
-            if bytes.allSatisfy({ $0 == 0 }) { throw .limit("bytes of 0 are no key: everybody knows them") }
             self = .key(key)
         case .passphrase(let bytes): self = .passphrase(bytes)
         }
+    }
+
+    /// One that keys are made for. A store that has a key of zeros opens with it, so that its owner can change it.
+    package static func new(_ secret: StoreSecret) throws(SealError) -> KeySecret {
+        if case .key(let bytes) = secret.kind, bytes.allSatisfy({ $0 == 0 }) { throw .limit("bytes of 0 are no key: everybody knows them") }
+        return try KeySecret(secret)
     }
 }
 

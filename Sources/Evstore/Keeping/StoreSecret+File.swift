@@ -46,9 +46,7 @@ extension StoreSecret {
     }
 
     private static func key(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
-        let key = try keyBytes(bytes, named: path)
-        if key.allSatisfy({ $0 == 0 }) { throw .keyUnusable(path: path, reason: "it holds 32 bytes of 0, which everybody knows") }
-        return .key(key)
+        .key(try keyBytes(bytes, named: path))
     }
 
     private static func keyBytes(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> [UInt8] {

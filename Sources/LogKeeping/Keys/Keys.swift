@@ -22,7 +22,7 @@ package enum Keys {
         }
         let id = try migrating {
             try site.log.changeKeys { ring throws(SealError) in
-                try ring.addSlot(KeySecret(secret), stretching, label: label, time: Timestamp.now.microseconds)
+                try ring.addSlot(.new(secret), stretching, label: label, time: Timestamp.now.microseconds)
             }
         }
         return try await noted("add", .slot, id, site)
