@@ -75,7 +75,21 @@ struct CloudEventTests {
         let report = try await run(temporary, [Self.line("/a", "7"), Self.line("/b", "7", order: "2"), Self.line("/a", "8")])
         #expect((report.added, report.skipped) == (2, 1))
         let later = Self.line("/c", "7").replacing(Self.time, with: "2026-01-02T03:04:06Z")
-        #expect(try await run(temporary, [later]).added == 1)
+        let timeless = Self.line("/d", "7").replacing(#","time":"\#(Self.time)""#, with: "")
+        #expect(try await run(temporary, [later, timeless]).added == 2)
+    }
+
+    @Test("what an earlier program imported is the event of one source only, also where another says the same at the same time")
+    func plainIDOfOne() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let own = #"{"stream":"order-1","type":"OrderPlaced","id":"7","time":"\#(Self.time)","data":{"id":"1","customer":"Ann","total":5}}"#
+        _ = try await run(temporary, [own])
+        for round in 0 ..< 2 {
+            let report = try await run(temporary, [Self.line("/a", "7"), Self.line("/b", "7")])
+            #expect(report.added == (round == 0 ? 1 : 0))
+        }
+        let sources = try exported(temporary.store).filter { $0.contains(#""id":"7""#) }
+        #expect(sources.count == 2 && sources[1].contains(#""source":"/b""#))
     }
 
     @Test("only a dataschema of a store names the version; one of anybody else is kept, and --as counts")

@@ -83,4 +83,48 @@ struct LivePipeTests {
         let report = try await importing.value
         #expect((report.added, report.skipped) == (0, 10))
     }
+
+    /// Imports lines one by one, with a pause behind the first that a reader takes for the writer's last word.
+    private func slowly(_ store: EventStore, _ lines: [String], _ options: ImportOptions = .init()) async throws -> ImportReport {
+        let pipe = Pipe()
+        let importing = Task {
+            try await store.importLines(
+                from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1), options: options)
+        }
+        for (number, line) in lines.enumerated() {
+            try pipe.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+            try await Task.sleep(for: .milliseconds(number == 0 ? 1_300 : 20))
+        }
+        try pipe.fileHandleForWriting.close()
+        return try await importing.value
+    }
+
+    @Test("a first line that does not tell whether the input is known makes none behind it new", arguments: ["known", "blank", "bad"])
+    func silentBeginning(_ kind: String) async throws {
+        let temporary = try await ImportTests.store()
+        let first = ["known": ImportTests.line(0, eventID: "zero"), "blank": "", "bad": "nonsense"][kind] ?? ""
+        let lines = [first] + (1 ..< 5).map { ImportTests.line($0) }
+        let options = ImportOptions(onError: .quarantine)
+        let file = try temporary.write(lines.map { $0 + "\n" }.joined(), to: "first")
+        let added = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1), options: options).added
+        #expect(added == (kind == "known" ? 5 : 4))
+        for _ in 0 ..< 2 { #expect(try await slowly(temporary.store, lines, options).added == 0) }
+        // What goes on otherwise is new.
+        #expect(try await slowly(temporary.store, [first, ImportTests.line(7)], options).added == 1)
+    }
+
+    @Test("lines of somebody who was forgotten are known again through a slow pipe, and their personal data stays away")
+    func forgotten() async throws {
+        let temporary = try await SealedPersons.store()
+        let store = temporary.store
+        let lines = (5 ..< 9).map { #"{"stream":"person-\#($0)","type":"Joined","data":{"id":"\#($0)","name":"Grace \#($0)"}}"# }
+        let file = try temporary.write(lines.map { $0 + "\n" }.joined(), to: "lines")
+        #expect(try await store.importLines(from: .file(file), as: SchemaVersion(1)).added == 4)
+        _ = try await store.forget([StreamName("person-5"), StreamName("person-7")])
+        #expect(try await slowly(store, lines).added == 0)
+        #expect(try store.read(StreamName("person-5")).map(\.json) == [#"{"id":"5","name":""}"#])
+        // Another event of the same person is another one.
+        let other = lines[0].replacing("}}", with: #","homes":[]}}"#)
+        #expect(try await slowly(store, [other] + lines[1...]).added == 4)
+    }
 }

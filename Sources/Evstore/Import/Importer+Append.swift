@@ -50,14 +50,18 @@ extension Importer {
     }
 
     /// Whether a CloudEvent was imported by a program that took its id without its source: an event of that id says the same at the same
-    /// time, and of no source.
+    /// time, and of no source. It is the event of one source only.
     private func hasPlainID(_ line: CheckedLine, _ history: History, _ reader: borrowing LogReader) throws -> Bool {
-        guard let plain = line.plainID, let position = try reader.position(of: plain) else { return false }
+        guard line.hasTime, let plain = line.plainID, plainIDs[plain, default: line.event.id ?? plain] == line.event.id,
+            let position = try reader.position(of: plain)
+        else { return false }
         let isOfItsTime = try reader.record(at: position) { record in
-            (!line.hasTime || record.time == line.event.time) && !CloudEvent.isNamed(in: record.metadata)
+            record.time == line.event.time && !CloudEvent.isNamed(in: record.metadata)
         }
         guard isOfItsTime == true else { return false }
-        return try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader).isSame
+        let isSame = try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader).isSame
+        if isSame { plainIDs[plain] = line.event.id }
+        return isSame
     }
 
     /// Appends a chunk and writes its mark, if it has one, in the same commit.

@@ -1,44 +1,57 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import SchemaEvolution
 
 extension Importer {
-    /// Whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks: then the input
-    /// has no new events.
+    /// What the last chunks of an input are beside what earlier imports appended.
+    enum Kinship {
+        /// The beginning of what an earlier import appended: they have no new events.
+        case beginning
+        case new
+        /// They hold no event that could tell.
+        case undecided
+    }
+
+    /// Finds whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks.
     ///
     /// There is no mark where the input ends, or pauses, so its lines are compared with the stored events.
-    func isBeginning(_ entries: [Entry], of marks: [ImportMark]) async throws(EvstoreError) -> Bool {
-        if marks.isEmpty { return false }
-        guard let lines = try await newLines(of: entries), !lines.isEmpty else { return false }
-        let spelled = try store.spelled(lines.map(\.event), at: rules.version, store.evolving.current().history)
-        return try converting(at: store.path) {
+    func kinship(_ entries: [Entry], with marks: [ImportMark]) async throws(EvstoreError) -> Kinship {
+        guard !marks.isEmpty, let lines = try await newLines(of: entries) else { return .new }
+        if lines.isEmpty { return .undecided }
+        let history = try store.evolving.current().history
+        let spelled = try store.spelled(lines.map(\.event), at: rules.version, history)
+        let isBeginning = try converting(at: store.path) {
             try store.log.read { reader in
-                try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), reader) }
+                try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), history, reader) }
             }
         }
+        return isBeginning ? .beginning : .new
     }
 
     /// The lines without an id; nil where a line stops the import, or has an id that is not in the store. A line that is listed was listed
     /// before.
     private func newLines(of entries: [Entry]) async throws(EvstoreError) -> [CheckedLine]? {
         // The report must not count these lines: they are read again where they are to be appended.
-        let kept = (report, contents)
-        defer { (report, contents) = kept }
+        let kept = (report, contents, plainIDs)
+        defer { (report, contents, plainIDs) = kept }
         var lines: [CheckedLine] = []
         for entry in entries {
             var chunk: CheckedChunk
             do { chunk = try await start(entry.chunk, .streaming).value } catch { throw EvstoreError(converting: error, at: store.path) }
             try resolveIDs(&chunk, .streaming)
-            guard chunk.refused.isEmpty || options.onError == .quarantine, chunk.lines.allSatisfy({ $0.event.id == nil }) else { return nil }
+            let isStopped = !chunk.refused.isEmpty && options.onError != .quarantine
+            if isStopped || chunk.lines.contains(where: { $0.event.id != nil }) { return nil }
             lines += chunk.lines
         }
         return lines
     }
 
     /// Whether the append that ends at a mark's position begins with these events; events whose ids were given are passed over. As for the
-    /// mark itself, the version that they were said to be born at does not matter.
+    /// mark itself, the version that they were said to be born at does not matter. Of one whose personal data was forgotten, what stays is
+    /// compared.
     private func begins(
-        _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ reader: borrowing LogReader
+        _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ history: History, _ reader: borrowing LogReader
     ) throws -> Bool {
         var first = mark.position
         while try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
@@ -49,7 +62,12 @@ extension Importer {
             let isSame = try reader.record(at: next) { record in
                 if record.idGiven { return true }
                 found += 1
-                return try record.payload.equals(event.payload.lent)
+                let isSamePayload =
+                    try record.isForgotten
+                    ? RecordedEvent.isSame(
+                        [UInt8](copying: record.payload), event.payload, leftOf: history.shape(of: event.type, at: event.born))
+                    : record.payload.equals(event.payload.lent)
+                return try isSamePayload
                     && record.metadata.equals(event.metadata.lent) && (!hasTime[found - 1] || record.time == event.time)
                     && store.log.name(ofType: record.type).isSame(as: event.type) && reader.name(ofStream: record.streamID) == event.stream
             }

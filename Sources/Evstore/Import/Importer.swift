@@ -42,6 +42,8 @@ final class Importer {
     private var hasEvents = false
     /// The content of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: UInt64] = [:]
+    /// The event that each id without its source stands for.
+    var plainIDs: [EventID: EventID] = [:]
 
     enum Pass {
         /// Nothing is appended.
@@ -149,18 +151,19 @@ final class Importer {
     }
 
     /// Finds whether the waiting lines are the beginning of what an earlier import appended. Those that are not are new, whatever follows.
-    /// Those that are have their events in the store, and wait on for what distinguishes them; at the input's end nothing does.
+    /// Those that are have their events in the store, and wait on for what distinguishes them; at the input's end nothing does. Those that
+    /// do not tell wait on too.
     private func settleWaiting(_ pass: Pass, isEnd: Bool) async throws(EvstoreError) {
         try await acquireLock()
         waitingSince = nil
         let isNew = waiting.contains { !$0.isCovered }
-        guard try await isBeginning(waiting, of: marks.ahead) else {
-            if isNew { marks.lookNoFurther() }
-            return startWaiting(pass)
-        }
+        switch try await kinship(waiting, with: marks.ahead) {
+        case .new: if isNew { marks.lookNoFurther() }
         // What is appended again whatever it is need not wait.
-        guard isEnd || options.again else { return }
-        coverWaiting()
+        case .beginning where isEnd || options.again: coverWaiting()
+        case .undecided where isEnd || options.again: break
+        case .beginning, .undecided: return
+        }
         startWaiting(pass)
     }
 
