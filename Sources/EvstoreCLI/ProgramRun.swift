@@ -37,7 +37,7 @@ struct ProgramRun: Sendable {
             let child = try start(environment)
             if let limit, !child.ends(within: .seconds(limit)) {
                 child.sendGroup(signal: SIGTERM)
-                if !child.ends(within: Self.grace) { child.sendGroup(signal: SIGKILL) }
+                if !child.groupEnds(within: Self.grace) { child.sendGroup(signal: SIGKILL) }
                 _ = child.wait()
                 throw Failed(description: "\(path) ran longer than it may and was ended")
             }
@@ -49,7 +49,7 @@ struct ProgramRun: Sendable {
         }
     }
 
-    /// How long a program may take to end once it is told to.
+    /// How long a program, and what it has begun, may take to end once it is told to.
     private static let grace = Duration.seconds(5)
 
     /// In a process group of its own, so that a ^C lets it come to its end.

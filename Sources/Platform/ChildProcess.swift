@@ -92,8 +92,20 @@ package final class ChildProcess {
 
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
-    /// Sends a signal to the program and to all that it has begun, of one that runs in a group of its own.
-    package func sendGroup(signal: Int32) { if ending == nil { kill(-id, signal) } }
+    /// Sends a signal to the program and to all that it has begun, of one that runs in a group of its own. Where the program itself has
+    /// ended, its id is nobody else's as long as one of the group is left.
+    package func sendGroup(signal: Int32) { kill(-id, signal) }
+
+    /// Whether the program and all that it has begun come to their end in this time.
+    package func groupEnds(within time: Duration) -> Bool {
+        let end = ContinuousClock.now + time
+        guard ends(within: time) else { return false }
+        while kill(-id, 0) == 0 || errno != ESRCH {
+            if ContinuousClock.now >= end { return false }
+            _ = poll(nil, 0, 10)
+        }
+        return true
+    }
 
     /// Whether it comes to its end in this time; noticed later by at most as long as it has run, and by 50 ms.
     package func ends(within time: Duration) -> Bool {

@@ -88,6 +88,15 @@ struct ConsumeTests {
         #expect(try shop.must("consumers parked other").output.contains("ran longer than it may"))
     }
 
+    @Test("what a program has begun is ended too where the program itself ends as soon as it is told to")
+    func timeLimitOfChildren() throws {
+        let shop = try shop("(trap '' TERM; exec sleep 600) & echo $! >begun; wait")
+        let parked = try shop.run("consume mailer --once --attempts 1 --time-limit 0.5 --type OrderPaid -- sh \(shop.path("handle"))")
+        #expect(parked.exit == 8)
+        let child = try #require(Int32(shop.text("begun").filter(\.isNumber)))
+        try waitUntil { FileManager.default.contents(atPath: "/proc/\(child)/cmdline")?.isEmpty ?? true }
+    }
+
     @Test("stops where it shall, and goes on with the same event; what can't be started stops it too")
     func stopping() throws {
         let shop = try shop("cat >>seen; test -e mended")
