@@ -61,14 +61,21 @@ extension EventStore {
     /// Gives the keys whose rows differ between two versions to `body` in key order until it returns false.
     ///
     /// Catches both read models up with the log's end as `query` does, then reads all rows of both on the calling thread.
-    /// - Throws: `EvstoreError`, as `query` does, or what `body` throws, as it is.
+    /// - Throws: `EvstoreError`, as `query` does, though whatever `Options.queriesMayLag` says; ioFailure where one of the two can't be brought
+    ///   as far as the other; or what `body` throws, as it is.
     @discardableResult
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
     ) async throws -> (a: QueryNote, b: QueryNote) {
         let end = try last().position
-        let first = try await readModel(projection, at: a, to: end, mayLag: options.queriesMayLag)
-        let second = try await readModel(projection, at: b, to: end, mayLag: options.queriesMayLag)
+        let first = try await readModel(projection, at: a, to: end)
+        let second = try await readModel(projection, at: b, to: end)
+        guard first.note.lag == second.note.lag else {
+            let (behind, ahead) = first.note.lag > second.note.lag ? (first.note, second.note) : (second.note, first.note)
+            throw EvstoreError.ioFailure(
+                doing: "comparing \(projection) at \(a) and \(b)",
+                reason: "\(behind.version) is \(counted(behind.lag - ahead.lag, "event")) behind \(ahead.version): \(behind.reason ?? "")")
+        }
         var pairs = try RowPairs(
             RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
             RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
