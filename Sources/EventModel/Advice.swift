@@ -60,6 +60,7 @@ extension Advice {
         case journal
         case pruneSnapshots
         case quarantine
+        case consumers
         case parked(String)
 
         // Verifying.
@@ -117,6 +118,7 @@ extension Advice.Call: CustomStringConvertible {
         case .journal: "journal()"
         case .pruneSnapshots: "pruneSnapshots(keeping:)"
         case .quarantine: "quarantine()"
+        case .consumers: "consumers()"
         case .parked(let consumer): "parked(of: \"\(consumer)\")"
         case .verifyDeep: "verify(deep: true)"
         case .verifyLaws: "verify(laws: true)"

@@ -99,8 +99,9 @@ public enum Complaint: Hashable, Sendable {
         case .twin: "close one of the two, and let it leave"
         case .clusterUnreachable: "see to the cluster log: appends wait for it"
         case .drillFailed: "see its report in drills/, and rehearse again"
-        case .consumerFailing(let name, _, _), .parked(let name, _): "see \(.parked(name))"
+        case .consumerFailing: "see \(.consumers), and the program that it hands events to"
         case .longReader(let reader): "end process \(String(reader.process)), or let it read anew"
+        case .parked(let name, _): "see \(.parked(name))"
         case .quarantined: "see \(.quarantine)"
         }
     }

@@ -30,6 +30,7 @@ public final class EventStore: Sendable {
     let viewers = EventViewerPool()
     let generations = OpenGenerations()
     let drills = DrillMemory()
+    let quarantineCount = QuarantineCount()
     /// Shared by all queries and follows of this handle.
     let follower: Follower
     let background = BackgroundFollower()

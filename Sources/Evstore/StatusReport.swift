@@ -106,6 +106,30 @@ final class DrillMemory: Sendable {
     }
 }
 
+/// How many events a set of generations has in quarantine: their rows are read again only where one of them has others than before.
+final class QuarantineCount: Sendable {
+    private struct Seen: Hashable {
+        var generation: String
+        var epoch: Epoch
+        var rows: UInt64
+    }
+
+    private let known = Monitor<(seen: Set<Seen>, events: UInt64)>(([], 0))
+
+    func events(of generations: [Generation]) throws(EvstoreError) -> UInt64 {
+        var seen: Set<Seen> = []
+        for generation in generations {
+            let header = try generation.header
+            seen.insert(Seen(generation: generation.name, epoch: header.checkpoint.epoch, rows: header.quarantined))
+        }
+        let before = known.withLock { $0 }
+        if before.seen == seen { return before.events }
+        let events = try Generation.countQuarantined(generations)
+        known.withLock { [seen] known in known = (seen, events) }
+        return events
+    }
+}
+
 extension EventStore {
     /// The store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
@@ -165,7 +189,7 @@ extension EventStore {
         for model in models where model.quarantined > 0 {
             if let name = state.generations[model.fingerprint] { lacking.append(try generations.generation(name, in: self, state)) }
         }
-        return try Generation.countQuarantined(lacking)
+        return try quarantineCount.events(of: lacking)
     }
 }
 

@@ -19,6 +19,7 @@ extension Advice.Call {
         case .journal: "evstore journal"
         case .pruneSnapshots: "evstore snapshot prune"
         case .quarantine: "evstore quarantine list"
+        case .consumers: "evstore consumers list"
         case .parked(let consumer): "evstore consumers parked \(consumer.shellWord)"
         case .verifyDeep: "evstore verify --deep"
         case .verifyLaws: "evstore verify --laws"

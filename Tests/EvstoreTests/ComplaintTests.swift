@@ -60,6 +60,10 @@ struct ComplaintTests {
             for model in ["p", "q"] { _ = try await store.count(model) }
             let status = try store.status()
             #expect(status.quarantined == lacking && status.healthy == (lacking == 0))
+            _ = try await store.append([.event("s", "E", "{}", at: 1)])
+            for model in ["p", "q"] { _ = try await store.count(model) }
+            (lacking, rows) = (lacking + 1, rows + 2)
+            for _ in 0 ..< 2 { #expect(try store.status().quarantined == lacking) }
             #expect(try store.quarantine().count == rows)
             #expect(try await store.plan(to: SchemaVersion(1)).quarantined == lacking)
             let replayed = try await store.replay(to: SchemaVersion(1), options: ReplayOptions(dryRun: true, onError: .quarantine))
@@ -101,6 +105,8 @@ struct ComplaintTests {
         }
         let complaints = try store.status().complaints
         #expect(complaints.map(\.code) == ["drillFailed", "consumerFailing", "quarantined"])
+        // It still tries, so that nothing of it is parked.
+        #expect("\(complaints[1])".hasSuffix("see consumers(), and the program that it hands events to"))
         #expect(complaints.map(\.weight) == complaints.map(\.weight).sorted())
     }
 }
