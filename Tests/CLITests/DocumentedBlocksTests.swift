@@ -7,7 +7,7 @@ import Testing
 @Suite("Fenced blocks of the pages")
 struct DocumentedBlocksTests {
     /// Whose commands, files and printed lines GuideTests follow.
-    private static let followed = Set(GuideTests.pages + GuideTests.pagesWithSQLite + GuideTests.pagesWithOpenSSL)
+    private static let followed = Set(GuideTests.pages + GuideTests.pagesWithSQLite + GuideTests.pagesWithOpenSSL + GuideTests.pagesWithJQ)
     /// What other tests read from a page and run.
     private static let elsewhere = [
         "VersionFiles yaml": "EvstoreTests/ReferenceTests.swift", "ProjectionFiles yaml": "EvstoreTests/ReferenceTests.swift",

@@ -2,13 +2,14 @@ import EvstoreTesting
 import Foundation
 import Testing
 
-private let (sqlite, openssl) = ("/usr/bin/sqlite3", "/usr/bin/openssl")
+private let (sqlite, openssl, jq) = ("/usr/bin/sqlite3", "/usr/bin/openssl", "/usr/bin/jq")
 
 @Suite("The guides")
 struct GuideTests {
     static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours", "Keys"]
     static let pagesWithSQLite = ["FromSQLite", "FromEventStores"]
-    static let pagesWithOpenSSL = ["Backups", "Recipes"]
+    static let pagesWithOpenSSL = ["Backups"]
+    static let pagesWithJQ = ["Recipes"]
 
     @Test("work word for word, and print what they show", arguments: pages)
     func follow(_ page: String) throws { try Guide(page).follow() }
@@ -23,6 +24,11 @@ struct GuideTests {
         "that have openssl make keys or hashes work word for word too",
         .enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no openssl here"), arguments: pagesWithOpenSSL)
     func followWithOpenSSL(_ page: String) throws { try Guide(page).follow() }
+
+    @Test(
+        "that take JSON apart with jq work word for word too",
+        .enabled(if: [jq, openssl].allSatisfy(FileManager.default.isExecutableFile), "tools/setup installs jq"), arguments: pagesWithJQ)
+    func followWithJQ(_ page: String) throws { try Guide(page).follow() }
 
     @Test("are found wanting where a line is missing, added or another, and `…` stands for what may differ")
     func strictness() {
