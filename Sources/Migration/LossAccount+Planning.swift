@@ -23,12 +23,12 @@ extension LossAccount {
                 version: entry.loss.version, type: entry.loss.type, what: entry.words, declared: !entry.loss.because.isEmpty,
                 asks: entry.isUndeclared, count: count.events, first: count.first)
         }
-        return found + others.sorted { ($0.version, $0.type, $0.what) < ($1.version, $1.type, $1.what) }
+        return found + others.sorted { ($0.version, Name($0.type), $0.what) < ($1.version, Name($1.type), $1.what) }
     }
 }
 
 extension PlannedLoss {
-    fileprivate func names(_ loss: LossDeclaration) -> Bool { version == loss.version && type == loss.type && what == loss.words }
+    fileprivate func names(_ loss: LossDeclaration) -> Bool { version == loss.version && type.isSame(as: loss.type) && what == loss.words }
 }
 
 extension LossDeclaration {

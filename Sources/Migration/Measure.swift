@@ -80,7 +80,7 @@ struct Measure {
         for failure in failures {
             guard let position = failure.position, position > measured else { continue }
             let types = try types(failure.type, failure.born)
-            guard let entry = entries.first(where: { !$0.definition.consumes.isDisjoint(with: types) }) else { continue }
+            guard let entry = entries.first(where: { !$0.definition.consumes.isDisjoint(with: Set(of: types)) }) else { continue }
             return .buildStopped(projection: entry.name, position: position, reason: EvstoreError.noImage(failure).message)
         }
         return nil
@@ -99,7 +99,7 @@ struct Measure {
         var count: UInt64 = 0
         for row in census {
             let types = try types(row.type, row.born)
-            guard entries.contains(where: { !$0.definition.consumes.isDisjoint(with: types) }),
+            guard entries.contains(where: { !$0.definition.consumes.isDisjoint(with: Set(of: types)) }),
                 try history.path(type: row.type, born: row.born, to: target).description != "unchanged"
             else { continue }
             count += row.count - min(row.count, seen[Kind(type: row.type, born: row.born)] ?? 0)

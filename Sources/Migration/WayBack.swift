@@ -39,7 +39,7 @@ struct WayBack {
         }
         planned.readsRefused = try evolving.current().history.typesDownThroughSwift(from: state.top, to: target).map { step, types in
             let events = census.filter { row in types.contains { $0.type == row.type && $0.version == row.born } }.sum(\.count)
-            return RefusedReads(step: step, types: Set(types.map(\.type)).sorted(), events: events)
+            return RefusedReads(step: step, types: Set(of: types.map(\.type)).sorted().map(\.text), events: events)
         }
         return planned
     }

@@ -25,7 +25,8 @@ extension TestStore {
     /// The read models of a version, of the types that there are, each built anew from the whole log.
     fileprivate func built(at version: SchemaVersion) throws -> [(definition: Definition, digest: Digest)] {
         let evolution = try evolving.current()
-        let definitions = try evolution.definitions(at: version).filter { $0.consumes.isSubset(of: evolution.history.types(at: version)) }
+        let types = Set<Name>(of: evolution.history.types(at: version))
+        let definitions = try evolution.definitions(at: version).filter { $0.consumes.isSubset(of: types) }
         let targets = try definitions.map { ($0, try generation($0)) }
         var build = BulkBuild(evolving, at: version, targets)
         (build.onError, build.jobs) = (.quarantine, 1)

@@ -1,5 +1,6 @@
 import EventModel
 import Hashing
+import JSONText
 import TestSupport
 import Testing
 
@@ -80,6 +81,30 @@ struct FingerprintShapesTests {
             }
         }
         #expect(differing > 0, "seed \(seed)")
+    }
+
+    @Test(
+        "a member that is made of the stream's name has a fingerprint of its own where streams have other names, wherever it is made",
+        arguments: [
+            ["{on: E, do: [{add: {path: /s, from: $stream}}]}", "{rekey: {from: \"u-{n}\", to: \"p-{n}\"}}"],
+            ["{rekey: {from: \"u-{n}\", to: \"p-{n}\"}}", "{on: E, do: [{add: {path: /s, from: $stream}}]}"],
+            [
+                "{split-event: {type: E, into: [{type: E, pick: [/n], do: [{add: {path: /s, from: $stream}}], down: as}]}}",
+                "{rekey: {from: \"u-{n}\", to: \"p-{n}\"}}",
+            ],
+        ])
+    func streamNames(items: [String]) throws {
+        func isMarked(_ items: [String]) throws -> Bool {
+            let history = try SchemaEvolutionTests.history([
+                "events: {E: {properties: {n: {type: string}}}}",
+                "upcast: [\(items.joined(separator: ", "))]\nevents: {E: {properties: {n: {type: string}, s: {type: string}}}}",
+            ])
+            return StepSubjects(history.chain.steps, ["E"], shapes: history).found.contains {
+                $0 == .string("the stream's name at the step's version")
+            }
+        }
+        #expect(try isMarked(items))
+        #expect(try !isMarked(items.filter { !$0.contains("rekey") }))
     }
 
     @Test("a type that a list of types names twice is an error of the file")

@@ -56,7 +56,7 @@ final class EventPreparer {
     private let log: EventLog
     private let viewer: EventViewer
     private let folds: [any Fold]
-    private let consumed: [Set<String>]
+    private let consumed: [Set<Name>]
     private let readsStream, readsID: Bool
     private var routes: [RouteKey: Route] = [:]
     private var folding = FoldWorkspace()
@@ -177,7 +177,7 @@ final class EventPreparer {
     }
 
     private func interested(in path: Path) -> [Int] {
-        let images = path.types
+        let images = Set(of: path.types)
         return consumed.indices.filter { !consumed[$0].isDisjoint(with: images) }
     }
 }

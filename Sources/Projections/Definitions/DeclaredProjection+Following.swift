@@ -16,9 +16,9 @@ extension DeclaredProjection {
             }
             var folds: [JSONValue.Member] = []
             for type in types {
-                guard let turn = history.successor(of: type.name, at: version), !folds.contains(where: { $0.name == turn.type }) else {
-                    return nil
-                }
+                guard let turn = history.successor(of: type.name, at: version),
+                    !folds.contains(where: { $0.name.isSame(as: turn.type) })
+                else { return nil }
                 folds.append(.init(name: turn.type, value: type.value.moving(turn.place(of:))))
                 turns.append(turn)
             }

@@ -18,7 +18,7 @@ struct DeclaredProjection: Sendable {
     var keyMark: Mark
     var typeMarks: [Name: Mark] = [:]
 
-    var consumes: Set<String> { Set(on.keys.map(\.text)) }
+    var consumes: Set<Name> { Set(on.keys) }
 
     /// The names of the members that its folds make in rows, sorted by their bytes.
     var rowNames: [String] {

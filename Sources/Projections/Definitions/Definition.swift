@@ -10,7 +10,7 @@ package struct Definition: Sendable {
     package let since: SchemaVersion
     /// The version that it was looked up for; types and pointers are those of this version.
     package let version: SchemaVersion
-    package let consumes: Set<String>
+    package let consumes: Set<Name>
     /// Names generations: equal for versions at which the read model is the same.
     package let fingerprint: Digest
     /// The shape that every row has to keep; nil where none is declared.

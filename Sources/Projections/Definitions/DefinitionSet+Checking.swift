@@ -50,7 +50,8 @@ extension SwiftDeclaration {
     fileprivate func check(through end: SchemaVersion, _ history: History) -> [Finding] {
         var findings = [problem].compactMap(\.self)
         for type in consumes.sorted() {
-            let missing = (since.number ... max(since, end).number).first { history.shape(of: type, at: SchemaVersion($0)) == nil }
+            let versions = since.number ... max(since, end).number
+            let missing = versions.first { history.shape(of: type.text, at: SchemaVersion($0)) == nil }
             guard let missing else { continue }
             findings.append(
                 Finding(

@@ -38,14 +38,14 @@ struct SwiftDeclaration: Sendable {
     var name: String
     var since: SchemaVersion
     var revision: Int
-    var consumes: Set<String>
+    var consumes: Set<Name>
     var indexes: [RowIndex] = []
     var program: (any SwiftProjection)?
     /// What is wrong with its indexes.
     var problem: Finding?
 
     init(_ projection: any SwiftProjection) {
-        (name, since, revision, consumes) = (projection.name, projection.since, projection.revision, projection.consumes)
+        (name, since, revision, consumes) = (projection.name, projection.since, projection.revision, Set(of: projection.consumes))
         program = projection
         let place = Mark(file: projection.name, line: 0, column: 0)
         let members = projection.indexes.sorted { $0.key < $1.key }.map { name, pointers in
@@ -60,13 +60,13 @@ struct SwiftDeclaration: Sendable {
         try node.map("swift", allowing: ["revision", "consumes", "indexes"])
         (self.name, self.since) = (name, since)
         revision = try node.required("revision", of: "swift").integer("revision")
-        consumes = Set(try node.required("consumes", of: "swift").texts("consumes"))
+        consumes = Set(of: try node.required("consumes", of: "swift").texts("consumes"))
         if let indexes = node.member("indexes") { self.indexes = try RowIndex.list(indexes, of: name) }
     }
 
     var json: JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "consumes", value: .array(consumes.sorted().map { .string($0) })),
+            .init(name: "consumes", value: .array(consumes.sorted().map { .string($0.text) })),
             .init(name: "revision", value: .number(String(revision))),
         ]
         if !indexes.isEmpty {

@@ -49,11 +49,17 @@ struct BoundEntry: Sendable {
 /// Something that a step loses, with the author's reason: empty where nothing says it.
 package struct LossDeclaration: Hashable, Sendable {
     package let version: SchemaVersion
-    /// The type as its step names it.
-    package let type: String
+    private let name: Name
     /// The op with what it is about, such as `remove /email`.
     package let op: String
     package let because: String
+
+    package init(version: SchemaVersion, type: String, op: String, because: String) {
+        (self.version, name, self.op, self.because) = (version, Name(type), op, because)
+    }
+
+    /// The type as its step names it.
+    package var type: String { name.text }
 
     func because(_ why: String) -> LossDeclaration { LossDeclaration(version: version, type: type, op: op, because: why) }
 }

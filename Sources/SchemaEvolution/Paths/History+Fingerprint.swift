@@ -10,7 +10,7 @@ extension History {
     /// something for without a proof that it fits; and the items that touch the types under the names that they have there, in
     /// either direction. What touches one that stands beside them as a part of one event counts as well: where a part has no image
     /// the whole event has none, and parts are numbered. Not covered are parts that a later step makes on the way down.
-    package func stepsDigest(for types: Set<String>, at version: SchemaVersion) -> Digest {
+    package func stepsDigest(for types: Set<Name>, at version: SchemaVersion) -> Digest {
         var hasher = SHA256Hasher()
         if let adopt = versions.first?.adopt { hasher.update(adopt.json.canonical()) }
         for subject in StepSubjects(chain.steps.filter { $0.version <= version }, types, shapes: self).found.reversed() {
@@ -23,15 +23,17 @@ extension History {
 }
 
 /// What steps have in them that touches types, in the order of the steps.
-private struct StepSubjects {
+struct StepSubjects {
     private(set) var found: [JSONValue] = []
-    /// Whether an item so far gives streams other names.
+    /// Whether an item of the steps so far, or of the one that is looked at, gives streams other names.
     private var rekeys = false
 
-    init(_ steps: [CompiledStep], _ types: Set<String>, shapes history: History) {
+    init(_ steps: [CompiledStep], _ types: Set<Name>, shapes history: History) {
         var names = Self.names(of: types, in: steps)[...]
         var companions = Companions()
         for step in steps {
+            // A name at the step's version is one behind all its items.
+            rekeys = rekeys || step.step.rekeysStreams
             for item in step.step.items {
                 let before = names.removeFirst()
                 note(item, before, names.first ?? types, companions)
@@ -39,19 +41,19 @@ private struct StepSubjects {
             }
             let after = names.first ?? types
             for type in Self.touched(after, companions, step.narrowed.union(step.unproved).contains).sorted() {
-                guard let shape = history.shape(of: type, at: step.version)?.shape else { continue }
-                found.append(.object([.init(name: "takes", value: .string(type)), .init(name: "only", value: shape.bare.canonical)]))
+                guard let shape = history.shape(of: type.text, at: step.version)?.shape else { continue }
+                found.append(.object([.init(name: "takes", value: .string(type.text)), .init(name: "only", value: shape.bare.canonical)]))
             }
         }
     }
 
     /// What the types are called before each item of the steps.
-    private static func names(of types: Set<String>, in steps: [CompiledStep]) -> [Set<String>] {
+    private static func names(of types: Set<Name>, in steps: [CompiledStep]) -> [Set<Name>] {
         var names = types
-        var found: [Set<String>] = []
+        var found: [Set<Name>] = []
         for item in steps.reversed().lazy.flatMap({ $0.step.items.reversed() }) {
-            if case .event(let op, _) = item.action, names.contains(where: { op.predecessors(of: $0) != nil }) {
-                names = Set(names.flatMap { op.predecessors(of: $0) ?? [$0] })
+            if case .event(let op, _) = item.action, names.contains(where: { op.predecessors(of: $0.text) != nil }) {
+                names = Set(of: names.flatMap { op.predecessors(of: $0.text) ?? [$0.text] })
             }
             found.append(names)
         }
@@ -59,47 +61,53 @@ private struct StepSubjects {
     }
 
     /// Those of the names, and of those that stand beside them, that are chosen.
-    private static func touched(_ names: Set<String>, _ companions: Companions, _ isChosen: (String) -> Bool) -> [String] {
+    private static func touched(_ names: Set<Name>, _ companions: Companions, _ isChosen: (Name) -> Bool) -> [Name] {
         names.union(companions.of(names)).filter(isChosen)
     }
 
-    private mutating func note(_ item: Step.Item, _ before: Set<String>, _ after: Set<String>, _ companions: Companions) {
+    private mutating func note(_ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions) {
         switch item.action {
         case .payload(let selection, let entries):
-            let touched = Self.touched(after, companions, selection.contains)
+            let touched = Self.touched(after, companions) { selection.contains($0.text) }
             if touched.isEmpty { return }
             // A list of types does not depend on the others in it.
             guard case .object(let members) = item.node.json else { return }
             found.append(
-                .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0) }))]))
-            // Rows that were made while this was the name at the birth version are made anew.
-            if rekeys, entries.contains(where: { $0.op.nested.contains { ($0 as? Add)?.readsStream == true } }) {
-                found.append(.string("the stream's name at the step's version"))
-            }
+                .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0.text) }))]))
+            noteNames(entries)
         case .reserve: break
         case .event(let op, _):
             // The names of streams belong to every type.
-            rekeys = rekeys || op is Rekey
             let isTouched =
-                op is Rekey && !after.isEmpty || after.contains(where: op.touches)
-                || companions.of(before).contains { op.successors(of: $0) != nil }
-            if isTouched { found.append(item.node.json) }
+                op is Rekey && !after.isEmpty || after.contains { op.touches($0.text) }
+                || companions.of(before).contains { op.successors(of: $0.text) != nil }
+            if isTouched {
+                found.append(item.node.json)
+                noteNames(op.inner)
+            }
+        }
+    }
+
+    /// Rows that were made while an op that reads the stream's name read the one at the birth version are made anew.
+    private mutating func noteNames(_ entries: [OpEntry]) {
+        if rekeys, entries.contains(where: { $0.op.nested.contains { ($0 as? Add)?.readsStream == true } }) {
+            found.append(.string("the stream's name at the step's version"))
         }
     }
 }
 
 /// Which types may stand beside which as parts of one event, at a place of the steps that are crossed upwards.
 private struct Companions {
-    private var beside: [String: Set<String>] = [:]
+    private var beside: [Name: Set<Name>] = [:]
 
-    func of(_ names: Set<String>) -> Set<String> {
+    func of(_ names: Set<Name>) -> Set<Name> {
         beside.isEmpty ? [] : names.reduce(into: []) { $0.formUnion(beside[$1] ?? []) }
     }
 
     mutating func cross(_ op: any EventOp) {
-        let split = (op as? SplitEvent)?.type
+        let split = (op as? SplitEvent).map { Name($0.type) }
         for type in Set(beside.keys).union([split].compactMap(\.self)) {
-            guard let successors = op.successors(of: type) else { continue }
+            guard let successors = op.successors(of: type.text).map(Set.init(of:)) else { continue }
             let companions = beside.removeValue(forKey: type) ?? []
             for other in companions {
                 beside[other]?.remove(type)
@@ -119,7 +127,7 @@ extension Shape {
     var bare: Shape {
         var shape = self
         (shape.description, shape.isDeprecated) = (nil, false)
-        shape.properties = properties.map { Property($0.name, $0.shape.bare) }.sorted { $0.name < $1.name }
+        shape.properties = properties.map { Property($0.name, $0.shape.bare) }.sorted { Name($0.name) < Name($1.name) }
         if let items { shape.items = items.bare }
         if let additional { shape.additional = additional.bare }
         return shape

@@ -42,7 +42,7 @@ extension RenameEvent {
     fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         switch (target, direction) {
         case (.one(let name), .up): return type.isSame(as: from) ? [EventEffect(type: name, words: "is called \(name)")] : nil
-        case (.one(let name), .down): return type == name ? [EventEffect(type: from, words: "is called \(from)")] : nil
+        case (.one(let name), .down): return type.isSame(as: name) ? [EventEffect(type: from, words: "is called \(from)")] : nil
         case (.dispatch(let by, let cases), .up):
             guard type.isSame(as: from) else { return nil }
             return cases.map { value, name in

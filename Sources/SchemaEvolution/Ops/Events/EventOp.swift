@@ -26,12 +26,17 @@ protocol EventOp: Sendable {
     /// What the op loses by intent: the type and why.
     var loss: (type: String, why: String)? { get }
 
+    /// The payload ops that it holds.
+    var inner: [OpEntry] { get }
+
     /// The op with its arguments, for tools that read version files.
     var statement: EventOpStatement { get }
 }
 
 extension EventOp {
     func touches(_ type: String) -> Bool { predecessors(of: type) != nil }
+
+    var inner: [OpEntry] { [] }
 }
 
 /// An op on events bound to the shapes on both of its sides.

@@ -82,9 +82,9 @@ package struct RenameEvent: EventOp {
             return nil
         }
         let words = values.map(\.word)
-        let missing = words.filter { word in !cases.contains { $0.value == word } }
+        let missing = words.filter { word in !cases.contains { $0.value.isSame(as: word) } }
         if !missing.isEmpty {
-            let free = site.names.filter { name in site.types[name] == nil && !cases.contains { $0.type == name } }
+            let free = site.names.filter { name in site.types[name] == nil && !cases.contains { $0.type.isSame(as: name) } }
             let meant = missing.map { word in
                 (word: word, type: free.count == 1 ? free[0] : free.first { $0.lowercased().contains(word.lowercased()) })
             }
@@ -95,7 +95,7 @@ package struct RenameEvent: EventOp {
                     one.type.map { site.mark.mend(.set(JSONValue.string($0).text), at: "*", "to", one.word) }
                 })
         }
-        for (value, type) in cases where !words.contains(value) {
+        for (value, type) in cases where !words.has(value) {
             site.note(
                 Rule.idle, "\(by) is never \(quoted(value)), so there is no \(type)", fix: "take \(value) out of to",
                 mend: site.mark.mend(.remove, at: "*", "to", value))

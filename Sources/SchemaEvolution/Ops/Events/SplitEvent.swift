@@ -60,6 +60,8 @@ package struct SplitEvent: EventOp {
         return nil
     }
 
+    var inner: [OpEntry] { parts.flatMap(\.entries) }
+
     var statement: EventOpStatement { .split(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
