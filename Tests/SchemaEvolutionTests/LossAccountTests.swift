@@ -46,6 +46,23 @@ struct LossAccountTests {
         #expect(lost.contains { $0.isUndeclared && $0.loss.version.number == 4 }, "\(lost)")
     }
 
+    @Test("who loses in an append of thousands of events is found in a time that grows with them", .timeLimit(.minutes(1)))
+    func large() throws {
+        func shape(_ members: String...) -> String {
+            let properties = members.map { "\($0): {type: string}" }.joined(separator: ", ")
+            return "{required: [\(members.joined(separator: ", "))], properties: {\(properties)}}"
+        }
+        let history = try SchemaEvolutionTests.history([
+            "events: {E: \(shape("a", "b"))}",
+            "upcast: [{on: E, do: [{join: {paths: [/a, /b], separator: \" \", at: last, missing: error, path: /whole}}]}]\n"
+                + "events: {E: \(shape("whole"))}",
+        ])
+        #expect(history.check().errors == [])
+        let events = (0 ..< 4_000).map { Self.event("E", $0 % 2 == 0 ? #"{"a":"x","b":"y z"}"# : #"{"a":"x","b":"y"}"#, at: 1) }
+        let lost = LawTrial(history, isFull: false).losses(of: events, at: history.head)
+        #expect(lost.count == 1 && lost.allSatisfy(\.isUndeclared), "\(lost)")
+    }
+
     /// An event of version 1 that becomes two, of which each passes steps at random: some lose nothing, some by a declaration, and some
     /// by how a text is written.
     private static func history(_ random: inout SeededRandom) throws -> (History, String) {

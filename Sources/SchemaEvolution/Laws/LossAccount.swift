@@ -66,7 +66,12 @@ extension LawTrial {
             let back = convertBack(after, events, from: next, to: base)
             if back != given {
                 let losing = units(images, version, next).filter { unit in
-                    convertBack(led(unit, of: images, events, version, next), events, from: version, to: base) != given
+                    // Events go back each for itself, so that those without a part in the unit need not be asked.
+                    let place = unit.count == 1 ? unit[0].event ..< unit[0].event + 1 : images.indices
+                    let (own, whose) = (Array(images[place]), Array(events[place]))
+                    let changed = led(unit.map { ($0.event - place.lowerBound, $0.part) }, of: own, whose, version, next)
+                    return changed != own
+                        && convertBack(changed, whose, from: version, to: base) != convertBack(own, whose, from: version, to: base)
                 }
                 // Where no part loses anything by itself, all together do.
                 for unit in losing.isEmpty ? units(images, version, next) : losing {
