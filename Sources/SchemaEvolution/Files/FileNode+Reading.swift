@@ -86,7 +86,8 @@ extension FileNode {
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
                 fix: !text.hasPrefix("/")
                     ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
-            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain)
+                // A slash within it may belong to a name.
+            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain(where: !text.contains("/")))
         }
     }
 
@@ -111,7 +112,12 @@ extension FileNode {
         let text = try text(what)
         if known.contains(text) { return text }
         throw problem("\(what) must be \(known.joined(separator: " or ")), not \(quoted(text))", rule: Rule.opArgument, fix: why)
-            .mended(nearest(to: text, among: known).map { becomes(.string($0)).certain(where: isSlip(text, of: $0, among: known)) })
+            .mended(swapped(text, among: known))
+    }
+
+    /// Puts the nearest of the words that may stand here in the place of one that is none of them.
+    func swapped(_ word: String, among known: [String]) -> Repair? {
+        nearest(to: word, among: known).map { becomes(.string($0)).certain(where: isSlip(word, of: $0, among: known)) }
     }
 }
 

@@ -45,7 +45,7 @@ package struct Add: Op {
             throw node.problem(
                 "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
                 fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
-            ).mended(nearest(to: text, among: ["$time", "$stream"]).map { node.becomes(.string($0)).certain })
+            ).mended(node.swapped(text, among: ["$time", "$stream"]))
         }
     }
 

@@ -24,7 +24,7 @@ package struct Convert: Op {
         let word = try to.text("to")
         guard let kind = Shape.Kind(rawValue: word), [.string, .integer, .number, .boolean].contains(kind) else {
             throw to.problem("to must be string, integer, number or boolean", rule: Rule.opArgument)
-                .mended(nearest(to: word, among: ["string", "integer", "number", "boolean"]).map { to.becomes(.string($0)).certain })
+                .mended(to.swapped(word, among: ["string", "integer", "number", "boolean"]))
         }
         self.kind = kind
         let guess: String? =

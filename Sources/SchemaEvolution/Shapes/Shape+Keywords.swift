@@ -27,9 +27,7 @@ extension Shape {
             let text = try value.text(name)
             guard let known = Format(rawValue: text) else {
                 throw value.problem("there is no format \"\(text)\"", rule: FileRule.shape, fix: "the formats are: date-time, date")
-                    .mended(
-                        nearest(to: text, among: Format.allCases.map(\.rawValue)).map { value.becomes(.string($0)).certain }
-                            ?? value.mark.mend(.remove))
+                    .mended(value.swapped(text, among: Format.allCases.map(\.rawValue)) ?? value.mark.mend(.remove))
             }
             format = known
         case "enum":
