@@ -61,7 +61,9 @@ struct WrongExample: Sendable, CustomTestStringConvertible {
         case "shape": return Self.found([version(1, "{E: {properties: {a: \(value)}}}")])
         case "event": return Self.found([version(1, "{E: \(value)}")])
         case "file": return Self.found([value])
-        case "rows": return Self.found([version(1, first)], "evstore: 1\nprojections:\n  rows: [\(value)]\n")
+        case "rows":
+            let rows = value.hasPrefix("[") ? value : "[\(value)]"
+            return Self.found([version(1, first)], "evstore: 1\nprojections:\n  rows: \(rows)\n")
         case "step": return Self.found([version(1, first), version(2, second, value)])
         case _ where OpRegistry.eventOps.contains { $0.name == name }:
             return Self.found([version(1, first), version(2, second, "[{\(given)}]")])
