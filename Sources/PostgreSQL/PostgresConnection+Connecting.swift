@@ -47,8 +47,7 @@ extension PostgresConnection {
             // Order: asked each time, since another host or address is another socket.
             let socket = unsafe libpq.socket(handle)
             if Readiness.wait(socket, for: step == Libpq.pollingReading ? .reading : .writing, until: end).isEmpty { return host }
-            try unsafe spendAllowance(handle, orThrow: .unreachable)
-            step = unsafe libpq.connectPoll(handle)
+            step = try unsafe spendAllowance(handle, orThrow: .unreachable) { unsafe libpq.connectPoll(handle) }
             if currentHost != host {
                 host = currentHost
                 let index = hosts.firstIndex { $0.names(host) } ?? 0

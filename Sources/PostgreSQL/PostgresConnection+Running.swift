@@ -132,15 +132,24 @@ extension PostgresConnection {
 
     /// Reads what has come, as much as the allowance leaves; false where the connection has ended.
     private func receive(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind = .malformed) throws(PostgresError) -> Bool {
-        try unsafe spendAllowance(handle, orThrow: kind)
-        return unsafe libpq.consumeInput(handle) != 0
+        try unsafe spendAllowance(handle, orThrow: kind) { unsafe libpq.consumeInput(handle) } != 0
     }
 
-    /// Takes what has come from the allowance: libpq would take whatever a server sends into memory.
-    func spendAllowance(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind) throws(PostgresError) {
-        allowance -= unsafe Readiness.waitingBytes(libpq.socket(handle))
+    /// Lets libpq read, and takes what it has read from the allowance: it would take whatever a server sends into memory.
+    func spendAllowance(
+        _ handle: OpaquePointer, orThrow kind: PostgresError.Kind, reading read: () -> Int32
+    ) throws(PostgresError) -> Int32 {
+        let socket = unsafe libpq.socket(handle)
+        let before = Readiness.waitingBytes(socket)
+        let answer = read()
+        // What comes meanwhile hides what was read, which is this much at least: libpq makes room for it first.
+        allowance -= max(before - Readiness.waitingBytes(socket), min(before, Self.readBytesMin))
         if allowance < 0 { throw giveUp(kind, "the server sends more than belongs to an answer") }
+        return answer
     }
+
+    /// The room that libpq's buffer has whenever it reads.
+    private static let readBytesMin = 8_192
 
     /// What a server may say before it is asked anything: how the session is set, notices.
     static let unaskedBytesMax = 1 << 20
