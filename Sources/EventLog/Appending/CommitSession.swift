@@ -157,6 +157,7 @@ struct CommitSession: ~Copyable {
                 return try commit(&appends, queue, moment, &transaction, &outcome)
             }
         }
+        order?.confirm()
         sweep = outcome.sweep
         let now = ContinuousClock.now
         ended = now

@@ -91,7 +91,7 @@ final class FrameFollower: Sendable {
                 if sequencer == nil, let warning = try source.warning(at: context.path) {
                     context.logger.notice("the cluster log \(membership.log): \(warning)")
                 }
-                let asked = try sequencer ?? source.sequencer(of: membership, at: context.path)
+                let asked = try sequencer ?? self.asked()
                 sequencer = asked
                 var now = try now()
                 let isEnd = try asked.isEnd(now.end, by: .now + Self.askInterval)

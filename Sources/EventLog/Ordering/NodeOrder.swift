@@ -18,6 +18,8 @@ final class NodeOrder {
     private var added: Added?
     /// Whether it has added any.
     private var hasAdded = false
+    /// The server that the transaction writes down.
+    private var saving: ServerMark?
     /// Why the cluster log can't be asked; nil while it can.
     let trouble = Monitor<EvstoreError?>(nil)
 
@@ -33,8 +35,13 @@ final class NodeOrder {
 
     /// Ends a commit; whether a frame was added to the cluster log in it, so that one that has failed here is made there.
     func settle() -> Bool {
-        defer { added = nil }
+        defer { (added, saving) = (nil, nil) }
         return added != nil
+    }
+
+    /// The transaction was committed.
+    func confirm() {
+        if let saving { fence?.noteSaved(saving) }
     }
 
     /// Whether the cluster log can be asked; waits for that a little, before anybody's lock is taken.
@@ -111,15 +118,21 @@ final class NodeOrder {
             added = Added(frame: frame, done: change.done)
             hasAdded = true
         }
-        if let server = fence?.unsaved { try StateRows.put(server, &transaction, access.tables) }
+        try saveServer(&transaction, access)
         try StateRows.put(
             StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
+    }
+
+    private func saveServer(_ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        saving = fence?.unsaved
+        if let saving { try StateRows.put(saving, &transaction, access.tables) }
     }
 
     /// The frame that an earlier run of the same transaction has added: taken in, in place of what it would do.
     func takeInAdded(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> CommitSession.Done? {
         guard let added else { return nil }
         _ = try FrameIntake.run(added.frame.bytes.lent, node(transaction.reads, access), &transaction, access)
+        try saveServer(&transaction, access)
         return added.done
     }
 
