@@ -49,6 +49,7 @@ struct ForgedFrameTests {
         ("a projection that is none", row("definitions", Array("orders".utf8) + [0, 0, 0, 0, 1], Array("[]".utf8))),
         ("a type under another number", row("types", Array("OrderPlaced".utf8), bytes(77))),
         ("a number that another type has", row("types", Array("OrderMade".utf8), bytes(1))),
+        ("a number far behind the others'", row("types", Array("OrderMade".utf8), bytes(1_000))),
         ("a type of no number", row("types", Array("OrderMade".utf8), [1])), ("an epoch that is none", row("epochs", [0, 0, 0, 2], [1])),
         ("a node that is none", row("notes", Array("node/a".utf8), [1, 2, 3])),
         ("a node of no name", row("notes", Array("node/../x".utf8), bytes(1, 0, 0))),

@@ -123,6 +123,12 @@ package enum Indexes {
         return types
     }
 
+    /// Whether the types have the numbers 1, 2, 3 … without a gap.
+    static func areTypesNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
+        let types = try types(transaction, tables)
+        return try tables.types.count(transaction) == types.count && types.keys.allSatisfy { $0 >= 1 && $0 <= types.count }
+    }
+
     static func census(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [IndexEntries.Kind: UInt64] {
         var census: [IndexEntries.Kind: UInt64] = [:]
         try tables.census.forEach(transaction) { key, value in

@@ -37,18 +37,20 @@ extension SharedRows {
         }
     }
 
-    /// One name has one number, and one number one name.
+    /// A name keeps its number; `requireNumbered` looks at the numbers of new ones.
     private static func checkType(_ row: borrowing Row, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
         guard !row.isRemoved, let name = String(utf8: row.key), row.value.byteCount == MemoryLayout<TypeID>.size else {
             throw FrameDamage("its row of a type is none")
         }
-        let id = row.value.load(TypeID.self, at: 0)
-        if let known = try Indexes.type(name, transaction, tables) {
-            if known != id { throw FrameDamage("its type \(quoted(name)) has another number here") }
-            return
+        if let known = try Indexes.type(name, transaction, tables), known != row.value.load(TypeID.self, at: 0) {
+            throw FrameDamage("its type \(quoted(name)) has another number here")
         }
-        guard id > 0, id < .max, try !Indexes.types(transaction, tables).keys.contains(id) else {
-            throw FrameDamage("the number of its type \(quoted(name)) is another one's")
+    }
+
+    /// A new type gets the number behind all others.
+    static func requireNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        guard try Indexes.areTypesNumbered(transaction, tables) else {
+            throw FrameDamage("the number of one of its types is another one's, or does not follow")
         }
     }
 

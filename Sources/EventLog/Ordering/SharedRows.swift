@@ -72,6 +72,7 @@ enum SharedRows {
     ) throws {
         var reading = Reading(rows)
         var hasRegistered = false
+        let typesCount = try tables.types.count(transaction.reads)
         while let row = try reading.next() {
             try check(row, transaction.reads, tables)
             hasRegistered = hasRegistered || isRegistered(row)
@@ -84,6 +85,7 @@ enum SharedRows {
                 if row.isRemoved { try table.delete(row.key, &transaction) } else { try table.put(row.key, row.value, &transaction) }
             }
         }
+        if try tables.types.count(transaction.reads) != typesCount { try requireNumbered(transaction.reads, tables) }
         if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
         if hasRegistered, let judge { try self.judge(judge, transaction.reads, tables) }
     }

@@ -136,8 +136,7 @@ struct IndexComparison {
         if try Indexes.census(transaction, tables).merging(tail.census, uniquingKeysWith: { $0.plus($1) }) != census {
             note("STORE006", "the census differs from the log")
         }
-        let types = try Indexes.types(transaction, tables)
-        if try tables.types.count(transaction) != types.count || types.keys.contains(where: { $0 < 1 || $0 > types.count }) {
+        if try !Indexes.areTypesNumbered(transaction, tables) {
             note("STORE005", "the table of types has a number twice, or lacks one")
         }
         return findings
