@@ -17,7 +17,8 @@ extension ClusterConnection {
             do {
                 guard let mark = try made.serverMark(by: deadline) else { return made }
                 try check(mark)
-                guard hosts == nil, let newer = ServerLook.newer(than: mark, conninfo) else { return made }
+                guard hosts == nil, let newer = ServerLook.newer(than: mark, at: made.currentHost, conninfo, by: deadline)
+                else { return made }
                 made.cancelAndClose()
                 (hosts, refusal) = ([newer], nil)
             } catch let error as EvstoreError {

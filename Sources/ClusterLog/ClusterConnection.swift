@@ -10,6 +10,8 @@ package final class ClusterConnection {
     let conninfo: String
     let application: String
     private var connection: PostgresConnection?
+    /// Whether the tables have been given what an earlier program's lack, or can't be.
+    private var isCompleted = false
     /// Refuses a server that has been replaced.
     var check: @Sendable (ServerMark) throws(EvstoreError) -> Void = { _ throws(EvstoreError) in }
 
@@ -53,6 +55,10 @@ package final class ClusterConnection {
             do throws(PostgresError) {
                 return try connection.run(statement, values, isCancelled: !isCommit, deadline: deadline)
             } catch {
+                if error.sqlState == Self.noColumn, !isCompleted {
+                    try complete(connection, by: deadline)
+                    continue
+                }
                 let isReadOnly = error.sqlState == Self.readOnly
                 if connection.isBroken || isReadOnly { self.connection = nil }
                 switch error.kind {
@@ -68,6 +74,29 @@ package final class ClusterConnection {
 
     /// The SQLSTATE of a server that takes no writes.
     private static let readOnly = "25006"
+    private static let noColumn = "42703"
+    private static let notAllowed = "42501"
+
+    /// Adds the columns that the tables lack where an earlier program has made them; to those of another program it adds nothing.
+    private func complete(_ connection: PostgresConnection, by deadline: ContinuousClock.Instant) throws(StatementError) {
+        do throws(PostgresError) {
+            for statement in [FrameTable.earliest] + FrameTable.completing { _ = try connection.run(statement, deadline: deadline) }
+        } catch {
+            guard case .refused = error.kind else { throw .notSent(unavailable(error)) }
+            if error.sqlState == Self.notAllowed {
+                let statements = FrameTable.completing.map(\.sql).joined(separator: "; ")
+                throw .notSent(
+                    .clusterMismatch(
+                        log: log,
+                        reason: """
+                            an older evstore made its tables, and the role \(connection.names.user) may not add what they lack: \
+                            \(error.message)
+                            """,
+                        how: "let who owns the tables run, in psql on the database: \(statements)"))
+            }
+        }
+        isCompleted = true
+    }
 
     /// Whether the server has warned of the last answer: as where a commit was made that no standby has.
     var hasWarned: Bool { connection?.warning != nil }
@@ -109,22 +138,19 @@ package final class ClusterConnection {
         // A column or a table is not there: the tables are another program's, or none were made.
         case "42P01":
             return .clusterMismatch(
-                log: log, reason: "its database has no cluster log", how: "make one there first, or name the database that has it")
-        case "42703", "42804", "42P10":
+                log: log, reason: "its database has no cluster log",
+                how: "make one there first (\(.createCluster)), or name the database that has it")
+        case Self.noColumn, "42804", "42P10":
             return .clusterMismatch(
-                log: log,
-                reason: "the tables under the names of a cluster log's are another program's, or an older evstore's: \(error.message)",
-                how: """
-                    \(.createCluster) adds what an older one's lack; else use a database or a schema of its own: \
-                    options=-csearch_path=evstore
-                    """)
+                log: log, reason: "the tables under the names of a cluster log's are another program's: \(error.message)",
+                how: "use a database or a schema of its own: options=-csearch_path=evstore")
         default: return connection.flatMap { refused($0, error) } ?? .logUnavailable(log: log, reason: error.message)
         }
     }
 
     /// What the database does not let its role do.
     private func refused(_ connection: PostgresConnection, _ error: PostgresError) -> EvstoreError? {
-        if error.sqlState != "42501" { return nil }
+        if error.sqlState != Self.notAllowed { return nil }
         let (user, database) = connection.names
         let role = user.sqlName
         return .clusterMismatch(

@@ -154,9 +154,8 @@ package final class ClusterDatabase {
     }
 
     private func head(_ number: UInt64) throws(EvstoreError) -> ClusterFrame.Head? {
-        try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in
-            rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
-        }
+        try connection.connect(by: .now + Self.connectInterval)
+        return try connection.head(number, by: .now + Self.interval)
     }
 
     /// Where the last frame ends that a log at a checkpoint has to the end, and that frame's own last position; its link is proved by the
@@ -199,6 +198,13 @@ extension FrameTable {
 }
 
 extension ClusterConnection {
+    /// The head of a frame, or of the next one that is there; nil where there is none.
+    func head(_ number: UInt64, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> ClusterFrame.Head? {
+        try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))], by: deadline) { rows throws(EvstoreError) in
+            rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
+        }
+    }
+
     /// A frame, piece by piece, so that no answer is larger than one; nil where it is missing, or not as large as it says.
     func frame(_ number: UInt64, byteCount: Int, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [UInt8]? {
         guard byteCount <= ClusterFrame.bytesMax else { return nil }

@@ -10,27 +10,38 @@ internal import PostgreSQL
 enum FrameTable {
     static let format: Int64 = 1
 
-    /// What lacks there of what an earlier program has made is added.
-    static let creating = [
-        """
-        CREATE TABLE IF NOT EXISTS evstore_log (
-            name text PRIMARY KEY, format bigint NOT NULL, id bytea NOT NULL, store bytea NOT NULL, frame bigint NOT NULL,
-            link bytea NOT NULL, epoch bigint NOT NULL, position bigint NOT NULL, ready boolean NOT NULL)
-        """,
-        """
-        CREATE TABLE IF NOT EXISTS evstore_frame (
-            log text NOT NULL, number bigint NOT NULL, last bigint NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (log, number))
-        """,
-        """
-        CREATE TABLE IF NOT EXISTS evstore_node (
-            log text NOT NULL, name text NOT NULL, live bigint NOT NULL, position bigint NOT NULL, frame bigint NOT NULL,
-            program text NOT NULL, seen timestamptz NOT NULL, PRIMARY KEY (log, name))
-        """,
+    static let creating =
+        [
+            """
+            CREATE TABLE IF NOT EXISTS evstore_log (
+                name text PRIMARY KEY, format bigint NOT NULL, id bytea NOT NULL, store bytea NOT NULL, frame bigint NOT NULL,
+                link bytea NOT NULL, epoch bigint NOT NULL, position bigint NOT NULL, ready boolean NOT NULL)
+            """,
+            """
+            CREATE TABLE IF NOT EXISTS evstore_frame (
+                log text NOT NULL, number bigint NOT NULL, last bigint NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (log, number))
+            """,
+            """
+            CREATE TABLE IF NOT EXISTS evstore_node (
+                log text NOT NULL, name text NOT NULL, live bigint NOT NULL, position bigint NOT NULL, frame bigint NOT NULL,
+                program text NOT NULL, seen timestamptz NOT NULL, PRIMARY KEY (log, name))
+            """,
+        ].map { PostgresStatement($0) } + completing
+
+    /// Adds what the tables lack that an earlier program has made.
+    static let completing = [
         // The last of the frames that were pruned.
         "ALTER TABLE evstore_log ADD COLUMN IF NOT EXISTS pruned bigint NOT NULL DEFAULT 0",
         // Which of the directories that have had the node's name speaks.
         "ALTER TABLE evstore_node ADD COLUMN IF NOT EXISTS claim text NOT NULL DEFAULT ''",
     ].map { PostgresStatement($0) }
+
+    /// Refused where the tables are another program's.
+    static let earliest = PostgresStatement(
+        """
+        SELECT count(l.format) + count(l.link) + count(l.ready) + count(n.live) + count(n.seen)
+        FROM evstore_log l JOIN evstore_node n ON n.log = l.name WHERE false
+        """, answers: [.number()], rows: 1 ... 1)
 
     /// How many of the columns that were added last are there.
     static let newest = PostgresStatement(

@@ -63,7 +63,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     /// Whether the frame with this one's number is this one: of a statement whose answer was lost.
     private func hasSettled(_ frame: NewFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         // Its link is made of all its bytes.
-        guard try head(frame.end.number, by: deadline)?.end == frame.end else { return false }
+        guard try connection.head(frame.end.number, by: deadline)?.end == frame.end else { return false }
         // The commit may have been given up while it waited for a standby: after a commit behind it, it is there too.
         repeat {
             if .now >= deadline { throw .commitOutcomeUnknown(after: frame.last.position) }
@@ -96,7 +96,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         }
         guard let first = page.frames.first.flatMap({ ClusterFrame.Head($0) }), !follows(page.frames[0], end) else { return page }
         // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
-        guard first.end.number == end.number + 1, let own = try head(end.number, by: deadline), own.end.number == end.number else {
+        guard first.end.number == end.number + 1, let own = try connection.head(end.number, by: deadline), own.end.number == end.number
+        else {
             throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or is none")
         }
         if own.end.link != end.link { throw .clusterWentBack(log: log, cluster: last, node: position) }
@@ -104,12 +105,6 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     }
 
     private static let largeInterval = Duration.seconds(60)
-
-    private func head(_ number: UInt64, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> ClusterFrame.Head? {
-        try connection.ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))], by: deadline) { rows throws(EvstoreError) in
-            rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
-        }
-    }
 
     private func follows(_ frame: [UInt8], _ end: FrameEnd) -> Bool {
         do {

@@ -18,36 +18,41 @@ package struct ServerLook: Sendable {
     package static func all(_ conninfo: String, of log: String) throws(EvstoreError) -> [ServerLook] {
         do {
             let hosts = try PostgresConnection.hosts(conninfo)
-            if hosts.isEmpty { return [look(conninfo, nil)] }
-            return hosts.map { look(conninfo, $0) }
+            if hosts.isEmpty { return [look(conninfo, nil, by: .now + interval)] }
+            return hosts.map { look(conninfo, $0, by: .now + interval) }
         } catch { throw .logUnavailable(log: log, reason: error.message) }
     }
 
     private static let interval = Duration.seconds(3)
-    /// A connection waits no longer for each of the other hosts, and a process that makes several asks once in a while.
+    /// A connection waits no longer for all other hosts, and a process that makes several asks once in a while.
     private static let asideInterval = Duration.seconds(1)
     private static let againAfter = Duration.seconds(5)
     private static let asked = Monitor<[String: (at: ContinuousClock.Instant, newer: PostgresHost?)]>([:])
 
     /// The host of a connection string that takes writes on a newer timeline than one that does, too: that one was replaced, and started again.
-    static func newer(than mark: ServerMark, _ conninfo: String) -> PostgresHost? {
+    /// - Parameter own: the host that does; only the others are asked, each in its share of the time.
+    static func newer(
+        than mark: ServerMark, at own: PostgresHost, _ conninfo: String, by deadline: ContinuousClock.Instant
+    ) -> PostgresHost? {
         if let last = asked.withLock({ $0[conninfo] }), last.at.duration(to: .now) < againAfter { return last.newer }
+        let end = min(deadline, .now + asideInterval)
         var newer: PostgresHost?
         do {
-            newer = try PostgresConnection.hosts(conninfo).first { host in
-                let look = look(conninfo, host, within: asideInterval)
+            let others = try PostgresConnection.hosts(conninfo).filter { !$0.names(own) }
+            newer = others.indices.first { index in
+                let share = ContinuousClock.now.duration(to: end) / (others.count - index)
+                let look = look(conninfo, others[index], by: .now + share)
                 return look.takesWrites && look.mark.map { $0.system == mark.system && $0.timeline > mark.timeline } ?? false
-            }
+            }.map { others[$0] }
         } catch { return nil }
         asked.withLock { $0[conninfo] = (.now, newer) }
         return newer
     }
 
-    private static func look(_ conninfo: String, _ host: PostgresHost?, within interval: Duration = interval) -> ServerLook {
+    private static func look(_ conninfo: String, _ host: PostgresHost?, by deadline: ContinuousClock.Instant) -> ServerLook {
         let name = host.map { "\($0.host.isEmpty ? $0.address : $0.host)\($0.port.isEmpty ? "" : ":\($0.port)")" } ?? ""
         var look = ServerLook(host: name)
         do {
-            let deadline = ContinuousClock.now + interval
             let made = try PostgresConnection(
                 conninfo, deadline: deadline, application: "evstore", .init(host.map { [$0] }, takesAny: true))
             let isReadOnly = try made.run(FrameTable.isReadOnly, [], deadline: deadline).int(0, 0) != 0

@@ -1,6 +1,6 @@
 /// A statement, with what its answer has to look like: a server, or whoever stands in its place, may answer anything.
 package struct PostgresStatement: Sendable {
-    let sql: String
+    package let sql: String
     /// Under which the server keeps it for further calls, which it then need not parse and plan; nil where it keeps none. One name is one
     /// statement's, whose parameters have the same types each time.
     let name: String?
