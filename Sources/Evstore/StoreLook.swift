@@ -98,7 +98,8 @@ struct StoredLook {
             }
             // A block is lent from its first record that is asked for on.
             try reader.blocks(from: first) { block in
-                for index in (0 ... Int(clamping: end.events(after: first))).reversed() where !isFull { try take(block.record(index), reader) }
+                let last = Int(clamping: end.events(after: first))
+                for index in (0 ... last).reversed() where !isFull { try take(block.record(index), reader) }
                 return false
             }
             end = first.previous

@@ -60,13 +60,16 @@ extension EventStore {
             log.reportNode()
         } catch {
             // Whole or not at all: a store whose name is taken is none. What was there before stays.
-            if case EvstoreError.usage = error, place != .store {
+            let refusal = error
+            do {
                 // Order: removed while this process holds the store alone.
-                try log.takeAlone(what: "removes it")
-                try EventLog.discard(path, keepsDirectory: place == .directory)
-            }
+                if case EvstoreError.usage = refusal, place != .store {
+                    try log.takeAlone(what: "removes it")
+                    try EventLog.discard(path, keepsDirectory: place == .directory)
+                }
+            } catch { log.warn("what was made at \(path) is no node and could not be removed: \(error)") }
             try await log.close()
-            throw error
+            throw refusal
         }
         try await log.close()
     }

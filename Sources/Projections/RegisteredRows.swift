@@ -61,7 +61,8 @@ package enum RegisteredRows {
 
     /// The same of a row of a projection's definition.
     package static func definition(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredDefinition {
-        guard key.count > 5, key[key.count - 5] == 0, let name = String(utf8: Array(key.dropLast(5)).lent), number(key.suffix(4)) <= .largest
+        guard key.count > 5, key[key.count - 5] == 0, let name = String(utf8: Array(key.dropLast(5)).lent),
+            number(key.suffix(4)) <= .largest
         else { throw .storeDamaged(path: store, reason: "a row of the registered projections is malformed") }
         return StoredDefinition(name: name, since: number(key.suffix(4)), json: value)
     }

@@ -31,7 +31,7 @@ struct DrillCommandTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: shop.path("store/scratch")).isEmpty)
     }
 
-    @Test("where the newest version is live, the copy goes back first to where a rollback leads; with the program of the release before too")
+    @Test("where the newest version is live, the copy goes back first, as a rollback would; with the program of the release before too")
     func newestIsLive() throws {
         let shop = try Shop.migrated()
         let shown = try shop.must("drill --with-binary \(shop.program.path)")

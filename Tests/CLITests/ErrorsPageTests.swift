@@ -42,7 +42,8 @@ private let version = SchemaVersion(1)
 
 private let samples: [EvstoreError] = [
     .storeNotFound(path: "p"), .storeExists(path: "p"), .notAStore(path: "p", reason: "r"), .storeNewer(path: "p", format: 2, known: 1),
-    .storeDamaged(path: "p", reason: "r"), .otherLMDB(path: "p", reason: "r"), .unsafePermissions(path: "p", reason: "r"), .unsafeFileSystem(path: "p", kind: "nfs"),
+    .storeDamaged(path: "p", reason: "r"), .otherLMDB(path: "p", reason: "r"),
+    .unsafePermissions(path: "p", reason: "r"), .unsafeFileSystem(path: "p", kind: "nfs"),
     .readOnly(path: "p"), .replica(path: "p", source: "s"), .locked(path: "p", holder: "h"), .keysRefused(path: "p", reason: "r"),
     .diskFull(path: "p", freeBytes: 0),
     .ioFailure(doing: "d", reason: "r"), .misuse("m"), .invalidStreamName("{"), .invalidEventID(""), .invalidJSON(reason: "r", offset: 1),

@@ -37,7 +37,9 @@ struct ImportCommand: Command {
         name: .customLong("as"), help: ArgumentHelp("The version the events are born at, unless a line says otherwise.", valueName: "vN"))
     var version: String
 
-    @Option(help: ArgumentHelp("The input is one JSON document; this pointer names its list of events, or '' the document.", valueName: "pointer"))
+    @Option(
+        help: ArgumentHelp(
+            "The input is one JSON document; this pointer names its list of events, or '' the document.", valueName: "pointer"))
     var each: String?
 
     @Option(

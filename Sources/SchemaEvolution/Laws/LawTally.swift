@@ -60,7 +60,8 @@ package struct LawTally: Sendable {
 
     private mutating func keep(_ failure: LawFailure) {
         let isKnown = failures.contains {
-            $0.verdict.law == failure.verdict.law && $0.verdict.weight == failure.verdict.weight && $0.event.type.isSame(as: failure.event.type)
+            $0.verdict.law == failure.verdict.law && $0.verdict.weight == failure.verdict.weight
+                && $0.event.type.isSame(as: failure.event.type)
         }
         if !isKnown { failures.append(failure) }
     }
