@@ -21,7 +21,8 @@ struct UnreadyNodesTests {
             #expect(try ["a", "gone", "ahead"].flatMap { try Self.codes(shop[$0]) }.isEmpty)
             try await shop["a"].replay(to: SchemaVersion(2))
             try await shop["a"].finalize(SchemaVersion(2), withoutNodes: ["gone", "ahead"])
-            try await shop["gone"].catchUp()
+            // Its own follower may have been told before.
+            do { try await shop["gone"].catchUp() } catch { #expect("\(error)".contains("taken out")) }
             #expect(try Self.codes(shop["gone"]) == ["takenOut"])
             try await shop.close()
             try await shop.join("late")
