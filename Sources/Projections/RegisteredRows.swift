@@ -59,7 +59,7 @@ package enum RegisteredRows {
         return try DefinitionSet(stored: stored)
     }
 
-    /// The same of a row of a projection's definition.
+    /// Reads a row of a projection's definition, and refuses one that no store has written.
     package static func definition(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredDefinition {
         guard key.count > 5, key[key.count - 5] == 0, let name = String(utf8: Array(key.dropLast(5)).lent),
             number(key.suffix(4)) <= .largest

@@ -31,7 +31,7 @@ struct Moment {
         return found <= last.rawValue ? found : nil
     }
 
-    /// The same; one that is not found where rows of `streams` are missing means a damaged index, not an unknown stream.
+    /// Finds a stream by its name. One that is not found where rows of `streams` are missing means a damaged index, not an unknown stream.
     func knownStreamID(_ name: String, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> UInt64? {
         let found = try streamID(name, transaction, access)
         if found == nil { try Indexes.requireStreams(transaction, access.tables) }

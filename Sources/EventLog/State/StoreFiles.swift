@@ -18,7 +18,7 @@ package enum StoreFiles {
         for name in names { try checkTree("\(store)/\(name)", store) }
     }
 
-    /// The same of a store's own directory.
+    /// Checks owner, kind and permissions of a store's own directory.
     static func checkOwn(_ store: String) throws { try check(store, Directory.status(store), store) }
 
     /// The first bytes of a file of a store, which is opened without following a link, and looked at as it is open.

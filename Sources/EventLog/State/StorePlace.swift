@@ -70,7 +70,7 @@ struct StorePlace {
         try OwnedDirectory.sweep(prefix, overwriting: KeyedFiles.isOne)
     }
 
-    /// The same in a store, where a maker was killed behind its last step, or another one was quicker.
+    /// Removes from a store what a maker has left that was killed behind its last step, or that was slower than another one.
     static func sweepStore(_ store: String) throws {
         let names = try Directory.names(store)
         guard names.contains(where: { $0 != lostAndFound && isLeft($0) }) else { return }

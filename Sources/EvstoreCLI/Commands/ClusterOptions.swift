@@ -15,7 +15,7 @@ struct ClusterOptions: ParsableArguments {
     func cluster(_ session: Session) throws -> Cluster { try Cluster(name, connection: log).noted(session) }
 }
 
-/// The same where a node may say it.
+/// Connection and name of a cluster log, which a node at `--store` may say in their place.
 struct KnownClusterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
