@@ -44,4 +44,15 @@ struct Readiness: OptionSet {
         var count: Int32 = 0
         return unsafe ioctl(socket, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
     }
+
+    /// The bytes that a TCP socket has received since it was connected, those that wait among them; 0 of another kind of socket, and of a
+    /// kernel before Linux 4.1 (`tcpi_bytes_received` of linux/tcp.h).
+    static func receivedBytes(_ socket: Int32) -> Int {
+        let offset = 128
+        var info = [UInt8](repeating: 0, count: offset + 8)
+        var length = socklen_t(info.count)
+        let answer = unsafe getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length)
+        guard answer == 0, Int(length) == info.count else { return 0 }
+        return unsafe Int(clamping: info.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) })
+    }
 }

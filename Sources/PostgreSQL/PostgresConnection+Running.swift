@@ -140,10 +140,13 @@ extension PostgresConnection {
         _ handle: OpaquePointer, orThrow kind: PostgresError.Kind, reading read: () -> Int32
     ) throws(PostgresError) -> Int32 {
         let socket = unsafe libpq.socket(handle)
+        // Order: what comes between two of these questions makes the difference smaller than what was read, never larger.
         let before = Readiness.waitingBytes(socket)
+        let receivedBefore = Readiness.receivedBytes(socket)
         let answer = read()
-        // What comes meanwhile hides what was read, which is this much at least: libpq makes room for it first.
-        allowance -= max(before - Readiness.waitingBytes(socket), min(before, Self.readBytesMin))
+        let received = Readiness.receivedBytes(socket) - receivedBefore
+        // At least this much was read, since libpq makes room for it first.
+        allowance -= max(before + received - Readiness.waitingBytes(socket), min(before, Self.readBytesMin))
         if allowance < 0 { throw giveUp(kind, "the server sends more than belongs to an answer") }
         return answer
     }
