@@ -14,7 +14,7 @@ struct LogContext: Sendable {
     /// Of a node.
     var fence: ServerFence?
     var isReplica = false
-    /// Of a node: refuses frames that register what no program could read.
+    /// Refuses frames of a node that register what no program could read.
     var judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     var tailKeeping: TailKeeping?

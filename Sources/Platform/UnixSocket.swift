@@ -16,7 +16,7 @@ package struct UnixSocket: Sendable {
         do throws(SystemFailure) {
             // Until its mode is set below nobody else can connect, whatever the process's mask is.
             if fchmod(descriptor, 0o600) != 0 { throw SystemFailure(code: errno) }
-            // Of two that find one abandoned, the second would take the socket of the first away.
+            // Where two find one abandoned, the second would take the socket of the first away.
             let directory = try Self.locked(Directory.parent(of: path))
             defer { close(directory) }
             do throws(SystemFailure) { try unsafe Self.with(path, bind, descriptor) } catch {

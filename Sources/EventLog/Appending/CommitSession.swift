@@ -19,7 +19,7 @@ struct CommitSession: ~Copyable {
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
     private let isReplica: Bool
-    /// Of a node: refuses frames that register what no program could read.
+    /// Refuses frames of a node that register what no program could read.
     let judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     let tailKeeping: TailKeeping?

@@ -44,7 +44,7 @@ struct Moment {
             found = try alone.look(asOf: last, transaction, access) { $0.heads[stream] }.answer
         }
         guard let head = try found ?? Indexes.head(stream, transaction, access.tables) else { return nil }
-        // Of a row that no store has written, not even the next revision could be counted.
+        // Behind a row that no store has written, not even the next revision could be counted.
         guard head.position <= last, head.jump <= head.position, head.revision.rawValue < head.position.rawValue else {
             throw Indexes.damaged("heads")
         }

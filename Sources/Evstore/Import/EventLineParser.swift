@@ -22,9 +22,9 @@ struct LineForm: Sendable {
 struct EventLineParser: ~Copyable {
     var splice = Splice()
     let form: LineForm
-    /// Of a whole line: it has one level more than its payload and metadata, and some members.
+    /// The limits of a whole line: it has one level more than its payload and metadata, and some members.
     private let lineLimits: JSONLimits
-    /// Of a payload, and of metadata.
+    /// The limits of a payload, and of metadata.
     let limits: JSONLimits
 
     init(_ form: LineForm) {
