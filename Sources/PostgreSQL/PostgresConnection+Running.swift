@@ -132,7 +132,14 @@ extension PostgresConnection {
 
     /// Reads what has come, as much as the allowance leaves; false where the connection has ended.
     private func receive(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind = .malformed) throws(PostgresError) -> Bool {
-        try unsafe spendAllowance(handle, orThrow: kind) { unsafe libpq.consumeInput(handle) } != 0
+        // An answer that filled libpq's buffer may be a long one: from then on libpq reads for as long as the server sends.
+        if isLong, gate == nil { gate = unsafe FloodGate(libpq.socket(handle)) }
+        if isLong { gate?.open(for: allowance) }
+        let before = allowance
+        let answer = try unsafe spendAllowance(handle, orThrow: kind) { unsafe libpq.consumeInput(handle) }
+        if isLong, gate?.close() == false { throw tooMuch(kind) }
+        isLong = before - allowance >= Self.readBytesMin
+        return answer != 0
     }
 
     /// Lets libpq read, and takes what it has read from the allowance: it would take whatever a server sends into memory.
@@ -147,9 +154,11 @@ extension PostgresConnection {
         let received = Readiness.receivedBytes(socket) - receivedBefore
         // At least this much was read, since libpq makes room for it first.
         allowance -= max(before + received - Readiness.waitingBytes(socket), min(before, Self.readBytesMin))
-        if allowance < 0 { throw giveUp(kind, "the server sends more than belongs to an answer") }
+        if allowance < 0 { throw tooMuch(kind) }
         return answer
     }
+
+    private func tooMuch(_ kind: PostgresError.Kind) -> PostgresError { giveUp(kind, "the server sends more than belongs to an answer") }
 
     /// The room that libpq's buffer has whenever it reads.
     private static let readBytesMin = 8_192

@@ -51,6 +51,12 @@ package final class PostgresConnection {
     /// How many bytes the server may still send.
     var allowance = 0
 
+    /// Whether the last reading filled libpq's buffer, so that more of the answer is likely to follow.
+    var isLong = false
+
+    /// Nil until a long answer comes.
+    var gate: FloodGate?
+
     /// Whether the server may be asked to end the statement that runs.
     var mayCancel = true
 
