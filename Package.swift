@@ -176,8 +176,10 @@ let package = Package(
             resources: [.embedInCode("Files")],
             swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
+        .systemLibrary(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
-            name: "TestSupport", dependencies: ["Platform", "PostgreSQL", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["CTestSupport", "Platform", "PostgreSQL", "Evstore", "EvstoreTesting"],
+            path: "Tests/TestSupport",
             swiftSettings: house),
         // The logs and stores that the tests of several rooms begin with; never a part of a release build.
         .target(

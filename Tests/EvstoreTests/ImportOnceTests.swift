@@ -114,12 +114,12 @@ struct ImportOnceTests {
     @Test("an import that waits for whoever writes into its pipe lets others in, and says who is at work where that takes too long")
     func turn() async throws {
         let temporary = try await Self.store()
-        let (pipe, began) = (Pipe(), Cancellation())
+        let (pipe, began) = (try OpenPipe(), Cancellation())
         let first = Task {
             try await temporary.store.importLines(
-                from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1), progress: { _ in began.cancel() })
+                from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1), progress: { _ in began.cancel() })
         }
-        try pipe.fileHandleForWriting.write(contentsOf: Data((Self.lines(0 ..< 21) + "{").utf8))
+        try pipe.writing.write(contentsOf: Data((Self.lines(0 ..< 21) + "{").utf8))
         while !began.isCancelled { try await Task.sleep(for: .milliseconds(5)) }
         // The first has appended some or all of what it was given, and waits for the rest of a line.
         let others = try await fromPipe(temporary.store, Self.lines(0 ..< 25)).added
@@ -135,8 +135,8 @@ struct ImportOnceTests {
         try held.release()
         try await other.close()
 
-        try pipe.fileHandleForWriting.write(contentsOf: Data(Self.lines(21 ..< 28).dropFirst().utf8))
-        try pipe.fileHandleForWriting.close()
+        try pipe.writing.write(contentsOf: Data(Self.lines(21 ..< 28).dropFirst().utf8))
+        try pipe.writing.close()
         let report = try await first.value
         #expect((report.added, report.skipped) == (28 - others, others))
         #expect(try Self.counts(temporary.store).values.allSatisfy { $0 == 1 })
@@ -145,8 +145,8 @@ struct ImportOnceTests {
     @Test("whole lines are appended while the next is written byte by byte, and others get their turn", .timeLimit(.minutes(5)))
     func dribble() async throws {
         let temporary = try await Self.store()
-        let (pipe, isEnough) = (Pipe(), Cancellation())
-        Thread.detachNewThread { [writer = pipe.fileHandleForWriting] in
+        let (pipe, isEnough) = (try OpenPipe(), Cancellation())
+        Thread.detachNewThread { [writer = pipe.writing] in
             writer.write(Data(Self.lines(0 ..< 3).utf8))
             while !isEnough.isCancelled {
                 writer.write(Data(" ".utf8))
@@ -156,7 +156,7 @@ struct ImportOnceTests {
             writer.closeFile()
         }
         let first = Task {
-            try await temporary.store.importLines(from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1))
+            try await temporary.store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
         }
         while try temporary.store.last().position < Position(3) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(try await fromPipe(temporary.store, Self.lines(0 ..< 3) + Self.lines(5 ..< 7)).added == 2)

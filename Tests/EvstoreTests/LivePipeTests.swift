@@ -33,14 +33,14 @@ struct LivePipeTests {
                 _ = try await store.importLines(from: .file(file), as: SchemaVersion(1))
             }
             let before = try store.last().position.rawValue
-            let pipe = Pipe()
+            let pipe = try OpenPipe()
             let importing = Task {
-                try await store.importLines(from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1))
+                try await store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
             }
             var written = 0
             for _ in 0 ..< 3 {
                 let next = written + Int.random(in: 1 ... 15, using: &random)
-                try pipe.fileHandleForWriting.write(contentsOf: Data(Self.lines(written ..< next, of: "live").utf8))
+                try pipe.writing.write(contentsOf: Data(Self.lines(written ..< next, of: "live").utf8))
                 written = next
                 if written <= common {
                     // So far these are the earlier input's lines, which are in the log.
@@ -52,7 +52,7 @@ struct LivePipeTests {
                     try await Self.waitUntil { try store.last().position.rawValue == before + UInt64(written - common / 10 * 10) }
                 }
             }
-            try pipe.fileHandleForWriting.close()
+            try pipe.writing.close()
             let report = try await importing.value
             let skipped = written <= common ? written : common / 10 * 10
             #expect((report.read, report.skipped) == (UInt64(written), UInt64(skipped)), "seed \(seed), trial \(trial)")
@@ -70,32 +70,32 @@ struct LivePipeTests {
         let options = ImportOptions(onError: .quarantine)
         let file = try temporary.write(text, to: "first")
         #expect(try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1), options: options).added == 9)
-        let pipe = Pipe()
+        let pipe = try OpenPipe()
         let importing = Task {
             try await temporary.store.importLines(
-                from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1), options: options)
+                from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1), options: options)
         }
         for line in text.split(separator: "\n").enumerated() {
-            try pipe.fileHandleForWriting.write(contentsOf: Data((line.element + "\n").utf8))
+            try pipe.writing.write(contentsOf: Data((line.element + "\n").utf8))
             try await Task.sleep(for: .milliseconds(line.offset % 3 == 1 ? 1_300 : 20))
         }
-        try pipe.fileHandleForWriting.close()
+        try pipe.writing.close()
         let report = try await importing.value
         #expect((report.added, report.skipped) == (0, 10))
     }
 
     /// Imports lines one by one, with a pause behind the first that a reader takes for the writer's last word.
     private func slowly(_ store: EventStore, _ lines: [String], _ options: ImportOptions = .init()) async throws -> ImportReport {
-        let pipe = Pipe()
+        let pipe = try OpenPipe()
         let importing = Task {
             try await store.importLines(
-                from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1), options: options)
+                from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1), options: options)
         }
         for (number, line) in lines.enumerated() {
-            try pipe.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+            try pipe.writing.write(contentsOf: Data((line + "\n").utf8))
             try await Task.sleep(for: .milliseconds(number == 0 ? 1_300 : 20))
         }
-        try pipe.fileHandleForWriting.close()
+        try pipe.writing.close()
         return try await importing.value
     }
 

@@ -106,14 +106,14 @@ struct MergedPairsTests {
     @Test("of a pipe that falls silent, what can be seen alone is appended alone, and what can't waits on", .timeLimit(.minutes(5)))
     func silence() async throws {
         let temporary = try await store()
-        let pipe = Pipe()
-        pipe.fileHandleForWriting.write(Data((Self.named("a") + Self.priced("b")).utf8))
+        let pipe = try OpenPipe()
+        pipe.writing.write(Data((Self.named("a") + Self.priced("b")).utf8))
         let importing = Task {
-            try await temporary.store.importLines(from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1))
+            try await temporary.store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
         }
         while try temporary.store.last().position < Position(1) { try await Task.sleep(for: .milliseconds(20)) }
-        pipe.fileHandleForWriting.write(Data(Self.named("b").utf8))
-        pipe.fileHandleForWriting.closeFile()
+        pipe.writing.write(Data(Self.named("b").utf8))
+        pipe.writing.closeFile()
         #expect(try await importing.value.added == 3)
         #expect(try prices(temporary.store) == 1)
     }

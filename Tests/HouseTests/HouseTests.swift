@@ -126,6 +126,16 @@ struct HouseTests {
         }
     }
 
+    /// A server that another test starts would keep the other end from ever seeing an end.
+    @Test("no test has a pipe or a connection that a program inherits")
+    func inherited() throws {
+        for file in try SourceFile.all(below: "Tests") {
+            for (number, line) in file.code {
+                #expect(!line.contains(#/\bPipe\(\)|unsafe pipe\(|\baccept\(/#), "\(file.path):\(number)")
+            }
+        }
+    }
+
     @Test("nothing swallows an error or forces a value")
     func swallowing() throws {
         for file in try SourceFile.all(below: "Sources") {

@@ -1,3 +1,4 @@
+internal import CTestSupport
 internal import Glibc
 internal import Platform
 
@@ -29,7 +30,7 @@ package final class EndlessServer: Sendable {
         let (listener, sentBytes) = (listener, sentBytes)
         _ = try WorkerThread.start("endless") {
             while true {
-                let client = accept(listener, nil, nil)
+                let client = test_accept(listener)
                 if client < 0 { return }
                 Self.talk(client, flood, sentBytes)
                 close(client)

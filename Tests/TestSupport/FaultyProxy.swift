@@ -1,4 +1,5 @@
 internal import Bytes
+internal import CTestSupport
 internal import Glibc
 internal import Platform
 
@@ -39,7 +40,7 @@ package final class FaultyProxy: Sendable {
         let listener = listener
         _ = try WorkerThread.start("proxy") { [weak self] in
             while true {
-                let client = accept(listener, nil, nil)
+                let client = test_accept(listener)
                 guard client >= 0, let self else { return }
                 self.take(client)
             }
