@@ -1,14 +1,19 @@
-internal import Bytes
+package import Bytes
 internal import Crypto
 
 /// 32 bytes that name other bytes: a link, a content hash, a fingerprint.
 package struct Digest: Hashable, Sendable {
-    package let bytes: [UInt8]
+    package static let size = 32
+    /// The bytes as little-endian integers.
+    private let first, second, third, fourth: UInt64
 
     /// Nil unless there are exactly 32 bytes.
-    package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 32 else { return nil }
-        self.bytes = bytes
+    package init?(_ bytes: [UInt8]) { self.init(bytes.lent) }
+
+    /// Nil unless there are exactly 32 bytes.
+    package init?(_ bytes: RawSpan) {
+        guard bytes.byteCount == Self.size else { return nil }
+        self.init(checked: bytes)
     }
 
     /// Nil unless the text is 64 hexadecimal digits.
@@ -17,9 +22,39 @@ package struct Digest: Hashable, Sendable {
         self.init(bytes)
     }
 
-    fileprivate init(checked bytes: [UInt8]) { self.bytes = bytes }
+    fileprivate init(checked bytes: RawSpan) {
+        (first, second) = (bytes.load(UInt64.self, at: 0), bytes.load(UInt64.self, at: 8))
+        (third, fourth) = (bytes.load(UInt64.self, at: 16), bytes.load(UInt64.self, at: 24))
+    }
 
-    package static let zero = Digest(checked: [UInt8](repeating: 0, count: 32))
+    private init() { (first, second, third, fourth) = (0, 0, 0, 0) }
+
+    package static let zero = Digest()
+
+    package var bytes: [UInt8] {
+        var row = ByteBuffer(capacity: Self.size)
+        append(to: &row)
+        return row.array()
+    }
+
+    package func append(to row: inout ByteBuffer) {
+        row.append(littleEndian: first)
+        row.append(littleEndian: second)
+        row.append(littleEndian: third)
+        row.append(littleEndian: fourth)
+    }
+
+    /// Stores the bytes in place of others that the row has.
+    package func store(in row: inout ByteBuffer, at offset: Int) {
+        row.store(littleEndian: first, at: offset)
+        row.store(littleEndian: second, at: offset + 8)
+        row.store(littleEndian: third, at: offset + 16)
+        row.store(littleEndian: fourth, at: offset + 24)
+    }
+
+    fileprivate var words: (UInt64, UInt64, UInt64, UInt64) {
+        (first.littleEndian, second.littleEndian, third.littleEndian, fourth.littleEndian)
+    }
 
     package var hex: String { Bytes.hex(bytes) }
 }
@@ -35,6 +70,11 @@ package struct SHA256Hasher {
     }
 
     package mutating func update(_ bytes: [UInt8]) { update(bytes.lent) }
+
+    package mutating func update(_ digest: Digest) {
+        var words = digest.words
+        unsafe withUnsafeBytes(of: &words) { unsafe hasher.update(bufferPointer: $0) }
+    }
 
     package mutating func update(_ text: String) { update(Array(text.utf8)) }
 
@@ -57,7 +97,10 @@ package struct SHA256Hasher {
         }
     }
 
-    package consuming func finalize() -> Digest { Digest(checked: Array(hasher.finalize())) }
+    package consuming func finalize() -> Digest {
+        let digest = hasher.finalize()
+        return unsafe digest.withUnsafeBytes { unsafe Digest(checked: $0.bytes) }
+    }
 
     package static func hash(_ bytes: [UInt8]) -> Digest {
         var hasher = SHA256Hasher()

@@ -7,19 +7,32 @@ internal import Platform
 /// the two would wait for each other.
 final class Gate: Sendable {
     private struct State {
-        var inside: [UInt: Int] = [:]
+        /// The threads that are inside, how often each: few at a time, so that a search is quicker than a hash.
+        var inside: [(thread: UInt, count: Int)] = []
         var excluding = false
-        var writers: Set<UInt> = []
+        var writers: [UInt] = []
         var isClosed = false
+
+        func isInside(_ thread: UInt) -> Bool { inside.contains { $0.thread == thread } }
+
+        mutating func enter(_ thread: UInt) {
+            if let index = inside.firstIndex(where: { $0.thread == thread }) { inside[index].count += 1 } else { inside.append((thread, 1)) }
+        }
+
+        mutating func leave(_ thread: UInt) {
+            guard let index = inside.firstIndex(where: { $0.thread == thread }) else { return }
+            inside[index].count -= 1
+            if inside[index].count == 0 { inside.remove(at: index) }
+        }
     }
 
     private let state = Monitor(State())
 
     func enter() throws(StorageError) {
         let thread = WorkerThread.currentID
-        try state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { (state) throws(StorageError) in
+        try state.wait(until: { !$0.excluding || $0.isInside(thread) }) { (state) throws(StorageError) in
             if state.isClosed { throw StorageError(misuse: "the environment has been closed") }
-            state.inside[thread, default: 0] += 1
+            state.enter(thread)
         }
     }
 
@@ -28,24 +41,21 @@ final class Gate: Sendable {
         let thread = WorkerThread.currentID
         return state.withLock { state in
             if state.isClosed || state.excluding { return false }
-            state.inside[thread, default: 0] += 1
+            state.enter(thread)
             return true
         }
     }
 
     func leave() {
         let thread = WorkerThread.currentID
-        state.change { state in
-            let count = state.inside[thread, default: 1] - 1
-            state.inside[thread] = count == 0 ? nil : count
-        }
+        state.change { $0.leave(thread) }
     }
 
     /// Runs `body` while no transaction of this process is open, its own thread's included.
     func exclusively(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         let thread = WorkerThread.currentID
-        let isAllowed = state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { state in
-            if state.inside[thread] != nil { return false }
+        let isAllowed = state.wait(until: { !$0.excluding || $0.isInside(thread) }) { state in
+            if state.isInside(thread) { return false }
             state.excluding = true
             return true
         }
@@ -58,21 +68,25 @@ final class Gate: Sendable {
     /// One write transaction for one thread: a second one on it would wait for itself.
     func startWriting() throws(StorageError) {
         let thread = WorkerThread.currentID
-        let isNew = state.withLock { $0.writers.insert(thread).inserted }
+        let isNew = state.withLock { state in
+            if state.writers.contains(thread) { return false }
+            state.writers.append(thread)
+            return true
+        }
         if !isNew, Guard.reentry.isOn { throw StorageError(misuse: "a write transaction was started inside another one") }
     }
 
     func stopWriting() {
         let thread = WorkerThread.currentID
-        state.withLock { _ = $0.writers.remove(thread) }
+        state.withLock { $0.writers.removeAll { $0 == thread } }
     }
 
     /// Waits until everyone is out and lets nobody in again.
     /// - Throws: where this thread is inside itself, and so would wait for itself.
     func close() throws(StorageError) {
         let thread = WorkerThread.currentID
-        let isAllowed = state.wait(until: { !$0.excluding && $0.inside.isEmpty || $0.inside[thread] != nil }) { state in
-            if state.inside[thread] != nil { return false }
+        let isAllowed = state.wait(until: { !$0.excluding && $0.inside.isEmpty || $0.isInside(thread) }) { state in
+            if state.isInside(thread) { return false }
             state.isClosed = true
             return true
         }

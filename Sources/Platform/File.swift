@@ -31,17 +31,15 @@ package final class File: Sendable {
     /// Up to `count` bytes from `offset`; fewer at the end of the file.
     package func read(_ count: Int, at offset: Int = 0) throws(StorageError) -> [UInt8] {
         defer { withExtendedLifetime(self) {} }
-        var bytes = [UInt8](repeating: 0, count: count)
-        var filled = 0
-        while filled < count {
-            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
-                let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-                return unsafe pread(descriptor, rest.baseAddress, rest.count, off_t(offset + filled))
+        var failure: StorageError?
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count, failure == nil {
+                let got = unsafe pread(descriptor, buffer.baseAddress.map { unsafe $0 + filled }, count - filled, off_t(offset + filled))
+                if got == 0 { return }
+                if got > 0 { filled += got } else if errno != EINTR { failure = .system("reading \(path)") }
             }
-            if got == 0 { break }
-            if got > 0 { filled += got } else if errno != EINTR { throw .system("reading \(path)") }
         }
-        bytes.removeLast(count - filled)
+        if let failure { throw failure }
         return bytes
     }
 

@@ -4,7 +4,7 @@ internal import LMDB
 
 /// What one commit adds to the log, built up append by append. An append is checked completely
 /// before anything of it is admitted, so that a refused one leaves no trace.
-struct Admission {
+struct Admission: ~Copyable {
     let moment: Moment
     let access: LogAccess
     /// Types met for the first time, which have no row yet.
@@ -30,11 +30,11 @@ struct Admission {
     private var typesCount: TypeID
 
     init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
-        (self.moment, self.access, self.time) = (moment, access, time)
-        (first, next) = (moment.last.next, moment.last.next)
-        typesCount = TypeID(try access.tables.types.count(transaction))
+        let typesCount = TypeID(try access.tables.types.count(transaction))
         // Order: the overlay reads the committed blocks before this transaction adds its own, which it must not see.
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
+        (self.moment, self.access, self.time, self.typesCount) = (moment, access, time, typesCount)
+        (first, next) = (moment.last.next, moment.last.next)
     }
 
     /// How many events have been admitted.
@@ -135,12 +135,11 @@ struct Admission {
 
     /// Gives the events of a checked append their positions and revisions. An error here fails the whole commit.
     mutating func takeIn(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ streams: inout StreamTable, _ random: inout Randomness,
-        _ transaction: inout WriteTransaction
+        _ request: AppendRequest, _ writer: inout BlockWriter, _ blocks: BlockBatch, _ streams: inout StreamTable,
+        _ random: inout Randomness, _ transaction: inout WriteTransaction
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span
-        let tables = access.tables
         var firstMade: (UInt64, UInt64) = (0, 0)
         var revision: UInt64 = 0
         jumps.reserveCapacity(jumps.count + events.count)
@@ -158,7 +157,7 @@ struct Admission {
                 place.stream = next.rawValue
                 begun.append((events[index].stream.text, next.rawValue))
             }
-            try writer.add(events, index, place) { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
+            try writer.add(events, index, place) { try blocks.add($1, at: $0, &transaction) }
             streams.append(stream, at: next, jump: place.jump)
             if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
             count(IndexEntries.Kind(type: place.type, born: events[index].born.rawValue))

@@ -41,7 +41,7 @@ extension CommitSession {
         guard let order else { return }
         let deadline = CommitQueue.Batch.appends(appends).deadline
         let change = NodeOrder.Change(rows: [UInt8](copying: rows), first: first, done: done)
-        try order.add(change, &transaction, access, by: deadline)
+        try order.add(change, blocks, &transaction, access, by: deadline)
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
@@ -51,7 +51,8 @@ extension CommitSession {
         guard let order, let rows = changes.shared else { return }
         let first = (changes.endBeforeCut ?? done.last.position).next
         let change = NodeOrder.Change(rows: rows, first: first, done: done, isLeaving: changes.isLeaving)
-        try order.add(change, &changes.transaction, access, by: update.deadline)
+        try blocks.read(from: first, changes.transaction.reads)
+        try order.add(change, blocks, &changes.transaction, access, by: update.deadline)
         if changes.endBeforeCut != nil { throw CutPlaced() }
         if changes.isLeaving { try changes.becomeAlone() }
     }
@@ -152,6 +153,7 @@ extension CommitSession {
             for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: judge) }
             end = try Blocks.last(transaction.reads, access)
             if frames.allSatisfy({ !ClusterFrame.hasRows($0) }), end > last {
+                try blocks.read(from: last.next, transaction.reads)
                 try makeDurable(from: last.next, through: end, &transaction)
             } else {
                 try beginSyncing(&transaction)

@@ -2,20 +2,22 @@ internal import EventModel
 internal import LMDB
 
 extension CommitSession {
-    func carrySweep(_ swept: inout Sweep?, _ admission: Admission, _ transaction: inout WriteTransaction) throws {
+    /// Writes a part of the indexes along with a commit, where that is due; whether it has.
+    func carrySweep(_ swept: inout Sweep?, _ admission: borrowing Admission, _ transaction: inout WriteTransaction) throws -> Bool {
         let moment = admission.moment
         let waiting = moment.last.events(after: moment.numbers.indexed)
         if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
         if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
-        guard var sweep = swept else { return }
+        guard var sweep = swept else { return false }
         let events = admission.count
         let isForced = waiting >= UInt64(options.sweepForcedEvents)
         let isBig = events >= options.sweepSliceEntries / 8
-        guard isForced || isBig else { return }
+        guard isForced || isBig else { return false }
         let isDone = try sweep.write(max(options.sweepSliceEntries, events * 2), &transaction, access.tables) {
             try moment.head($0, $1, access)
         }
         swept = isDone ? nil : sweep
+        return true
     }
 
     /// Writes the rest of a sweep that is under way.

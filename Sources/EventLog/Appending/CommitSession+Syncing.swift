@@ -9,7 +9,7 @@ extension CommitSession {
     mutating func makeDurable(from first: Position, through last: Position, _ transaction: inout WriteTransaction) throws {
         let began = ContinuousClock.now
         let isBackToBack = ahead.isHolding || ended.map { $0.duration(to: began) < Self.backToBackInterval } ?? false
-        if isBackToBack, try ahead.write(from: first, through: last, &transaction) {
+        if isBackToBack, try ahead.write(blocks, from: first, through: last, transaction.reads) {
             transaction.setSyncing(false)
             sync = .took(began.duration(to: .now))
         } else {

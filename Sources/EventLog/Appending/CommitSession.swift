@@ -12,6 +12,8 @@ struct CommitSession: ~Copyable {
     let options: Options
     private let path: String
     private var writer: BlockWriter
+    /// What the commit that is being made adds to the log.
+    let blocks: BlockBatch
     private var streams = StreamTable()
     private var random = Randomness()
     var sweep: Sweep?
@@ -30,8 +32,8 @@ struct CommitSession: ~Copyable {
     var sync = Sync.took(.zero)
     /// The number of this process's last transaction.
     private var written: UInt = 0
-    /// The number of the last one that has added blocks, with the log's end and its link after that.
-    private var latest: (transaction: UInt, last: Checkpoint, link: Digest)?
+    /// The log as this process has left it; nil where it is to be read.
+    private var left: LeftLog?
     /// Whether appends that come meanwhile join the commit that is being made.
     private var isJoined = true
     /// Whether the store is known to have this program's format.
@@ -46,6 +48,8 @@ struct CommitSession: ~Copyable {
         ahead = try AheadWriter(path, access, isSynced: order == nil)
         (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
+        // A frame of a node holds all that a commit adds.
+        blocks = BlockBatch(access, bytesMax: order == nil ? WriteAhead.blocksBytesMax : .max)
     }
 
     /// What a commit has done, for those who wait for it.
@@ -60,16 +64,26 @@ struct CommitSession: ~Copyable {
         var sync = Duration.zero
     }
 
+    /// The log after a transaction of this process that has added blocks, and has changed nothing else that a commit begins with.
+    private struct LeftLog {
+        let transaction: UInt
+        let numbers: StateRows.Numbers
+        let last: Position
+        let link: Digest
+    }
+
     enum Sync {
         case began(ContinuousClock.Instant)
         case took(Duration)
     }
 
     /// What a transaction has made that holds once it is committed.
-    private struct Outcome {
+    private struct Outcome: ~Copyable {
         /// The sweep of the indexes that is under way.
         var sweep: Sweep?
         var admission: Admission?
+        /// The numbers that it has left; nil where it has changed them.
+        var numbers: StateRows.Numbers?
     }
 
     /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included, and makes one
@@ -129,7 +143,10 @@ struct CommitSession: ~Copyable {
             guard let work = batch else { return nil }
             if case .appends = work, let done = try takeInAdded(&transaction) { return done }
             try requireAlone(transaction.reads)
-            guard let moment = try Moment(transaction.reads, access, overlays) else {
+            // Nothing is read again where no other writer came in between.
+            let left = left.flatMap { $0.transaction == transaction.id - 1 ? $0 : nil }
+            let kept = left.flatMap { Moment($0.numbers, last: $0.last, overlays) }
+            guard let moment = try kept ?? Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
             }
             if !hasFormat { try Manifest.raise(at: path) }
@@ -154,7 +171,7 @@ struct CommitSession: ~Copyable {
             case .appends(var appends):
                 defer { batch = .appends(appends) }
                 streams.begin(moment.epoch, after: transaction.id - 1)
-                return try commit(&appends, queue, moment, &transaction, &outcome)
+                return try commit(&appends, queue, moment, after: left?.link, &transaction, &outcome)
             }
         }
         order?.confirm()
@@ -169,36 +186,36 @@ struct CommitSession: ~Copyable {
             ahead.confirm(done.last.position)
             lastCommitted = done.last.position
         }
-        latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
-        if let admission = outcome.admission { note(admission) }
+        left = outcome.numbers.flatMap { numbers in
+            done.map { LeftLog(transaction: written, numbers: numbers, last: $0.last.position, link: $0.link) }
+        }
+        if let admission = outcome.admission.take() { note(admission) }
         return done
     }
 
     /// What was admitted has been committed.
-    private mutating func note(_ admission: Admission) {
-        var admission = admission
+    private mutating func note(_ admission: consuming Admission) {
         // LMDB gives the number of a transaction that has changed nothing to the next one.
         streams.noteCommitted(after: admission.count > 0 ? written : written - 1)
         if admission.count == 0 { return }
         for (name, id) in admission.newTypes { access.names.learn(id, name) }
         // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
         guard access.tables.positionIndexes.isEmpty else { return }
-        admission.moment.overlay.merge(first: admission.moment.last.next, through: admission.next.previous) {
-            admission.note(in: &$0, streams)
-        }
+        let (overlay, first, last) = (admission.moment.overlay, admission.moment.last.next, admission.next.previous)
+        overlay.merge(first: first, through: last) { admission.note(in: &$0, streams) }
     }
 
     private mutating func commit(
-        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
-        _ outcome: inout Outcome
+        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, after known: Digest?,
+        _ transaction: inout WriteTransaction, _ outcome: inout Outcome
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
-        // The overlay need not read blocks that this process has written itself, with no other writer in between.
-        let known = latest?.transaction == transaction.id - 1 && latest?.last.epoch == moment.epoch ? latest?.link : nil
         let link = try known ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
+        blocks.removeAll()
+        let blocks = blocks
         try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
         var shared = ByteBuffer(capacity: 16)
@@ -220,23 +237,24 @@ struct CommitSession: ~Copyable {
                     outcomes.append(.success(refused))
                     continue
                 }
-                let receipt = try admission.takeIn(append.request, &writer, &streams, &random, &transaction)
+                let receipt = try admission.takeIn(append.request, &writer, blocks, &streams, &random, &transaction)
                 for row in append.request.rows { try put(row, last: receipt.position, &transaction, &shared) }
                 outcomes.append(.success(.appended(receipt)))
             }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
-        try writer.finish { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
+        try writer.finish { try blocks.add($1, at: $0, &transaction) }
         for (name, id) in admission.newTypes {
             try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
         }
-        outcome.admission = admission
         let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
         // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
+            outcome.admission = consume admission
             try requireEnd(outcomes, appends, transaction.reads)
             return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
         }
-        try carrySweep(&outcome.sweep, admission, &transaction)
+        if try !carrySweep(&outcome.sweep, admission, &transaction) { outcome.numbers = moment.numbers }
+        outcome.admission = consume admission
         // Order: the keys before what is sealed under them.
         try access.keys?.subjects.flush()
         let done = Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)

@@ -173,11 +173,7 @@ package struct BlockDraft: ~Copyable {
         appendOffsets(commit)
         Self.append(records, to: &block)
         let link = Self.link(after: previous, block.bytes)
-        let linkBytes = link.bytes
-        for word in 0 ..< 4 {
-            let part = linkBytes.lent.load(UInt64.self, at: word * 8)
-            block.store(littleEndian: part, at: BlockLayout.Header.link + word * 8)
-        }
+        link.store(in: &block, at: BlockLayout.Header.link)
         if let codes = commit.codes { Self.appendCode(codes, to: &block) }
         let sum = checksum(block.bytes)
         block.append(littleEndian: sum)
@@ -204,12 +200,11 @@ package struct BlockDraft: ~Copyable {
 
     /// SHA-256(previous link || block without its code and its checksum, with zeros in the link's place).
     package static func link(after previous: Digest, _ block: RawSpan) -> Digest {
-        let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
         let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes
         var hasher = SHA256Hasher()
-        hasher.update(previous.bytes)
+        hasher.update(previous)
         hasher.update(block.slice(0, BlockLayout.Header.link))
-        hasher.update(zeros)
+        hasher.update(Digest.zero)
         hasher.update(block.slice(afterLink, block.byteCount - afterLink))
         return hasher.finalize()
     }

@@ -59,7 +59,7 @@ package struct BlockView: ~Escapable {
     /// Bit (type id mod 64) for each type inside: a hint, never a proof.
     package var mask: UInt64 { bytes.load(UInt64.self, at: BlockLayout.Header.mask) }
     /// The hash chain over the log's bytes up to and with this block.
-    package var link: Digest { Digest([UInt8](copying: linkBytes)) ?? .zero }
+    package var link: Digest { Digest(linkBytes) ?? .zero }
 
     /// All of it but the code and the checksum: what the link is over.
     var body: RawSpan {

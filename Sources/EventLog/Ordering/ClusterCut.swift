@@ -28,7 +28,7 @@ package struct ClusterCut: Hashable, Sendable {
 
     /// - Throws: `FrameDamage`.
     init(_ value: RawSpan) throws {
-        guard value.byteCount >= Self.fixedBytes, let link = Digest([UInt8](copying: value.slice(12, 32))),
+        guard value.byteCount >= Self.fixedBytes, let link = Digest(value.slice(12, 32)),
             let note = String(utf8: value.slice(Self.fixedBytes, value.byteCount - Self.fixedBytes))
         else { throw FrameDamage("its cut is none") }
         self.init(at: Position(value.load(UInt64.self, at: 0)), Epoch(value.load(UInt32.self, at: 8)), link: link, note: note)

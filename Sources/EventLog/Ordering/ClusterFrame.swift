@@ -130,7 +130,7 @@ extension ClusterFrame {
         var link: Digest?
         while offset < text.byteCount {
             guard text.byteCount - offset >= BlockLayout.headerBytes else { return nil }
-            link = Digest([UInt8](copying: text.slice(offset + BlockLayout.Header.link, BlockLayout.Header.linkBytes)))
+            link = Digest(text.slice(offset + BlockLayout.Header.link, BlockLayout.Header.linkBytes))
             let size = Int(text.load(UInt32.self, at: offset + BlockLayout.Header.bytes))
             guard size >= BlockLayout.headerBytes, size <= text.byteCount - offset else { return nil }
             offset += size

@@ -89,23 +89,16 @@ final class NodeOrder {
         var isLeaving = false
     }
 
-    /// Adds what a transaction has made to the cluster log.
+    /// Adds what a transaction has made to the cluster log, with the blocks that it has added.
     /// - Throws: `Outrun` where another node was first; `EvstoreError`: logUnavailable, commitOutcomeUnknown.
     func add(
-        _ change: Change, _ transaction: inout WriteTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant
+        _ change: Change, _ blocks: BlockBatch, _ transaction: inout WriteTransaction, _ access: LogAccess,
+        by deadline: ContinuousClock.Instant
     ) throws {
         let node = try node(transaction.reads, access, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: the frames are passed by first.
         guard change.first == node.last.next else { throw Outrun() }
-        var blocks = ByteBuffer(capacity: 4_096)
-        // Not through `Blocks.view`, which learns the names of types that no other node may know yet.
-        var cursor = try transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(bytes(change.first.rawValue).lent)
-        while isThere {
-            blocks.append(cursor.value)
-            isThere = try cursor.next()
-        }
-        let frame = ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: blocks.bytes)
+        let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: $0) }
         try frame.checkSize()
         // An update runs again where the map has to grow; its frame is the same, and stands already.
         if added?.frame.bytes != frame.bytes {

@@ -157,7 +157,7 @@ enum SharedRows {
     }
 
     private static func putNumbers(_ value: RawSpan, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
-        guard value.byteCount == numbersBytes, let history = Digest([UInt8](copying: value.slice(16, 32))) else {
+        guard value.byteCount == numbersBytes, let history = Digest(value.slice(16, 32)) else {
             throw FrameDamage("its numbers have the wrong length")
         }
         var state = try StateRows.state(transaction.reads, tables)

@@ -22,6 +22,12 @@ struct Moment {
         self.overlay = overlay
     }
 
+    /// The state that this process has left with its last commit; nil as of the other.
+    init?(_ numbers: StateRows.Numbers, last: Position, _ overlays: Overlays) {
+        guard let overlay = overlays.overlay(numbers) else { return nil }
+        (self.numbers, self.last, self.overlay) = (numbers, last, overlay)
+    }
+
     /// An overlay of its own, for when other threads have extended the shared one beyond what this transaction sees.
     private var alone: Overlay { Overlay(epoch: epoch, base: numbers.indexed) }
 

@@ -47,7 +47,7 @@ extension StateRows {
     package static func replica(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> ReplicaMark? {
         guard let row = try tables.state.get(replicaKey.lent, transaction) else { return nil }
         guard row.byteCount >= fixedBytes, let source = String(utf8: row.slice(fixedBytes, row.byteCount - fixedBytes)),
-            let link = Digest([UInt8](copying: row.slice(28, 32))), let frameLink = Digest([UInt8](copying: row.slice(68, 32)))
+            let link = Digest(row.slice(28, 32)), let frameLink = Digest(row.slice(68, 32))
         else { throw EvstoreError.corruptBlock(position: .start, reason: "the row \"replica\" of the table state has the wrong length") }
         let last = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 16)), position: Position(row.load(UInt64.self, at: 20)))
         guard last.position <= .largest, last.epoch < Epoch(.max) else {

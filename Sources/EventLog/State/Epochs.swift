@@ -33,7 +33,7 @@ package enum Epochs {
         guard let row = try tables.epochs.get(sortable(epoch.rawValue).lent, transaction) else {
             return nil
         }
-        guard row.byteCount == 40, let link = Digest([UInt8](copying: row.slice(8, 32))) else {
+        guard row.byteCount == 40, let link = Digest(row.slice(8, 32)) else {
             throw damaged(epoch)
         }
         return (Position(row.load(UInt64.self, at: 0)), link)

@@ -63,7 +63,7 @@ package enum StateRows {
         let row = try numbersRow(transaction, tables)
         let stamp = StateStamp(
             numbers: versions(row),
-            history: Digest([UInt8](copying: row.slice(40, 32))) ?? .zero)
+            history: Digest(row.slice(40, 32)) ?? .zero)
         return Numbers(
             format: Int(row.load(UInt32.self, at: 0)), epoch: Epoch(row.load(UInt32.self, at: 20)),
             indexed: try indexed(transaction, tables), stamp: stamp)

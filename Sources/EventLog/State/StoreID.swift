@@ -2,12 +2,14 @@ internal import Bytes
 
 /// Names a store for as long as it exists: 16 random bytes, written as hexadecimal text.
 package struct StoreID: Hashable, Sendable, CustomStringConvertible {
-    package let bytes: [UInt8]
+    /// The part of the id in every block, so that blocks of different stores are never mixed up: the first eight bytes.
+    package let tag: UInt64
+    private let rest: UInt64
 
     /// Nil unless there are exactly 16 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
-        self.bytes = bytes
+        (tag, rest) = (bytes.lent.load(UInt64.self, at: 0), bytes.lent.load(UInt64.self, at: 8))
     }
 
     /// Nil unless the text is 32 hexadecimal digits.
@@ -17,15 +19,16 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A new one, from the system's random numbers.
-    package static func make() -> StoreID {
-        var generator = SystemRandomNumberGenerator()
-        return StoreID(random: (0 ..< 16).map { _ in UInt8.random(in: 0 ... 255, using: &generator) })
+    package static func make() -> StoreID { StoreID(tag: .random(in: .min ... .max), rest: .random(in: .min ... .max)) }
+
+    private init(tag: UInt64, rest: UInt64) { (self.tag, self.rest) = (tag, rest) }
+
+    package var bytes: [UInt8] {
+        var row = ByteBuffer(capacity: 16)
+        row.append(littleEndian: tag)
+        row.append(littleEndian: rest)
+        return row.array()
     }
-
-    private init(random bytes: [UInt8]) { self.bytes = bytes }
-
-    /// The part of the id in every block, so that blocks of different stores are never mixed up.
-    package var tag: UInt64 { bytes.lent.load(UInt64.self, at: 0) }
 
     package var description: String { hex(bytes) }
 }

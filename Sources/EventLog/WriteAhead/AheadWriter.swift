@@ -26,6 +26,8 @@ struct AheadWriter: ~Copyable {
     private var end = WriteAhead.entriesStart
     private var last = Position.start
     private var ownRound: UInt64?
+    /// What the file began with when it was read last, and which of its headers counts.
+    private var headers: (bytes: [UInt8], counting: WriteAhead.Header?) = ([], nil)
     private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
     /// Whether an entry is written whose transaction has not been committed.
     private(set) var isUnconfirmed = false
@@ -39,11 +41,12 @@ struct AheadWriter: ~Copyable {
     var isHolding: Bool { pin != nil }
 
     /// Makes the blocks of a transaction that is about to commit durable, where `isSynced`; false where LMDB has to do that itself.
-    mutating func write(from first: Position, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
-        var size = 0
-        try Self.blocks(from: first, transaction.reads, access) { size += $0.byteCount }
-        guard size <= WriteAhead.blocksBytesMax else { return false }
-        let room = (size + WriteAhead.frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
+    mutating func write(
+        _ blocks: BlockBatch, from first: Position, through last: Position, _ transaction: borrowing ReadTransaction
+    ) throws -> Bool {
+        let size = blocks.byteCount
+        guard !blocks.isCut, size <= WriteAhead.blocksBytesMax else { return false }
+        let room = WriteAhead.Frame.pagesBytes(ofBlocks: size)
         guard let file = usable() else { return false }
         var header = try header(of: file)
         if try !fits(header, before: first, room, file) {
@@ -53,7 +56,7 @@ struct AheadWriter: ~Copyable {
         guard let header else { return false }
         try settle(header, file)
         WriteAhead.Frame.begin(&entry, round: header.round, first: first, last: last, blocksBytes: size)
-        try Self.blocks(from: first, transaction.reads, access) { entry.append($0) }
+        blocks.lend { entry.append($0) }
         WriteAhead.Frame.end(&entry)
         isUnconfirmed = true
         try file.write(entry.bytes, at: end)
@@ -65,7 +68,7 @@ struct AheadWriter: ~Copyable {
     mutating func confirm(_ last: Position) {
         guard isUnconfirmed else { return }
         (isUnconfirmed, self.last) = (false, last)
-        end += entry.count
+        end += WriteAhead.Frame.pagesBytes(ofBlocks: entry.count - WriteAhead.frameBytes)
     }
 
     /// Ends the round that is running, whichever process has begun it: afterwards LMDB holds everything durably, and no entry counts
@@ -176,10 +179,19 @@ struct AheadWriter: ~Copyable {
         return next
     }
 
-    private func header(of file: File) throws -> WriteAhead.Header? { try Self.header(of: file, access.storeID) }
+    /// The header that counts, taken apart only where the file's first bytes are others than before.
+    private mutating func header(of file: File) throws -> WriteAhead.Header? {
+        let bytes = try file.read(WriteAhead.headersBytes)
+        if !bytes.lent.equals(headers.bytes.lent) { headers = (bytes, try WriteAhead.header(in: bytes, access.storeID)) }
+        return try Self.usable(headers.counting)
+    }
 
     private static func header(of file: File, _ storeID: StoreID) throws -> WriteAhead.Header? {
-        let header = try WriteAhead.header(of: file, storeID)
+        try usable(WriteAhead.header(of: file, storeID))
+    }
+
+    /// - Throws: where the end of its round has failed.
+    private static func usable(_ header: WriteAhead.Header?) throws -> WriteAhead.Header? {
         if header?.hasFailed == true {
             throw EvstoreError.ioFailure(
                 doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
@@ -234,17 +246,5 @@ struct AheadWriter: ~Copyable {
         let file = try File(path, .write)
         self.file = file
         return file
-    }
-
-    /// Lends the transaction's blocks from a position on.
-    private static func blocks(
-        from first: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (RawSpan) -> Void
-    ) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(bytes(first.rawValue).lent)
-        while isThere {
-            body(cursor.value)
-            isThere = try cursor.next()
-        }
     }
 }

@@ -34,7 +34,7 @@ package struct Anchor: Hashable {
         row.append(littleEndian: epoch.rawValue)
         row.append(storeID.bytes)
         row.append(littleEndian: last.rawValue)
-        row.append(link.bytes)
+        link.append(to: &row)
         mark.append(to: &row)
         let sum = checksum(row.bytes)
         row.append(littleEndian: sum)
@@ -81,14 +81,15 @@ package struct Anchor: Hashable {
     }
 }
 
-/// Writes the anchor after each commit; syncs it about once a second and at the end. On the disk of a node of a cluster log it may be newer
-/// than the log, which is put right when the node is recovered.
+/// Keeps the anchor: what a commit notes is written and synced within about a second, and at the end. On the disk of a node of a cluster
+/// log it may be newer than the log, which is put right when the node is recovered.
 ///
 /// A process whose disk has failed marks the log's file as doubtful. The mark stays, whichever process writes the anchor after it, until
 /// all pages have been checked: a process that changes it holds the lock on the anchor's first byte from the check to the write.
 final class AnchorFile: Sendable {
     private struct State {
-        var isDirty = false
+        /// What was noted, and is to be written.
+        var noted: Anchor?
         var synced = ContinuousClock.now
     }
 
@@ -127,15 +128,13 @@ final class AnchorFile: Sendable {
         try file.sync()
     }
 
-    /// Notes the log's end after a commit. Skipped while another process does the same: an anchor may be older than the log.
-    func note(_ end: Anchor, waiting milliseconds: Int = 0) throws {
-        _ = try file.alone(byte: 0, waiting: milliseconds) { try put(end, marked: end.mark) }
-    }
+    /// Notes the log's end after a commit. It is not written here: no commit waits for an anchor, and an old one proves less, nothing else.
+    func note(_ end: Anchor) { state.withLock { $0.noted = end } }
 
-    /// The same for the last process that closes the store.
+    /// Writes the log's end durably, for the last process that closes the store.
     func leave(_ end: Anchor) throws {
-        try note(end, waiting: Self.waitMilliseconds)
-        try sync()
+        note(end)
+        try sync(waiting: Self.waitMilliseconds)
     }
 
     /// Notes that all pages were checked, by a process that has the store to itself.
@@ -148,17 +147,21 @@ final class AnchorFile: Sendable {
         var anchor = end
         anchor.mark = try Anchor.read(file)?.mark.matchesNothing == true ? .nothing : mark
         try file.write(anchor.bytes)
-        state.withLock { $0.isDirty = true }
     }
 
-    var isDirty: Bool { state.withLock { $0.isDirty } }
+    /// Whether something was noted that is not written yet.
+    var isDirty: Bool { state.withLock { $0.noted != nil } }
 
-    func sync(ifOlderThan age: Duration = .zero) throws {
-        let isDue = state.withLock { state in
-            guard state.isDirty, state.synced.duration(to: .now) >= age else { return false }
-            (state.isDirty, state.synced) = (false, .now)
-            return true
+    /// Makes what was noted durable.
+    /// - Parameter milliseconds: how long it waits for another process that writes the anchor; then that one's stands.
+    func sync(ifOlderThan age: Duration = .zero, waiting milliseconds: Int = 0) throws {
+        let due = state.withLock { state -> Anchor? in
+            guard let noted = state.noted, state.synced.duration(to: .now) >= age else { return nil }
+            (state.noted, state.synced) = (nil, .now)
+            return noted
         }
-        if isDue { try file.sync() }
+        guard let due else { return }
+        _ = try file.alone(byte: 0, waiting: milliseconds) { try put(due, marked: due.mark) }
+        try file.sync()
     }
 }

@@ -98,9 +98,15 @@ package enum WriteAhead {
         }
     }
 
+    /// Both headers, and what lies between them.
+    static let headersBytes = pageBytes + Header.bytes
+
     /// The header that counts; nil where the file has none.
-    static func header(of file: File, _ storeID: StoreID) throws -> Header? {
-        let found = try [0, 1].compactMap { try Header(file.read(Header.bytes, at: $0 * pageBytes), of: storeID) }
+    static func header(of file: File, _ storeID: StoreID) throws -> Header? { try header(in: file.read(headersBytes), storeID) }
+
+    /// The one that counts of a file that begins with these bytes.
+    static func header(in bytes: [UInt8], _ storeID: StoreID) throws -> Header? {
+        let found = try [0, pageBytes].compactMap { try Header(Array(bytes.dropFirst($0).prefix(Header.bytes)), of: storeID) }
         return found.max { $0.round < $1.round }
     }
 
@@ -151,7 +157,9 @@ package enum WriteAhead {
         }
 
         /// How far it is to the next entry.
-        package var pagesBytes: Int { (blocksBytes + frameBytes + pageBytes - 1) / pageBytes * pageBytes }
+        package var pagesBytes: Int { Self.pagesBytes(ofBlocks: blocksBytes) }
+
+        static func pagesBytes(ofBlocks bytes: Int) -> Int { (bytes + frameBytes + pageBytes - 1) / pageBytes * pageBytes }
 
         /// Begins an entry; the blocks follow, then `end`.
         static func begin(_ buffer: inout ByteBuffer, round: UInt64, first: Position, last: Position, blocksBytes: Int) {
@@ -166,8 +174,6 @@ package enum WriteAhead {
         static func end(_ buffer: inout ByteBuffer) {
             let sum = checksum(buffer.bytes)
             buffer.append(littleEndian: sum)
-            let rest = buffer.count % pageBytes
-            if rest > 0 { buffer.append(zeros: pageBytes - rest) }
         }
     }
 }

@@ -1,0 +1,51 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// The blocks that a transaction has added to the log, one behind the other: an entry ahead of the log holds them, and a frame of a cluster
+/// log. Its buffer is used again.
+final class BlockBatch {
+    private var text = ByteBuffer(capacity: 4_096)
+    private let table: Table
+    private let bytesMax: Int
+    /// Whether the blocks have more bytes than `bytesMax`, so that not all of them are here.
+    private(set) var isCut = false
+
+    var byteCount: Int { text.count }
+
+    init(_ access: LogAccess, bytesMax: Int) { (table, self.bytesMax) = (access.tables.blocks, bytesMax) }
+
+    func removeAll() {
+        text.removeAll()
+        isCut = false
+    }
+
+    /// Adds a block to the log and to the batch.
+    func add(_ block: RawSpan, at first: Position, _ transaction: inout WriteTransaction) throws {
+        try transaction.append(table, bytes(first.rawValue).lent, block)
+        keep(block)
+    }
+
+    /// Fills the batch with the log's blocks from a position on.
+    ///
+    /// Not through `Blocks.view`, which learns the names of types that no other node may know yet.
+    func read(from first: Position, _ transaction: borrowing ReadTransaction) throws {
+        removeAll()
+        var cursor = try transaction.cursor(table)
+        var isThere = try cursor.seek(bytes(first.rawValue).lent)
+        while isThere, !isCut {
+            keep(cursor.value)
+            isThere = try cursor.next()
+        }
+    }
+
+    /// Lends the blocks.
+    func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
+
+    private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
+
+    private func keep(_ block: RawSpan) {
+        isCut = isCut || text.count + block.byteCount > bytesMax
+        if !isCut { text.append(block) }
+    }
+}
