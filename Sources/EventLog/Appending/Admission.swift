@@ -7,6 +7,7 @@ internal import LMDB
 struct Admission: ~Copyable {
     let moment: Moment
     let access: LogAccess
+    private let blocks: BlockBatch
     /// Types met for the first time, which have no row yet.
     private(set) var newTypes: [(name: String, id: TypeID)] = []
     private(set) var next: Position
@@ -29,11 +30,15 @@ struct Admission: ~Copyable {
     private var lastType: (name: String, id: TypeID) = ("", 0)
     private var typesCount: TypeID
 
-    init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
+    /// - Parameter blocks: takes those that are ready.
+    init(
+        _ moment: Moment, _ access: LogAccess, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, time: Timestamp
+    ) throws {
         let typesCount = TypeID(try access.tables.types.count(transaction))
         // Order: the overlay reads the committed blocks before this transaction adds its own, which it must not see.
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
-        (self.moment, self.access, self.time, self.typesCount) = (moment, access, time, typesCount)
+        (self.moment, self.access, self.blocks) = (moment, access, blocks)
+        (self.time, self.typesCount) = (time, typesCount)
         (first, next) = (moment.last.next, moment.last.next)
     }
 
@@ -135,8 +140,8 @@ struct Admission: ~Copyable {
 
     /// Gives the events of a checked append their positions and revisions. An error here fails the whole commit.
     mutating func takeIn(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ blocks: BlockBatch, _ streams: inout StreamTable,
-        _ random: inout Randomness, _ transaction: inout WriteTransaction
+        _ request: AppendRequest, _ writer: inout BlockWriter, _ streams: inout StreamTable, _ random: inout Randomness,
+        _ transaction: inout WriteTransaction
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span

@@ -84,6 +84,8 @@ struct CommitSession: ~Copyable {
         var admission: Admission?
         /// The numbers that it has left; nil where it has changed them.
         var numbers: StateRows.Numbers?
+        /// What its first block links to; nil where that is to be read.
+        var link: Digest?
     }
 
     /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included, and makes one
@@ -171,7 +173,8 @@ struct CommitSession: ~Copyable {
             case .appends(var appends):
                 defer { batch = .appends(appends) }
                 streams.begin(moment.epoch, after: transaction.id - 1)
-                return try commit(&appends, queue, moment, after: left?.link, &transaction, &outcome)
+                outcome.link = left?.link
+                return try commit(&appends, queue, moment, &transaction, &outcome)
             }
         }
         order?.confirm()
@@ -206,13 +209,13 @@ struct CommitSession: ~Copyable {
     }
 
     private mutating func commit(
-        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, after known: Digest?,
-        _ transaction: inout WriteTransaction, _ outcome: inout Outcome
+        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
+        _ outcome: inout Outcome
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
-        let link = try known ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
-        var admission = try Admission(moment, access, transaction.reads, time: now)
+        let link = try outcome.link ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
+        var admission = try Admission(moment, access, blocks, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         blocks.removeAll()
         let blocks = blocks
@@ -237,7 +240,7 @@ struct CommitSession: ~Copyable {
                     outcomes.append(.success(refused))
                     continue
                 }
-                let receipt = try admission.takeIn(append.request, &writer, blocks, &streams, &random, &transaction)
+                let receipt = try admission.takeIn(append.request, &writer, &streams, &random, &transaction)
                 for row in append.request.rows { try put(row, last: receipt.position, &transaction, &shared) }
                 outcomes.append(.success(.appended(receipt)))
             }

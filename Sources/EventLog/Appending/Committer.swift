@@ -176,7 +176,7 @@ final class Committer: @unchecked Sendable {
             guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
-            anchor.note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
+            note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
             deadlineTimer.wake()
             queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
             deliver(done, batch)
@@ -202,6 +202,11 @@ final class Committer: @unchecked Sendable {
     private func refuseIfGivenUp() {
         guard queue.isGivenUp else { return }
         while let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
+    }
+
+    /// The commit stands whatever becomes of the anchor: an old anchor proves less, and a torn one nothing.
+    private func note(_ end: Anchor) {
+        do { try anchor.note(end) } catch { logger.warning("the anchor of \(path): \(error)") }
     }
 
     private func beginOnce() throws {

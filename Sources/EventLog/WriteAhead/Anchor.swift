@@ -90,6 +90,8 @@ final class AnchorFile: Sendable {
     private struct State {
         /// What was noted, and is to be written.
         var noted: Anchor?
+        /// Whether the file had no anchor yet that somebody could have marked as doubtful.
+        var isFirst = false
         var synced = ContinuousClock.now
     }
 
@@ -105,8 +107,9 @@ final class AnchorFile: Sendable {
     /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
     func begin(_ mark: FileMark) throws {
         let isDone = try file.alone(byte: 0, waiting: Self.waitMilliseconds) {
-            guard let anchor = try Anchor.read(file) else { return }
-            try put(anchor, marked: mark)
+            let found = try Anchor.read(file)
+            state.withLock { $0.isFirst = found == nil }
+            if let found { try put(found, marked: mark) }
         }
         if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
         try file.sync()
@@ -128,12 +131,19 @@ final class AnchorFile: Sendable {
         try file.sync()
     }
 
-    /// Notes the log's end after a commit. It is not written here: no commit waits for an anchor, and an old one proves less, nothing else.
-    func note(_ end: Anchor) { state.withLock { $0.noted = end } }
+    /// Notes the log's end after a commit. It is not written here, but for a file's first: no commit waits for an anchor, and an old one
+    /// proves less, nothing else.
+    func note(_ end: Anchor) throws {
+        let isFirst = state.withLock { state in
+            defer { (state.noted, state.isFirst) = (end, false) }
+            return state.isFirst
+        }
+        if isFirst { try sync() }
+    }
 
     /// Writes the log's end durably, for the last process that closes the store.
     func leave(_ end: Anchor) throws {
-        note(end)
+        try note(end)
         try sync(waiting: Self.waitMilliseconds)
     }
 
