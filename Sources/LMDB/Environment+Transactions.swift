@@ -77,6 +77,10 @@ extension Environment {
             try checkProcess()
             state.isFinished = true
             if let error = state.failure { throw error }
+            if state.isUndone {
+                unsafe mdb_txn_abort(pointer)
+                return result
+            }
             // Order: under LMDB's lock, and before each commit that cares: another thread's may have changed it.
             if let isSyncing = state.isSyncing {
                 unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing && Guard.logSync.isOn ? 0 : 1)

@@ -19,6 +19,9 @@ package struct WriteTransaction: ~Copyable {
     /// Sets whether LMDB syncs when this transaction commits, whatever the environment's own setting is.
     package mutating func setSyncing(_ isSyncing: Bool) { state.isSyncing = isSyncing }
 
+    /// Has nothing of the transaction kept, although its body ends without an error, with a result.
+    package mutating func undo() { state.isUndone = true }
+
     @_lifetime(borrow self)
     package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? { try reads.get(table, key) }
 
@@ -88,6 +91,7 @@ package struct WriteTransaction: ~Copyable {
 final class WriteState {
     let thread = WorkerThread.currentID
     var isFinished = false
+    var isUndone = false
     /// Nil where the environment's own setting stands.
     var isSyncing: Bool?
     var failure: StorageError?

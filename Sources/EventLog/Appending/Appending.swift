@@ -8,4 +8,4 @@
 //    pointers back in the stream.
 // 6. `BlockWriter.add` puts the record into a block; `BlockDraft.complete` closes it: offsets, checksum, link to the block before.
 // 7. `AheadWriter.write` makes quick commits durable beside the log, and LMDB all others; `Environment.writeOwned` commits.
-// 8. `AnchorFile.note` says outside the log how far it goes; `CommitSignal.announce` wakes those who wait for events.
+// 8. `AnchorFile.note` notes for the file outside the log how far it goes; `CommitSignal.announce` wakes those who wait for events.

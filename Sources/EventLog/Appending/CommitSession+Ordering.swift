@@ -34,48 +34,44 @@ extension CommitSession {
     }
 
     /// Gives what the appends have added its place in the cluster log.
-    /// - Throws: `Outrun`.
     func place(
         _ appends: [CommitQueue.Append], _ done: Done, from first: Position, _ rows: RawSpan, _ transaction: inout WriteTransaction
-    ) throws {
-        guard let order else { return }
+    ) throws -> Placing {
+        guard let order else { return .placed }
         let deadline = CommitQueue.Batch.appends(appends).deadline
         let change = NodeOrder.Change(rows: [UInt8](copying: rows), first: first, done: done)
-        try order.add(change, blocks, &transaction, access, by: deadline)
+        return try order.add(change, blocks, &transaction, access, by: deadline)
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
-    /// - Throws: `Outrun`; `CutPlaced`.
-    func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws {
-        if changes.becomesAlone { return try changes.becomeAlone() }
-        guard let order, let rows = changes.shared else { return }
+    func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws -> Placing {
+        if changes.becomesAlone { try changes.becomeAlone() }
+        guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed }
         let first = (changes.endBeforeCut ?? done.last.position).next
         let change = NodeOrder.Change(rows: rows, first: first, done: done, isLeaving: changes.isLeaving)
         try blocks.read(from: first, changes.transaction.reads)
-        try order.add(change, blocks, &changes.transaction, access, by: update.deadline)
-        if changes.endBeforeCut != nil { throw CutPlaced() }
+        let placing = try order.add(change, blocks, &changes.transaction, access, by: update.deadline)
+        guard case .placed = placing else { return placing }
+        if changes.endBeforeCut != nil { return .cut }
         if changes.isLeaving { try changes.becomeAlone() }
+        return .placed
     }
 
-    /// Checks that appends which were all refused were judged by the newest state that the cluster log has.
-    /// - Throws: `Outrun` where it has more.
-    func requireEnd(
+    /// Whether appends which were all refused were judged by an older state than the newest that the cluster log has.
+    func isBehind(
         _ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append], _ transaction: borrowing ReadTransaction
-    ) throws {
-        guard let order, outcomes.contains(where: \.isRefused) else { return }
+    ) throws -> Bool {
+        guard let order, outcomes.contains(where: \.isRefused) else { return false }
         let last = try Blocks.last(transaction, access)
-        try order.requireEnd(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
+        return try order.isBehind(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
     }
 
-    /// The same after an update was refused, by what may have been another node's older state.
-    func requireEnd(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) throws {
-        guard let order, error is EvstoreError else { return }
+    /// Whether an update may have been refused by another node's older state.
+    func isBehind(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) -> Bool {
+        guard let order, error is EvstoreError else { return false }
         let deadline = min(update.deadline, .now + Self.askInterval)
-        do { try order.requireEnd(changes.transaction.reads, access, last: nil, by: deadline) } catch let outrun as Outrun {
-            throw outrun
-        } catch {
-            // What it was refused for says more than why nobody can be asked.
-        }
+        // What it was refused for says more than why nobody can be asked.
+        do { return try order.isBehind(changes.transaction.reads, access, last: nil, by: deadline) } catch { return false }
     }
 
     /// How the log is once all was taken in that the cluster log had.
@@ -178,9 +174,6 @@ extension CommitSession {
         }
     }
 }
-
-/// A cut has its place in the cluster log: the update that asked for it is undone here, and the cut is made by taking its frame in.
-struct CutPlaced: Error {}
 
 extension Result where Success == AppendOutcome, Failure == any Error {
     /// Whether the append was refused for a state that another node may have changed.

@@ -108,42 +108,66 @@ struct CommitSession: ~Copyable {
         isJoined = batch == nil
         defer { _ = order?.settle() }
         while true {
-            do {
-                let done = try attempt(queue, turn, &batch)
+            switch try settled(queue, turn, &batch) {
+            case .nothing: return nil
+            case .made(let done):
                 if isReplica { try sweepTakenIn(turn) }
                 return done
-            } catch is Outrun {
+            case .behind:
                 try takeIn(turn, by: batch?.deadline ?? .now)
                 if case .update(let update)? = batch, update.body == nil { return try takenIn() }
-            } catch is CutPlaced {
-                do { try takeIn(turn, by: batch?.deadline ?? .now) } catch {
-                    // The cut stands: this node makes it when it can.
-                    throw madeElsewhere(error)
-                }
+            case .cut:
+                // The cut stands: where it can't be made now, this node makes it when it can.
+                do { try takeIn(turn, by: batch?.deadline ?? .now) } catch { throw madeElsewhere(error) }
                 return try takenIn()
-            } catch is Unreached {
+            case .unreachable:
                 if let work = batch { queue.putBack(work) }
                 batch = nil
                 return nil
-            } catch {
-                let isAdded = order?.settle() == true
-                try undo(turn, after: error)
-                throw isAdded ? madeElsewhere(error) : error
             }
         }
     }
 
-    private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Done? {
+    /// What became of one transaction.
+    private enum Attempt {
+        /// No work waits any more.
+        case nothing
+        case made(Done)
+        /// Nothing of it is kept: as `Placing` says.
+        case behind, cut, unreachable
+
+        init(_ placing: Placing, _ done: Done, _ transaction: inout WriteTransaction) {
+            switch placing {
+            case .placed: self = .made(done)
+            case .behind: self = .behind
+            case .cut: self = .cut
+            case .unreachable: self = .unreachable
+            }
+            if case .made = self { return }
+            transaction.undo()
+        }
+    }
+
+    /// Makes one transaction; where it fails, nothing of it is left ahead of the log.
+    private mutating func settled(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Attempt {
+        do { return try attempt(queue, turn, &batch) } catch {
+            let isAdded = order?.settle() == true
+            try undo(turn, after: error)
+            throw isAdded ? madeElsewhere(error) : error
+        }
+    }
+
+    private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Attempt {
         var outcome = Outcome(sweep: sweep)
-        var done = try access.environment.writeOwned(turn) { transaction -> Done? in
+        let attempt = try access.environment.writeOwned(turn) { transaction -> Attempt in
             var transaction = transaction
             // After the map has grown this runs again with the same batch, whose outcome may be another.
             outcome = Outcome(sweep: sweep)
             if ahead.isUnconfirmed { try ahead.endRound() }
             if batch == nil { batch = queue.take(options) }
             written = transaction.id
-            guard let work = batch else { return nil }
-            if case .appends = work, let done = try takeInAdded(&transaction) { return done }
+            guard let work = batch else { return .nothing }
+            if case .appends = work, let done = try takeInAdded(&transaction) { return .made(done) }
             try requireAlone(transaction.reads)
             // Nothing is read again where no other writer came in between.
             let left = left.flatMap { $0.transaction == transaction.id - 1 ? $0 : nil }
@@ -154,22 +178,7 @@ struct CommitSession: ~Copyable {
             if !hasFormat { try Manifest.raise(at: path) }
             hasFormat = true
             switch work {
-            case .update(let update):
-                guard let body = update.body else {
-                    try order?.requireEnd(transaction.reads, access, last: moment.last, by: update.deadline)
-                    return Done(
-                        last: Checkpoint(epoch: moment.epoch, position: moment.last), link: try Blocks.endLink(transaction.reads, access))
-                }
-                try beginSyncing(&transaction)
-                var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
-                do { try body(&changes) } catch {
-                    try requireEnd(after: error, changes, update)
-                    throw error
-                }
-                try changes.finish()
-                let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
-                try place(&changes, done, update)
-                return done
+            case .update(let update): return try self.update(update, moment, transaction)
             case .appends(var appends):
                 defer { batch = .appends(appends) }
                 streams.begin(moment.epoch, after: transaction.id - 1)
@@ -177,21 +186,45 @@ struct CommitSession: ~Copyable {
                 return try commit(&appends, queue, moment, &transaction, &outcome)
             }
         }
+        guard case .made(let done) = attempt else { return attempt }
+        return .made(noted(done, &outcome))
+    }
+
+    /// Makes an update's transaction.
+    private mutating func update(
+        _ update: CommitQueue.Update, _ moment: Moment, _ transaction: consuming WriteTransaction
+    ) throws -> Attempt {
+        guard let body = update.body else {
+            let isBehind = try order?.isBehind(transaction.reads, access, last: moment.last, by: update.deadline) ?? false
+            let last = Checkpoint(epoch: moment.epoch, position: moment.last)
+            return try Attempt(isBehind ? .behind : .placed, Done(last: last, link: Blocks.endLink(transaction.reads, access)), &transaction)
+        }
+        try beginSyncing(&transaction)
+        var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
+        do { try body(&changes) } catch {
+            guard isBehind(after: error, changes, update) else { throw error }
+            changes.transaction.undo()
+            return .behind
+        }
+        try changes.finish()
+        let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
+        return Attempt(try place(&changes, done, update), done, &changes.transaction)
+    }
+
+    /// Notes what a transaction has made that was committed.
+    private mutating func noted(_ made: Done, _ outcome: inout Outcome) -> Done {
+        var done = made
         order?.confirm()
         sweep = outcome.sweep
         let now = ContinuousClock.now
         ended = now
         switch sync {
-        case .began(let began): done?.sync = began.duration(to: now)
-        case .took(let duration): done?.sync = duration
+        case .began(let began): done.sync = began.duration(to: now)
+        case .took(let duration): done.sync = duration
         }
-        if let done {
-            ahead.confirm(done.last.position)
-            lastCommitted = done.last.position
-        }
-        left = outcome.numbers.flatMap { numbers in
-            done.map { LeftLog(transaction: written, numbers: numbers, last: $0.last.position, link: $0.link) }
-        }
+        ahead.confirm(done.last.position)
+        lastCommitted = done.last.position
+        left = outcome.numbers.map { LeftLog(transaction: written, numbers: $0, last: done.last.position, link: done.link) }
         if let admission = outcome.admission.take() { note(admission) }
         return done
     }
@@ -211,7 +244,7 @@ struct CommitSession: ~Copyable {
     private mutating func commit(
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
         _ outcome: inout Outcome
-    ) throws -> Done {
+    ) throws -> Attempt {
         let tables = access.tables
         let now = Timestamp.now
         let link = try outcome.link ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
@@ -253,21 +286,23 @@ struct CommitSession: ~Copyable {
         // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
             outcome.admission = consume admission
-            try requireEnd(outcomes, appends, transaction.reads)
-            return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
+            let placing: Placing = try isBehind(outcomes, appends, transaction.reads) ? .behind : .placed
+            let link = try Blocks.endLink(transaction.reads, access)
+            return Attempt(placing, Done(outcomes: outcomes, last: last, link: link), &transaction)
         }
         if try !carrySweep(&outcome.sweep, admission, &transaction) { outcome.numbers = moment.numbers }
         outcome.admission = consume admission
         // Order: the keys before what is sealed under them.
         try access.keys?.subjects.flush()
         let done = Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
-        try place(appends, done, from: moment.last.next, shared.bytes, &transaction)
+        let placing = try place(appends, done, from: moment.last.next, shared.bytes, &transaction)
+        guard case .placed = placing else { return Attempt(placing, done, &transaction) }
         if appends.contains(where: { !$0.request.rows.isEmpty }) {
             try beginSyncing(&transaction)
         } else {
             try makeDurable(from: moment.last.next, through: last.position, &transaction)
         }
-        return done
+        return .made(done)
     }
 
     /// The error of a commit that has failed here and is made in the cluster log.

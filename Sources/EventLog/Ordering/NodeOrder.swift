@@ -90,30 +90,31 @@ final class NodeOrder {
     }
 
     /// Adds what a transaction has made to the cluster log, with the blocks that it has added.
-    /// - Throws: `Outrun` where another node was first; `EvstoreError`: logUnavailable, commitOutcomeUnknown.
+    /// - Throws: `EvstoreError`: logUnavailable, commitOutcomeUnknown.
     func add(
         _ change: Change, _ blocks: BlockBatch, _ transaction: inout WriteTransaction, _ access: LogAccess,
         by deadline: ContinuousClock.Instant
-    ) throws {
+    ) throws -> Placing {
         let node = try node(transaction.reads, access, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: the frames are passed by first.
-        guard change.first == node.last.next else { throw Outrun() }
+        guard change.first == node.last.next else { return .behind }
         let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: $0) }
         try frame.checkSize()
         // An update runs again where the map has to grow; its frame is the same, and stands already.
         if added?.frame.bytes != frame.bytes {
             do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
                 // Whoever waits for PostgreSQL does it without LMDB's lock.
-                if case .logUnavailable = error, .now < deadline { throw Unreached() }
+                if case .logUnavailable = error, .now < deadline { return .unreachable }
                 throw error
             }
-            guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
+            guard try asked().add(frame, after: node.end, by: deadline) else { return .behind }
             added = Added(frame: frame, done: change.done)
             hasAdded = true
         }
         try saveServer(&transaction, access)
         try StateRows.put(
             StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
+        return .placed
     }
 
     private func saveServer(_ transaction: inout WriteTransaction, _ access: LogAccess) throws {
@@ -129,15 +130,16 @@ final class NodeOrder {
         return added.done
     }
 
-    /// Checks that what was refused was judged by the newest state there is.
+    /// Whether the cluster log has frames that this node has not, so that what was refused was judged by an older state.
     /// - Parameter last: where the log ends; nil where the transaction has changed it.
-    /// - Throws: `Outrun` where the cluster log has frames that this node has not; `EvstoreError.clusterWentBack` where it ends before the log.
-    func requireEnd(
+    /// - Throws: `EvstoreError.clusterWentBack` where it ends before the log.
+    func isBehind(
         _ transaction: borrowing ReadTransaction, _ access: LogAccess, last: Position?, by deadline: ContinuousClock.Instant
-    ) throws {
+    ) throws -> Bool {
         let node = try node(transaction, access)
-        if try !asked().isEnd(node.end, by: deadline) { throw Outrun() }
+        if try !asked().isEnd(node.end, by: deadline) { return true }
         try node.requireNoMore(than: last ?? node.last)
+        return false
     }
 
     /// - Throws: `EvstoreError.clusterMismatch` where this store is a node no more.
@@ -172,8 +174,14 @@ final class NodeOrder {
     func pages() throws -> FramePages { FramePages(try asked()) }
 }
 
-/// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.
-struct Unreached: Error {}
-
-/// Another node has added a frame first: its frames are taken in, and the commit is made anew.
-struct Outrun: Error {}
+/// What became of a commit's place in the order of all commits.
+enum Placing {
+    /// It has its place, and is made. A store that is alone always says so.
+    case placed
+    /// Another node was first: its frames are taken in, and the commit is made anew.
+    case behind
+    /// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.
+    case unreachable
+    /// A cut has its place: it is undone here, and made by taking its frame in.
+    case cut
+}
