@@ -114,6 +114,8 @@ package struct LawTrial {
             if isExcused(event, target, error) { return [] }
             (verdict.holds, verdict.error) = (false, error)
             verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target)
+            // What was born above lies in the log as it is: its image below, of which no codec makes it again, is converted by nobody.
+            if !isUp, error.isByCodec { return [verdict] }
             return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
@@ -161,7 +163,8 @@ package struct LawTrial {
         if case .programNeeded = error, event.hasShadow, target < event.born { return true }
         guard event.origin != .log else { return false }
         // A generated name of a stream may be one that a rekey refuses.
-        if case .noImage(let failure) = error, failure.isByCodec || failure.pointer == ImageFailure.streamName { return true }
+        if error.isByCodec { return true }
+        if case .noImage(let failure) = error, failure.pointer == ImageFailure.streamName { return true }
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 
@@ -252,4 +255,9 @@ package struct LawTrial {
     private static func isSame(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         do { return try JSONEquality.same(a.lent, b.lent) } catch { return false }
     }
+}
+
+extension EvstoreError {
+    /// Whether a codec could not read a value.
+    fileprivate var isByCodec: Bool { if case .noImage(let failure) = self { failure.isByCodec } else { false } }
 }
