@@ -48,12 +48,14 @@ extension PostgresConnection {
             let socket = unsafe libpq.socket(handle)
             if Readiness.wait(socket, for: step == Libpq.pollingReading ? .reading : .writing, until: end).isEmpty { return host }
             step = try unsafe spendAllowance(handle, orThrow: .unreachable) { unsafe libpq.connectPoll(handle) }
+            isLong = step == Libpq.pollingReading
             if currentHost != host {
                 host = currentHost
                 let index = hosts.firstIndex { $0.names(host) } ?? 0
                 end = share(of: deadline, hosts.dropFirst(index))
             }
         }
+        isLong = false
         _ = unsafe libpq.setErrorVerbosity(handle, Libpq.ordinary)
         if step == Libpq.pollingOK, unsafe libpq.setNonblocking(handle, 1) == 0 { return nil }
         var (said, state) = Self.spoken(unsafe libpq.message(handle))

@@ -74,6 +74,8 @@ extension PostgresConnection {
         // A server that has gone is seen before anything is sent, so that it is known that nothing was done.
         while unsafe !Readiness.look(libpq.socket(handle), for: .reading).isEmpty, deadline.millisecondsLeft > 0 {
             if try unsafe !receive(handle, orThrow: .unreachable) { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
+            // What comes unasked may be long, too, and libpq is not busy with it.
+            isLong = true
         }
         if isBroken { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
         return unsafe handle
@@ -132,13 +134,9 @@ extension PostgresConnection {
 
     /// Reads what has come, as much as the allowance leaves; false where the connection has ended.
     private func receive(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind = .malformed) throws(PostgresError) -> Bool {
-        // An answer that filled libpq's buffer may be a long one: from then on libpq reads for as long as the server sends.
-        if isLong, gate == nil { gate = unsafe FloodGate(libpq.socket(handle)) }
-        if isLong { gate?.open(for: allowance) }
-        let before = allowance
         let answer = try unsafe spendAllowance(handle, orThrow: kind) { unsafe libpq.consumeInput(handle) }
-        if isLong, gate?.close() == false { throw tooMuch(kind) }
-        isLong = before - allowance >= Self.readBytesMin
+        // By now libpq knows how long the message is that has begun, and has room for all of it.
+        isLong = unsafe libpq.isBusy(handle) != 0
         return answer != 0
     }
 
@@ -147,6 +145,9 @@ extension PostgresConnection {
         _ handle: OpaquePointer, orThrow kind: PostgresError.Kind, reading read: () -> Int32
     ) throws(PostgresError) -> Int32 {
         let socket = unsafe libpq.socket(handle)
+        if isLong, gate?.isOf(socket) != true { gate = FloodGate(socket) }
+        let gate = isLong ? gate : nil
+        gate?.open(for: allowance)
         // Order: what comes between two of these questions makes the difference smaller than what was read, never larger.
         let before = Readiness.waitingBytes(socket)
         let receivedBefore = Readiness.receivedBytes(socket)
@@ -154,11 +155,9 @@ extension PostgresConnection {
         let received = Readiness.receivedBytes(socket) - receivedBefore
         // At least this much was read, since libpq makes room for it first.
         allowance -= max(before + received - Readiness.waitingBytes(socket), min(before, Self.readBytesMin))
-        if allowance < 0 { throw tooMuch(kind) }
+        if allowance < 0 || gate?.close() == false { throw giveUp(kind, "the server sends more than belongs to an answer") }
         return answer
     }
-
-    private func tooMuch(_ kind: PostgresError.Kind) -> PostgresError { giveUp(kind, "the server sends more than belongs to an answer") }
 
     /// The room that libpq's buffer has whenever it reads.
     private static let readBytesMin = 8_192

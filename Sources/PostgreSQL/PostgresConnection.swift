@@ -51,10 +51,10 @@ package final class PostgresConnection {
     /// How many bytes the server may still send.
     var allowance = 0
 
-    /// Whether the last reading filled libpq's buffer, so that more of the answer is likely to follow.
+    /// Whether more of the answer is to come than the last reading brought: libpq then reads for as long as the server sends.
     var isLong = false
 
-    /// Nil until a long answer comes.
+    /// Of the socket that was read last; nil until a long answer comes.
     var gate: FloodGate?
 
     /// Whether the server may be asked to end the statement that runs.
@@ -73,6 +73,8 @@ package final class PostgresConnection {
     package func cancelAndClose() {
         guard let handle = unsafe handle else { return }
         unsafe self.handle = nil
+        // Order: before libpq closes the socket, which its other descriptor would keep.
+        (gate, isLong) = (nil, false)
         if mayCancel, unsafe libpq.transactionStatus(handle) == Libpq.transactionActive { unsafe cancel(handle) }
         unsafe libpq.finish(handle)
     }
