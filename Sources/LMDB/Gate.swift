@@ -16,7 +16,11 @@ final class Gate: Sendable {
         func isInside(_ thread: UInt) -> Bool { inside.contains { $0.thread == thread } }
 
         mutating func enter(_ thread: UInt) {
-            if let index = inside.firstIndex(where: { $0.thread == thread }) { inside[index].count += 1 } else { inside.append((thread, 1)) }
+            if let index = inside.firstIndex(where: { $0.thread == thread }) {
+                inside[index].count += 1
+            } else {
+                inside.append((thread, 1))
+            }
         }
 
         mutating func leave(_ thread: UInt) {

@@ -29,6 +29,8 @@ enum NodeWork {
         for number in 0 ..< events {
             try await append(store, name: "reading", 0, number)
             if number % 7 == 3 { _ = try await store.count("orders") }
+            // Slow enough for an anchor, which is written once a second, to become durable meanwhile.
+            try await Task.sleep(for: .milliseconds(20))
         }
         try await store.close()
     }

@@ -149,7 +149,7 @@ extension CommitSession {
             for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: judge) }
             end = try Blocks.last(transaction.reads, access)
             if frames.allSatisfy({ !ClusterFrame.hasRows($0) }), end > last {
-                try blocks.read(from: last.next, transaction.reads)
+                try blocks.read(from: last.next, upTo: WriteAhead.blocksBytesMax, transaction.reads)
                 try makeDurable(from: last.next, through: end, &transaction)
             } else {
                 try beginSyncing(&transaction)

@@ -197,7 +197,8 @@ struct CommitSession: ~Copyable {
         guard let body = update.body else {
             let isBehind = try order?.isBehind(transaction.reads, access, last: moment.last, by: update.deadline) ?? false
             let last = Checkpoint(epoch: moment.epoch, position: moment.last)
-            return try Attempt(isBehind ? .behind : .placed, Done(last: last, link: Blocks.endLink(transaction.reads, access)), &transaction)
+            return try Attempt(
+                isBehind ? .behind : .placed, Done(last: last, link: Blocks.endLink(transaction.reads, access)), &transaction)
         }
         try beginSyncing(&transaction)
         var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)

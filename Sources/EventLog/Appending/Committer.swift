@@ -152,10 +152,8 @@ final class Committer: @unchecked Sendable {
 
     private func end() {
         // Order: the session's pin is released before the environment is closed.
-        do {
-            try session?.finish(queue, afterFailure: poison.withLock { $0 } != nil)
-            try anchor.sync()
-        } catch {
+        do { try anchor.sync() } catch { logger.warning("the anchor of \(path): \(error)") }
+        do { try session?.finish(queue, afterFailure: poison.withLock { $0 } != nil) } catch {
             let failure = failure(error)
             if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
             logger.warning("closing \(path): \(failure)")

@@ -3,7 +3,7 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// A thread that refuses work whose deadline has passed and syncs the anchor, for as long as there is something to do.
+/// A thread that refuses work whose deadline has passed and writes the anchor, for as long as there is something to do.
 final class DeadlineTimer: Sendable {
     private struct State {
         var isActive = false

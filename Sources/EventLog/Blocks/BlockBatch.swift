@@ -16,25 +16,28 @@ final class BlockBatch {
     init(_ access: LogAccess, bytesMax: Int) { (table, self.bytesMax) = (access.tables.blocks, bytesMax) }
 
     func removeAll() {
-        text.removeAll()
+        // What a large commit took is given back.
+        if text.capacity > Self.keptBytesMax { text = ByteBuffer(capacity: 4_096) } else { text.removeAll() }
         isCut = false
     }
+
+    private static let keptBytesMax = 4 << 20
 
     /// Adds a block to the log and to the batch.
     func add(_ block: RawSpan, at first: Position, _ transaction: inout WriteTransaction) throws {
         try transaction.append(table, bytes(first.rawValue).lent, block)
-        keep(block)
+        keep(block, bytesMax)
     }
 
-    /// Fills the batch with the log's blocks from a position on.
+    /// Fills the batch with the log's blocks from a position on, up to so many bytes where that is given.
     ///
     /// Not through `Blocks.view`, which learns the names of types that no other node may know yet.
-    func read(from first: Position, _ transaction: borrowing ReadTransaction) throws {
+    func read(from first: Position, upTo most: Int? = nil, _ transaction: borrowing ReadTransaction) throws {
         removeAll()
         var cursor = try transaction.cursor(table)
         var isThere = try cursor.seek(bytes(first.rawValue).lent)
         while isThere, !isCut {
-            keep(cursor.value)
+            keep(cursor.value, most ?? bytesMax)
             isThere = try cursor.next()
         }
     }
@@ -44,8 +47,8 @@ final class BlockBatch {
 
     private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
 
-    private func keep(_ block: RawSpan) {
-        isCut = isCut || text.count + block.byteCount > bytesMax
+    private func keep(_ block: RawSpan, _ most: Int) {
+        isCut = isCut || text.count + block.byteCount > most
         if !isCut { text.append(block) }
     }
 }

@@ -68,7 +68,7 @@ struct AheadWriter: ~Copyable {
     mutating func confirm(_ last: Position) {
         guard isUnconfirmed else { return }
         (isUnconfirmed, self.last) = (false, last)
-        end += WriteAhead.Frame.pagesBytes(ofBlocks: entry.count - WriteAhead.frameBytes)
+        end += entry.count
     }
 
     /// Ends the round that is running, whichever process has begun it: afterwards LMDB holds everything durably, and no entry counts

@@ -90,14 +90,18 @@ final class AnchorFile: Sendable {
     private struct State {
         /// What was noted, and is to be written.
         var noted: Anchor?
-        /// Whether the file had no anchor yet that somebody could have marked as doubtful.
-        var isFirst = false
+        /// Of the anchor that the file has; nil while it has none that somebody could mark as doubtful.
+        var epoch: Epoch?
         var synced = ContinuousClock.now
+
+        func isDue(_ age: Duration) -> Bool { noted != nil && synced.duration(to: .now) >= age }
     }
 
     private static let waitMilliseconds = 1_000
     private let file: File
     private let state = Monitor(State())
+    /// Held by the thread that writes: the lock on the file's byte is the process's, and keeps only others out.
+    private let turn = Monitor(())
 
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
 
@@ -106,9 +110,9 @@ final class AnchorFile: Sendable {
     /// nobody is refused because a disk is slow.
     /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
     func begin(_ mark: FileMark) throws {
-        let isDone = try file.alone(byte: 0, waiting: Self.waitMilliseconds) {
+        let isDone = try alone(Self.waitMilliseconds) {
             let found = try Anchor.read(file)
-            state.withLock { $0.isFirst = found == nil }
+            state.withLock { $0.epoch = found?.epoch }
             if let found { try put(found, marked: mark) }
         }
         if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
@@ -127,18 +131,18 @@ final class AnchorFile: Sendable {
             anchor.mark = .nothing
             try file.write(anchor.bytes)
         }
-        if try !file.alone(byte: 0, waiting: Self.waitMilliseconds, write) { try write() }
+        if try !alone(Self.waitMilliseconds, write) { try write() }
         try file.sync()
     }
 
-    /// Notes the log's end after a commit. It is not written here, but for a file's first: no commit waits for an anchor, and an old one
-    /// proves less, nothing else.
+    /// Notes the log's end after a commit. It is not written here: no commit waits for an anchor, and one that is a second old proves a
+    /// second less. Only a file's first, and that of another epoch, are written at once: by them a mark as doubtful and a cut stay known.
     func note(_ end: Anchor) throws {
-        let isFirst = state.withLock { state in
-            defer { (state.noted, state.isFirst) = (end, false) }
-            return state.isFirst
+        let isDue = state.withLock { state in
+            defer { (state.noted, state.epoch) = (end, end.epoch) }
+            return state.epoch != end.epoch
         }
-        if isFirst { try sync() }
+        if isDue { try sync() }
     }
 
     /// Writes the log's end durably, for the last process that closes the store.
@@ -162,16 +166,25 @@ final class AnchorFile: Sendable {
     /// Whether something was noted that is not written yet.
     var isDirty: Bool { state.withLock { $0.noted != nil } }
 
-    /// Makes what was noted durable.
-    /// - Parameter milliseconds: how long it waits for another process that writes the anchor; then that one's stands.
+    /// Makes what was noted durable; where another process writes the anchor just then, at the next call.
     func sync(ifOlderThan age: Duration = .zero, waiting milliseconds: Int = 0) throws {
-        let due = state.withLock { state -> Anchor? in
-            guard let noted = state.noted, state.synced.duration(to: .now) >= age else { return nil }
-            (state.noted, state.synced) = (nil, .now)
-            return noted
+        guard state.withLock({ $0.isDue(age) }) else { return }
+        var isWritten = false
+        _ = try alone(milliseconds) {
+            let due = state.withLock { state -> Anchor? in
+                guard state.isDue(age) else { return nil }
+                state.synced = .now
+                return state.noted.take()
+            }
+            guard let due else { return }
+            try put(due, marked: due.mark)
+            isWritten = true
         }
-        guard let due else { return }
-        _ = try file.alone(byte: 0, waiting: milliseconds) { try put(due, marked: due.mark) }
-        try file.sync()
+        if isWritten { try file.sync() }
+    }
+
+    /// Runs `body` while no other thread or process writes the anchor; false where one does for all of that time.
+    private func alone(_ milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
+        try turn.withLock { _ in try file.alone(byte: 0, waiting: milliseconds, body) }
     }
 }

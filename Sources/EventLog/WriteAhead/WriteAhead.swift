@@ -174,6 +174,9 @@ package enum WriteAhead {
         static func end(_ buffer: inout ByteBuffer) {
             let sum = checksum(buffer.bytes)
             buffer.append(littleEndian: sum)
+            // A page that is written in part would be read first where the system has it no more.
+            let rest = buffer.count % pageBytes
+            if rest > 0 { buffer.append(zeros: pageBytes - rest) }
         }
     }
 }
