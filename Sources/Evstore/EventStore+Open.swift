@@ -146,11 +146,12 @@ extension EventStore {
                 "store": "\(path)", "program": "\(version)", "floor": "\(state.floor)", "live": "\(state.live)", "top": "\(state.top)",
                 "head": "\(state.head)",
             ])
+        let isDue = try isDue(version, state)
         switch (policy, version) {
         case (.observe, _):
             // What the store does not know must be known to the program.
             _ = try history(serving: version, evolution.history)
-        case (_, ...state.top): try requirePromised(version, state)
+        case (_, ...state.top) where !isDue: try requirePromised(version, state)
         case (.require, _):
             throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
         case (.migrate(let when, let onError, let keepWindow, let yes), _):
@@ -183,7 +184,16 @@ extension EventStore {
         }
     }
 
-    /// Replays to a version that was above the top, unless another process has done so meanwhile.
+    /// Whether `.migrate` makes a version live: where nobody has promised it yet; on a node of a cluster log also where other nodes have, and
+    /// this one was not taken back from it.
+    private func isDue(_ version: SchemaVersion, _ state: StoreState) throws(EvstoreError) -> Bool {
+        guard case .migrate = policy else { return false }
+        if version > state.top { return true }
+        guard log.membership != nil, version > state.live else { return false }
+        return try journal().last { ["flip", "rollback", "cut"].contains($0.what) }.map { $0.what == "flip" } ?? true
+    }
+
+    /// Replays to a version that is due, unless another process has done so meanwhile.
     private func migrate(
         to version: SchemaVersion, _ options: ReplayOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
         _ progress: Progress?
@@ -191,7 +201,7 @@ extension EventStore {
         let live = try evolving.current().state.live
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
             let state = try self.evolving.current().state
-            if version <= state.top { return try self.requirePromised(version, state) }
+            if try !self.isDue(version, state) { return try self.requirePromised(version, state) }
             let report = try await self.replay(to: version, options: options, cancellation: cancellation, progress: progress)
             self.logger.notice(
                 "replayed at opening",

@@ -2,8 +2,9 @@
 public enum Policy: Sendable, Hashable {
     /// Opens at any version in floor…top; refuses other versions with `policyRefused`, which says what to do.
     case require
-    /// Replays to the program's version where it is above the top and `when` allows, then opens. Where another process migrates,
-    /// waits for it, at most `Options.migrationDeadlineSeconds`.
+    /// Replays to the program's version where it is above the top and `when` allows, then opens; on a node of a cluster log also where another
+    /// node has promised the version and this one was not rolled back from it. Where another process migrates, waits for it, at most
+    /// `Options.migrationDeadlineSeconds`.
     ///
     /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.
     case migrate(

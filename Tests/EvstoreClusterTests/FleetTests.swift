@@ -46,6 +46,32 @@ struct FleetTests {
         }
     }
 
+    private static func start(_ path: String, _ schemas: Schemas, at version: Int) async throws -> EventStore {
+        try await EventStore.open(
+            at: path, version: SchemaVersion(UInt32(version)), policy: .migrate(keepWindow: .releases(1)), schemas: schemas,
+            options: ShopCluster.options())
+    }
+
+    @Test("a fleet that starts one after the other is at the new version, and a node that was rolled back stays so")
+    func oneByOne() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            for node in Self.nodes { try await shop.join(node) }
+            for number in 0 ..< 30 { try await shop["a"].append([ShopCluster.placed("\(number)", number)]) }
+            try await shop.close()
+            for node in Self.nodes {
+                let store = try await Self.start(shop.path(node), shop.schemas, at: 2)
+                #expect(try store.versions.live == SchemaVersion(2), "\(node)")
+                #expect(try await store.count("orders").rows == 30)
+                if node == "b" { try await store.rollback() }
+                try await store.close()
+            }
+            let back = try await Self.start(shop.path("b"), shop.schemas, at: 2)
+            #expect(try back.versions.live == SchemaVersion(1))
+            try await back.close()
+        }
+    }
+
     @Test("a fleet whose programs migrate as they start comes up, also with a window of one version", arguments: 0 ..< 3)
     func starts(round: Int) async throws {
         try await withPostgres(.init(fsync: false)) { server in
@@ -58,13 +84,7 @@ struct FleetTests {
                 let stores = try await withThrowingTaskGroup(of: (String, EventStore).self) { group in
                     for node in Self.nodes {
                         let path = shop.path(node)
-                        group.addTask {
-                            let policy: Policy = .migrate(keepWindow: .releases(1))
-                            let store = try await EventStore.open(
-                                at: path, version: SchemaVersion(UInt32(version)), policy: policy, schemas: schemas,
-                                options: ShopCluster.options())
-                            return (node, store)
-                        }
+                        group.addTask { (node, try await Self.start(path, schemas, at: version)) }
                     }
                     return try await group.reduce(into: [String: EventStore]()) { stores, next in stores[next.0] = next.1 }
                 }
