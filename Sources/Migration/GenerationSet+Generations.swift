@@ -110,12 +110,13 @@ extension GenerationSet {
 }
 
 extension GenerationSet {
-    /// What those that are there take of the disk.
+    /// What those that are there take of the disk; a damaged row may name one that is not.
     func bytesOnDisk() throws(EvstoreError) -> UInt64 {
         try migrating {
             var bytes: UInt64 = 0
             for name in present.compactMap(\.directory) {
                 let directory = Generation.home(in: root) + "/" + name
+                guard try Directory.status(directory) != nil else { continue }
                 for file in try Directory.names(directory) where file != "lock.mdb" {
                     bytes += UInt64(try Directory.status("\(directory)/\(file)")?.bytes ?? 0)
                 }

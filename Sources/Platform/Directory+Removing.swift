@@ -85,13 +85,14 @@ extension Directory {
         if unsafe unlinkat(parent, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw .system("removing \(path)") }
     }
 
-    /// The names in an open directory.
+    /// The names in an open directory; none in one that somebody has removed meanwhile.
     private static func names(_ directory: Int32, _ path: String) throws(StorageError) -> [String] {
         // The stream takes what it is given, and closes it.
         let own = unsafe openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0, let stream = unsafe fdopendir(own) else {
             let code = errno
             if own >= 0 { close(own) }
+            if code == ENOENT { return [] }
             throw StorageError(code, "listing \(path)")
         }
         defer { unsafe closedir(stream) }
