@@ -1,3 +1,5 @@
+import EventLog
+import EventModel
 import Evstore
 import EvstoreTesting
 import Foundation
@@ -46,6 +48,24 @@ struct DamagedModelTests {
         #expect(try await rows(temporary.store) == sound)
         #expect(try FileManager.default.contentsOfDirectory(atPath: generations).contains { $0 != name })
         #expect(try await temporary.store.verify(deep: true).ok)
+    }
+
+    @Test(
+        "a row that names a read model which is not there is damage, whatever is asked, and no failure of the disk",
+        arguments: ["-badcafe", "\0"])
+    func elsewhere(end: String) async throws {
+        let (temporary, _, _, name) = try await scene()
+        try await temporary.store.log.update { update in
+            for fingerprint in update.state.generations.keys { update.state.generations[fingerprint] = String(name.prefix(16)) + end }
+        }
+        let store = temporary.store
+        let asked: [() async throws -> Void] = [
+            { _ = try await self.rows(store) }, { _ = try await store.plan(to: SchemaVersion(2)) },
+            { _ = try await store.replay(to: SchemaVersion(2)) }, { try await store.rollback() }, { _ = try await self.rows(store) },
+        ]
+        for (index, ask) in asked.enumerated() {
+            do { try await ask() } catch let error as EvstoreError { #expect(error.code != "ioFailure", "\(index): \(error)") }
+        }
     }
 
     @Test("a read model changed while no process had it open counts as missing: the next query builds it anew")
