@@ -54,7 +54,7 @@ package final class PostgresConnection {
     /// Whether more of the answer is to come than the last reading brought: libpq then reads for as long as the server sends.
     var isLong = false
 
-    /// Of the socket that was read last; nil until a long answer comes.
+    /// Watches the socket that was read last; nil until an answer comes in several readings.
     var gate: FloodGate?
 
     /// Whether the server may be asked to end the statement that runs.

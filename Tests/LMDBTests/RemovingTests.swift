@@ -17,18 +17,6 @@ struct RemovingTests {
         try Data(text.utf8).write(to: URL(filePath: path))
     }
 
-    @Test("two who remove one directory at once both come to their end")
-    func atOnce() async throws {
-        for round in 0 ..< 50 {
-            let tree = directory.path + "/tree-\(round)"
-            for number in 0 ..< 20 { try make("\(tree)/\(number % 5)/\(number)") }
-            async let first: Void = Directory.remove(tree)
-            async let second: Void = Directory.remove(tree)
-            _ = try await (first, second)
-            #expect(!FileManager.default.fileExists(atPath: tree))
-        }
-    }
-
     @Test("goes nowhere else when a link takes the place of a directory whose files it is removing")
     func exchanged() throws {
         let (victim, tree) = (directory.path + "/victim", directory.path + "/tree")

@@ -90,7 +90,7 @@ final class AnchorFile: Sendable {
     private struct State {
         /// What was noted, and is to be written.
         var noted: Anchor?
-        /// Of the anchor that the file has; nil while it has none that somebody could mark as doubtful.
+        /// The epoch of the anchor in the file; nil while the file has none that somebody could mark as doubtful.
         var epoch: Epoch?
         var synced = ContinuousClock.now
 
