@@ -35,7 +35,7 @@ extension TortureCase {
             while rivals.count < Self.rivals {
                 rivals.append(try trial.stage.start(["consume", scene, "1", "\(trial.chance.next() % 1_000_000)"], seconds: 3_600))
             }
-            let isAlive = driver.isRunning(after: Int32.random(in: 100 ... 700, using: &trial.chance))
+            let isAlive = driver.isRunning(after: Int32.random(in: 20 ... 300, using: &trial.chance))
             if !isAlive, try trial.stage.worker("arrived", scene).output.contains("true") { break }
             // Whoever has made the last effect is the holder, or was a moment ago.
             let holder = try lastMaker(consuming.effects)

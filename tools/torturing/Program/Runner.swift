@@ -51,13 +51,23 @@ final class Runner: Sendable {
         }
         let begin = ContinuousClock.now
         let deadline = effort.seconds.map { begin + .seconds($0) }
-        var end = max(1, effort.runs / item.runsPerTrial)
-        if let all = try item.all?(stage) { end = min(end, (all + item.runsPerTrial - 1) / item.runsPerTrial) }
-        let trials = only.map { $0 ..< $0 + 1 } ?? 0 ..< end
+        let all = (try item.all?(stage)).map { ($0 + item.runsPerTrial - 1) / item.runsPerTrial }
+        // A trial may come to fewer runs than it is meant to, so that the number of trials has no end but that of all that there are.
+        let trials = only.map { $0 ..< $0 + 1 } ?? 0 ..< (all ?? .max)
         let next = Atomic(trials.lowerBound)
         let row = Mutex(blank)
+        let begun = Mutex(0)
+        // A trial that runs counts as what it is meant to come to, and one that has ended as one run at least.
+        let isWanted: @Sendable () -> Bool = {
+            begun.withLock { begun in
+                let wanted = row.withLock { effort.runs - max($0.runs, $0.trials) - (begun - $0.trials) * item.runsPerTrial }
+                if begun > 0, wanted <= 0 { return false }
+                begun += 1
+                return true
+            }
+        }
         DispatchQueue.concurrentPerform(iterations: min(jobs, trials.count)) { _ in
-            while row.withLock({ $0.failures }) < Self.failuresMax {
+            while row.withLock({ $0.failures }) < Self.failuresMax, isWanted() {
                 let index = next.add(1, ordering: .relaxed).oldValue
                 // The first one is done, however little time there is.
                 let isLate = index > trials.lowerBound && deadline.map { .now >= $0 } ?? false
