@@ -20,8 +20,10 @@
 //
 // A record, little-endian: u32 kind, u32 bytes, u64 inode, u64 offset, u32 path bytes, u32 other path bytes, the paths
 // (below DISK_ROOT), the bytes. Kinds: 1 write, 2 write that is durable when it returns, 3 sync, 4 rename, 5 size, 6 ack,
-// 7 new file, 8 new directory, 9 name removed, 10 slow sync begun, 11 sync failed, 12 slow write is durable. A slow call has a
-// number, which stands for the offset, or as the other path of a write; else 0, and none.
+// 7 new file, 8 new directory, 9 name removed, 10 slow sync begun, 11 sync failed, 12 slow write is durable, 13 second name. A slow call
+// has a number, which stands for the offset, or as the other path of a write; else 0, and none.
+//
+// What a process has stored in a page that it maps shared and may write, but for LMDB's, is written down as a write, before the next call.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +44,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE, BEGUN, FAILED, LASTING };
+enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE, BEGUN, FAILED, LASTING, LINK };
 enum fault { NONE, FAIL, LATE, SHORT, TEAR, SECTORS, ALTER };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
@@ -120,6 +122,16 @@ static const char *path_of(int fd, char path[PATH_MAX]) {
     return below_root(path);
 }
 
+// The name as a path; one that is meant below an open directory is put together in `path`.
+static const char *whole_name(int place, const char *name, char path[PATH_MAX]) {
+    if (place == AT_FDCWD || name[0] == '/') return name;
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    ssize_t count = readlink(link, path, PATH_MAX - 1);
+    if (count < 0 || snprintf(path + count, (size_t)(PATH_MAX - count), "/%s", name) >= PATH_MAX - count) return name;
+    return path;
+}
+
 static int is_acks(const char *path) {
     size_t size = strlen(path);
     return size >= 5 && !strcmp(path + size - 5, "/acks");
@@ -161,8 +173,8 @@ static void put(const void *bytes, size_t count) {
     }
 }
 
-static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *path, const char *other, const struct iovec *parts,
-                 int count, uint32_t bytes) {
+static void record(uint32_t kind, uint64_t inode, uint64_t offset, const char *path, const char *other, const struct iovec *parts,
+                   int count, uint32_t bytes) {
     if (!disk.log) return;
     int failure = errno;
     struct { uint32_t kind, bytes; uint64_t inode, offset; uint32_t path, other; } head = {
@@ -176,6 +188,27 @@ static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *pat
         bytes -= part;
     }
     errno = failure;
+}
+
+// The pages that are mapped, each with what was written down of it.
+enum { PAGE = 4096, PAGES_MAX = 16 };
+static struct {
+    char *start, path[PATH_MAX], seen[PAGE];
+    uint64_t inode;
+} pages[PAGES_MAX];
+
+static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *path, const char *other, const struct iovec *parts,
+                 int count, uint32_t bytes) {
+    for (int i = 0; i < PAGES_MAX; i++) {
+        if (!pages[i].start) continue;
+        char now[PAGE];
+        memcpy(now, pages[i].start, PAGE);
+        if (!memcmp(now, pages[i].seen, PAGE)) continue;
+        memcpy(pages[i].seen, now, PAGE);
+        struct iovec whole = {now, PAGE};
+        record(WRITE, pages[i].inode, 0, pages[i].path, NULL, &whole, 1, PAGE);
+    }
+    record(kind, inode, offset, path, other, parts, count, bytes);
 }
 
 static uint64_t inode_of(int fd) {
@@ -271,23 +304,40 @@ static int synced(int fd, long call) {
 int fdatasync(int fd) { return synced(fd, SYS_fdatasync); }
 int fsync(int fd) { return synced(fd, SYS_fsync); }
 
-static int renamed(int from_place, const char *from, int to_place, const char *to) {
-    const char *path = below_root(from), *other = below_root(to);
-    if (!path || !other) return (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
+static int renamed(int from_place, const char *from, int to_place, const char *to, unsigned flags) {
+    char buffers[2][PATH_MAX];
+    const char *whole = whole_name(from_place, from, buffers[0]);
+    const char *path = below_root(whole), *other = below_root(whole_name(to_place, to, buffers[1]));
+    if (!path || !other) return (int)syscall(SYS_renameat2, from_place, from, to_place, to, flags);
     in_order();
-    uint64_t inode = inode_at(from);
-    int code = step("name", other) == FAIL ? -1 : (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
+    uint64_t inode = inode_at(whole);
+    int code = step("name", other) == FAIL ? -1 : (int)syscall(SYS_renameat2, from_place, from, to_place, to, flags);
     if (code == 0) note(RENAME, inode, 0, path, other, NULL, 0, 0);
     out_of_order();
     return code;
 }
 
-int rename(const char *from, const char *to) { return renamed(AT_FDCWD, from, AT_FDCWD, to); }
-int renameat(int from_place, const char *from, int to_place, const char *to) { return renamed(from_place, from, to_place, to); }
+int rename(const char *from, const char *to) { return renamed(AT_FDCWD, from, AT_FDCWD, to, 0); }
+int renameat(int from_place, const char *from, int to_place, const char *to) { return renamed(from_place, from, to_place, to, 0); }
+int renameat2(int from_place, const char *from, int to_place, const char *to, unsigned flags) {
+    return renamed(from_place, from, to_place, to, flags);
+}
 
-static int opened(int place, const char *name, int flags, mode_t mode) {
+int link(const char *from, const char *to) {
+    const char *path = below_root(from), *other = below_root(to);
+    if (!path || !other) return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+    in_order();
+    int code = step("name", other) == FAIL ? -1 : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+    if (code == 0) note(LINK, inode_at(to), 0, path, other, NULL, 0, 0);
+    out_of_order();
+    return code;
+}
+
+static int opened(int place, const char *given, int flags, mode_t mode) {
+    char buffer[PATH_MAX];
+    const char *name = flags & O_CREAT ? whole_name(place, given, buffer) : given;
     const char *path = flags & O_CREAT && (flags & O_TMPFILE) != O_TMPFILE ? below_root(name) : NULL;
-    if (!path || is_acks(path)) return (int)syscall(SYS_openat, place, name, flags, mode);
+    if (!path || is_acks(path)) return (int)syscall(SYS_openat, place, given, flags, mode);
     in_order();
     int is_new = inode_at(name) == 0;
     int fd = is_new && step("name", path) == FAIL ? -1 : (int)syscall(SYS_openat, place, name, flags, mode);
@@ -311,21 +361,24 @@ int open64(const char *name, int flags, ...) { WITH_MODE(opened(AT_FDCWD, name, 
 int openat(int place, const char *name, int flags, ...) { WITH_MODE(opened(place, name, flags, mode)); }
 int openat64(int place, const char *name, int flags, ...) { WITH_MODE(opened(place, name, flags, mode)); }
 
-static int named(uint32_t kind, const char *name, mode_t mode, int flags) {
-    const char *path = below_root(name);
+static int named(uint32_t kind, int place, const char *given, mode_t mode, int flags) {
+    char buffer[PATH_MAX];
+    const char *name = whole_name(place, given, buffer), *path = below_root(name);
     in_order();
     // A name that is not there can't be removed; trying it changes nothing.
     int counts = path && (kind == MKDIR || inode_at(name) != 0);
     int code = counts && step("name", path) == FAIL ? -1
-        : kind == MKDIR ? (int)syscall(SYS_mkdirat, AT_FDCWD, name, mode) : (int)syscall(SYS_unlinkat, AT_FDCWD, name, flags);
+        : kind == MKDIR ? (int)syscall(SYS_mkdirat, place, given, mode) : (int)syscall(SYS_unlinkat, place, given, flags);
     if (code == 0 && counts) note(kind, kind == MKDIR ? inode_at(name) : 0, 0, path, NULL, NULL, 0, 0);
     out_of_order();
     return code;
 }
 
-int mkdir(const char *name, mode_t mode) { return named(MKDIR, name, mode, 0); }
-int unlink(const char *name) { return named(REMOVE, name, 0, 0); }
-int rmdir(const char *name) { return named(REMOVE, name, 0, AT_REMOVEDIR); }
+int mkdir(const char *name, mode_t mode) { return named(MKDIR, AT_FDCWD, name, mode, 0); }
+int mkdirat(int place, const char *name, mode_t mode) { return named(MKDIR, place, name, mode, 0); }
+int unlink(const char *name) { return named(REMOVE, AT_FDCWD, name, 0, 0); }
+int unlinkat(int place, const char *name, int flags) { return named(REMOVE, place, name, 0, flags); }
+int rmdir(const char *name) { return named(REMOVE, AT_FDCWD, name, 0, AT_REMOVEDIR); }
 
 #define REAL(type, name, ...) ((type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name))
 
@@ -348,4 +401,45 @@ int posix_fallocate(int fd, off_t start, off_t size) {
 }
 int posix_fallocate64(int fd, off64_t start, off64_t size) {
     SIZED(fd, start + size, 1, REAL(int, posix_fallocate64, int, off64_t, off64_t)(fd, start, size));
+}
+
+static int is_lmdb(const char *path) {
+    size_t size = strlen(path);
+    return size >= 4 && !strcmp(path + size - 4, ".mdb");
+}
+
+static void *mapped(void *start, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    void *map = (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
+    char buffer[PATH_MAX];
+    int is_shared = fd >= 0 && (flags & MAP_TYPE) != MAP_PRIVATE && protection & PROT_WRITE;
+    const char *path = map != MAP_FAILED && is_shared && bytes == PAGE && offset == 0 ? path_of(fd, buffer) : NULL;
+    if (!path || is_lmdb(path)) return map;
+    in_order();
+    int i = 0;
+    while (i < PAGES_MAX && pages[i].start) i++;
+    // One that there is no room for would be missing from the states without a word.
+    if (i == PAGES_MAX) abort();
+    pages[i].start = map;
+    pages[i].inode = inode_of(fd);
+    strcpy(pages[i].path, path);
+    memcpy(pages[i].seen, map, PAGE);
+    out_of_order();
+    return map;
+}
+
+void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    return mapped(start, bytes, protection, flags, fd, offset);
+}
+void *mmap64(void *start, size_t bytes, int protection, int flags, int fd, off64_t offset) {
+    return mapped(start, bytes, protection, flags, fd, offset);
+}
+
+int munmap(void *start, size_t bytes) {
+    for (int i = 0; i < PAGES_MAX; i++) {
+        if (pages[i].start != start || !start) continue;
+        in_order();
+        pages[i].start = NULL;
+        out_of_order();
+    }
+    return (int)syscall(SYS_munmap, start, bytes);
 }

@@ -91,6 +91,10 @@ package struct CrashState {
             note([
                 Naming(directory: old.directory, name: old.name, node: nil), Naming(directory: new.directory, name: new.name, node: node),
             ])
+        case .link(let from, let to):
+            let (old, new) = (try place(from), try place(to))
+            guard let node = live[old.directory]?[old.name] else { throw Failure("\(from) got a second name and is not there") }
+            note([Naming(directory: new.directory, name: new.name, node: node)])
         case .remove(let path):
             let place = try place(path)
             note([Naming(directory: place.directory, name: place.name, node: nil)])

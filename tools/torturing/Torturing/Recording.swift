@@ -16,6 +16,7 @@ package struct Recording {
         case create(inode: UInt64, path: String)
         case makeDirectory(inode: UInt64, path: String)
         case remove(path: String)
+        case link(from: String, to: String)
         case promise(Promise)
     }
 
@@ -50,6 +51,7 @@ package struct Recording {
             case 10: calls.append(.begun(inode: inode, number: offset))
             case 11: calls.append(.failed(inode: inode, number: offset))
             case 12: calls.append(.lasting(inode: inode, number: offset))
+            case 13: calls.append(.link(from: path, to: other))
             default: throw Failure("the recording \(file) holds a call of kind \(kind)")
             }
         }
