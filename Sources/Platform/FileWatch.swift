@@ -1,15 +1,19 @@
 internal import Glibc
 
-/// Waits until a file is written to, by any process (inotify).
+/// Waits until a file is written to, by any process (inotify). Each write costs its writer more while somebody watches.
 package final class FileWatch: Sendable {
-    /// Below zero, which `poll` ignores, where there is no watch.
+    private let path: String
+    /// Below zero, which `poll` ignores, where the system has none left.
     private let descriptor: Int32
+    /// The number of the watch; nil while nobody watches.
+    private let watch = Monitor<Int32?>(nil)
     /// Both ends of a pipe that ends a wait early.
     private let wakeEnd: Int32
     private let wakeStart: Int32
 
-    /// Where the system has no watch left, each wait lasts its whole time.
+    /// Watches nothing before `start`.
     package init(_ path: String) throws(StorageError) {
+        self.path = path
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { throw .system("starting to watch \(path)") }
         (wakeEnd, wakeStart) = (ends[0], ends[1])
@@ -17,12 +21,23 @@ package final class FileWatch: Sendable {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
-        let notes = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-        if notes >= 0, unsafe inotify_add_watch(notes, path, UInt32(IN_MODIFY)) < 0 {
-            close(notes)
-            descriptor = -1
-        } else {
-            descriptor = notes
+        descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    }
+
+    /// Sees what is written from here on. Where the system has no watch left, each wait lasts its whole time.
+    package func start() {
+        defer { withExtendedLifetime(self) {} }
+        watch.withLock { watch in
+            if watch != nil || descriptor < 0 { return }
+            let number = unsafe inotify_add_watch(descriptor, path, UInt32(IN_MODIFY))
+            if number >= 0 { watch = number }
+        }
+    }
+
+    package func stop() {
+        defer { withExtendedLifetime(self) {} }
+        watch.withLock { watch in
+            if let number = watch.take() { _ = inotify_rm_watch(descriptor, number) }
         }
     }
 

@@ -98,7 +98,9 @@ final class CommitSignal: Sendable {
 
     private func run() {
         var looks = 0
-        while state.wait(until: { !$0.waiters.isEmpty || $0.isClosed }, { !$0.isClosed }) {
+        while awaitWaiters() {
+            // Order: what is written behind the look at the log's end is seen.
+            watch.start()
             do {
                 announce(try readLast())
             } catch {
@@ -116,6 +118,14 @@ final class CommitSignal: Sendable {
             let hasChanged = watch.wait(milliseconds: min(pollMilliseconds, untilNext, untilLook))
             looks = hasChanged ? Self.looksMax : max(looks - 1, 0)
         }
+    }
+
+    private static let leaveMilliseconds = 1_000
+
+    /// False once the log is closed. Whoever has waited reads and mostly comes back; after that nothing is watched any more.
+    private func awaitWaiters() -> Bool {
+        if !state.wait(milliseconds: Self.leaveMilliseconds, until: { !$0.waiters.isEmpty || $0.isClosed }) { watch.stop() }
+        return state.wait(until: { !$0.waiters.isEmpty || $0.isClosed }, { !$0.isClosed })
     }
 
     /// Wakes everyone with an error and ends the thread.
