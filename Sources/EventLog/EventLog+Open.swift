@@ -63,7 +63,7 @@ extension EventLog {
         // Order: the presence lock first, since no key is retired while another process holds it.
         let keys = try StoreKeys.open(at: store, identity, options)
         // Order: the anchor before the log, which may grow meanwhile but never shrinks.
-        let anchor = try Anchor.read(at: store)
+        let anchor = try Anchor.newest(at: store)
         let environment = try openEnvironment(
             store, options, readOnly: readOnly, tables, beforeMaking: endRound(at: store, identity.id)
         ) {

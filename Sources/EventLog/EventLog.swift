@@ -263,6 +263,8 @@ package final class EventLog: Sendable {
     private func writeClosingAnchor(isLast: Bool) throws {
         let reader = try reader()
         try LogFile.leaveAnchor(at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
+        // The anchor says it durably now. What stayed here would speak against a log that is copied back beside it.
+        if isLast { access.environment.turnPage?.forget() }
     }
 }
 

@@ -1,6 +1,7 @@
 internal import CLMDB
 internal import Glibc
 internal import Platform
+internal import Synchronization
 
 extension Environment {
     /// Doubles the map, with no transaction of this process open.
@@ -37,13 +38,14 @@ extension Environment {
     /// again does not write them, and the check at open could not tell that from a lost end.
     func keepLastPageInFile() {
         var info = unsafe MDB_envinfo()
+        guard unsafe mdb_env_info(handle, &info) == 0 else { return }
+        let needed = unsafe (Int(info.me_last_pgno) + 1) * pageBytes
+        if fileBytes.load(ordering: .relaxed) >= needed { return }
         var descriptor: Int32 = -1
         var status = stat()
-        guard unsafe mdb_env_info(handle, &info) == 0, unsafe mdb_env_get_fd(handle, &descriptor) == 0,
-            unsafe fstat(descriptor, &status) == 0
-        else { return }
-        let needed = unsafe (Int(info.me_last_pgno) + 1) * pageBytes
+        guard unsafe mdb_env_get_fd(handle, &descriptor) == 0, unsafe fstat(descriptor, &status) == 0 else { return }
         // The commit is durable whether this succeeds or not; the next one tries again.
-        if status.st_size < needed { _ = posix_fallocate(descriptor, 0, off_t(needed)) }
+        let isThere = status.st_size >= needed || posix_fallocate(descriptor, 0, off_t(needed)) == 0
+        if isThere { fileBytes.store(max(Int(status.st_size), needed), ordering: .relaxed) }
     }
 }

@@ -133,17 +133,36 @@ extension Environment {
         return true
     }
 
-    /// LMDB writes its lock file through a map: on a full disk that would be a signal, so the file
-    /// gets its blocks first. It appears whole or not at all.
+    /// Nil where turns are not leased, or the page can't be made, which only makes turns slower.
+    static func turnPage(_ directory: String, _ configuration: Configuration) -> TurnPage? {
+        guard configuration.leasesTurns, !configuration.readOnly else { return nil }
+        do throws(StorageError) { return try TurnPage(directory) } catch {
+            configuration.notice("turns of writers take longer: \(error)")
+            return nil
+        }
+    }
+
+    /// LMDB writes its lock file through a map: on a full disk that would be a signal, so the file gets its blocks first.
     private static func makeLockFile(_ directory: String, readersMax: Int) throws(StorageError) {
-        let path = directory + "/lock.mdb"
-        if try Directory.status(path) != nil { return try sweepLockFiles(directory) }
+        // A read-only file system: LMDB reads without a lock file there.
+        _ = try makeOnce("lock.mdb", in: directory) { (file) throws(StorageError) in
+            if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
+        }
+    }
+
+    /// Makes a file that processes share and that is missing: it appears whole or not at all. False where the file system can't be written.
+    static func makeOnce(_ name: String, in directory: String, _ fill: (File) throws(StorageError) -> Void) throws(StorageError) -> Bool {
+        let path = directory + "/" + name
+        if try Directory.status(path) != nil {
+            try sweep(name + ".", directory)
+            return true
+        }
         // Not named after the process's number, which a process of another container may have too.
         let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(StorageError) {
             let file = try File(made, .createNew)
             do throws(StorageError) {
-                if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
+                try fill(file)
                 let code = unsafe link(made, path) == 0 ? EEXIST : errno
                 // Another process may have made the file first and removed this one.
                 let isThere = try code == EEXIST ? true : Directory.status(path) != nil
@@ -153,14 +172,15 @@ extension Environment {
                 throw error
             }
             try Directory.remove(made)
-        } catch  where error.isReadOnly {
-            // A read-only file system: LMDB reads without a lock file there.
+            return true
+        } catch {
+            if error.isReadOnly { return false }
+            throw error
         }
     }
 
-    /// Removes what processes left that were killed while they made a lock file; none is needed once the whole one is there.
-    private static func sweepLockFiles(_ directory: String) throws(StorageError) {
-        let start = "lock.mdb."
+    /// Removes what processes left that were killed while they made such a file; none is needed once the whole one is there.
+    private static func sweep(_ start: String, _ directory: String) throws(StorageError) {
         for name in try Directory.names(directory) where name.hasPrefix(start) {
             guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
             do throws(StorageError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }

@@ -54,7 +54,7 @@ extension Environment {
         defer { withExtendedLifetime(turn) {} }
         while true {
             do {
-                return try attempt(body)
+                return try attempt(turn, body)
             } catch let error as StorageError where error.isMapFull && Guard.grow.isOn {
                 try grow()
             } catch let error as StorageError where error.code == MDB_MAP_RESIZED {
@@ -63,10 +63,11 @@ extension Environment {
         }
     }
 
-    private func attempt<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
+    private func attempt<R>(_ turn: WriteTurn?, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
         defer { if isOfThisProcess { gate.leave() } }
-        try checkInPlace()
+        // A leased turn was looked at when its lease began.
+        if turn?.isContinued != true { try checkInPlace() }
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, "starting to write \(directory)") }

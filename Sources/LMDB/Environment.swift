@@ -1,6 +1,7 @@
 internal import CLMDB
 internal import Glibc
 package import Platform
+internal import Synchronization
 
 /// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
 @safe
@@ -25,6 +26,8 @@ package final class Environment: @unchecked Sendable {
         package var syncing: Bool
         /// Makes `data.mdb` where there is none; otherwise its absence is an error.
         package var creating: Bool
+        /// Whether a writer that has turn after turn keeps its lock between them: whoever sets it ends that (`endLease`).
+        package var leasesTurns = false
         /// Called before missing tables are made, to finish what has to come first; nobody else writes meanwhile.
         package var beforeMaking: @Sendable (Environment) throws(StorageError) -> Void = { _ throws(StorageError) in }
         /// Called with a sentence where something could not be done as it was asked for.
@@ -48,7 +51,11 @@ package final class Environment: @unchecked Sendable {
     let gate = Gate()
     let idleReaders = IdleReaders()
     /// Whether a thread of this process has the turn to write.
-    let isTurnTaken = Monitor(false)
+    let turns = Monitor(Turns())
+    /// Nil where turns are not leased, or the file system can't be written.
+    package let turnPage: TurnPage?
+    /// How long the file was when it was last asked; it never gets shorter.
+    let fileBytes = Atomic(0)
     let tables = Monitor<[String: Table]>([:])
     let places: [FilePlace]
     /// Nil where LMDB uses none.
@@ -63,6 +70,7 @@ package final class Environment: @unchecked Sendable {
     ) throws(StorageError) {
         places = try FilePlace.all(in: directory)
         self.lockFile = Monitor(lockFile)
+        turnPage = Self.turnPage(directory, configuration)
         readerMutex = try lockFile.flatMap { lockFile throws(StorageError) in try ReaderMutex(lockFile) }
         notice = configuration.notice
         self.directory = directory

@@ -12,7 +12,7 @@ internal import Synchronization
 @safe
 final class ReaderMutex: @unchecked Sendable {
     // Sound to share: that is what a mutex is for.
-    private let map: UnsafeMutableRawPointer
+    private let page: SharedPage
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     /// Who had it when somebody last waited in vain, and since when it is known to be held.
     private let holder = Monitor<(thread: Int32, since: ContinuousClock.Instant)?>(nil)
@@ -22,24 +22,14 @@ final class ReaderMutex: @unchecked Sendable {
     static let patienceSeconds = 5.0
     /// Looks without a pause, which is longer than anybody works under it.
     private static let quickLooks = 200
-    private static let bytes = 4_096
 
     /// Nil where the table is of another format: nothing is known of its mutex then. The file is not kept open: when it is closed, this
     /// process's locks on it go.
     init?(_ lockFile: LockFile) throws(StorageError) {
         guard try lockFile.isOfKnownFormat() else { return nil }
-        let map = unsafe mmap(nil, Self.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lockFile.file.descriptor, 0)
-        guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(lockFile.file.path)") }
-        // A map that a child of a fork had would keep the open file there, and with it the lock that says that this process has it open.
-        if unsafe madvise(map, Self.bytes, MADV_DONTFORK) != 0 {
-            unsafe munmap(map, Self.bytes)
-            throw .system("mapping \(lockFile.file.path)")
-        }
-        unsafe self.map = unsafe map
-        unsafe mutex = (map + LockFile.mutexOffset).assumingMemoryBound(to: pthread_mutex_t.self)
+        page = try SharedPage(lockFile.file)
+        unsafe mutex = (page.start + LockFile.mutexOffset).assumingMemoryBound(to: pthread_mutex_t.self)
     }
-
-    deinit { unsafe munmap(map, Self.bytes) }
 
     /// Returns when nobody has it. A moment where it is free; else blocks the thread.
     /// - Parameter isOpen: whether a process has the environment open. Only such a one is named: the thread that has the mutex may be one of

@@ -7,45 +7,116 @@ package import Platform
 /// free: within this process by a flag, among processes by a lock of the process (`fcntl(2)`) on a byte far beyond the end of
 /// `lock.mdb`. The kernel frees that lock however its holder ends, and names the holder. It only orders writers: LMDB's own lock is what
 /// keeps two from writing at once.
+///
+/// A writer that has one turn right after the other keeps the lock between them, as a lease: it ends after five milliseconds, when another
+/// writer asks for it (`TurnPage`), or when turns pause (`endLease`).
 package final class WriteTurn: Sendable {
     private let environment: Environment
+    /// Turns of this process, counted.
+    package let number: UInt64
+    /// Whether the lock was kept since this process's last turn, so that no other process has written since.
+    package let isContinued: Bool
 
-    fileprivate init(_ environment: Environment) { self.environment = environment }
+    fileprivate init(_ environment: Environment, _ number: UInt64, isContinued: Bool) {
+        (self.environment, self.number, self.isContinued) = (environment, number, isContinued)
+    }
 
     deinit { environment.endTurn() }
+}
+
+/// What a process knows of its turns.
+struct Turns {
+    fileprivate static let pause = Duration.milliseconds(1)
+    private static let leaseMax = Duration.milliseconds(5)
+
+    /// Whether a thread has the turn, and whether its end may leave a lease.
+    fileprivate(set) var isTaken = false
+    fileprivate var mayLease = false
+    fileprivate var number: UInt64 = 0
+    fileprivate var ended: ContinuousClock.Instant?
+    /// The lock that is kept from turn to turn: since when, and which taking of it is this process's.
+    fileprivate var lease: (since: ContinuousClock.Instant, taking: UInt32)?
+    /// Whether the last turn went to a writer of another process, who had asked for it: then that one comes first.
+    fileprivate var isHandedOver = false
+    /// How many threads of this process wait for a turn.
+    fileprivate var waiting = 0
+
+    /// Whether turns follow each other so fast that a lease pays.
+    fileprivate func follows(_ now: ContinuousClock.Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
+
+    fileprivate func keeps(_ now: ContinuousClock.Instant) -> Bool {
+        mayLease && lease.map { $0.since.duration(to: now) < Self.leaseMax } ?? false
+    }
 }
 
 extension Environment {
     /// How long a write waits whose caller has no deadline of its own.
     private static let patienceSeconds = 30.0
 
-    /// The turn; nil where another writer has it.
-    package func takeTurnIfFree() throws(StorageError) -> WriteTurn? {
+    /// The turn; nil where another writer has it, or comes first.
+    /// - Parameter leasing: whether its end may leave a lease, in an environment that leases turns.
+    package func takeTurnIfFree(leasing: Bool = false) throws(StorageError) -> WriteTurn? { try takeTurn(leasing, waiting: false) }
+
+    private func takeTurn(_ leasing: Bool, waiting: Bool) throws(StorageError) -> WriteTurn? {
         try checkProcess()
-        let isTaken = try isTurnTaken.withLock { (isTaken) throws(StorageError) in
-            if isTaken { return false }
-            isTaken = try lockFile.withLock { $0 }?.lockForWriting() ?? true
-            return isTaken
+        let taken = try turns.withLock { (turns) throws(StorageError) -> (UInt64, Bool)? in
+            if turns.isTaken { return nil }
+            if turns.isHandedOver {
+                turns.isHandedOver = !waiting
+                return nil
+            }
+            let now = ContinuousClock.now
+            let isContinued = turns.lease.map { $0.taking == turnPage?.lastTaken } ?? false
+            if !isContinued {
+                guard try lockFile.withLock({ $0 })?.lockForWriting() ?? true else { return nil }
+                turns.lease = turnPage.map { (now, $0.count()) }
+            }
+            turns.isTaken = true
+            turns.mayLease = leasing && turns.follows(now)
+            turns.number += 1
+            return (turns.number, isContinued)
         }
-        return isTaken ? WriteTurn(self) : nil
+        return taken.map { WriteTurn(self, $0.0, isContinued: $0.1) }
     }
 
     fileprivate func endTurn() {
         // The flag's lock may be held by a thread that the child of a fork does not have.
         guard isOfThisProcess else { return }
-        isTurnTaken.withLock { isTaken in
-            // A file that can't be unlocked is one that is closed, whose locks are gone.
-            do throws(StorageError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
-            isTaken = false
+        turns.withLock { turns in
+            let now = ContinuousClock.now
+            (turns.isTaken, turns.ended) = (false, now)
+            if turnPage?.isWanted == true || !turns.keeps(now) { unlock(&turns) }
         }
     }
+
+    private func unlock(_ turns: inout Turns) {
+        turns.lease = nil
+        // A file that can't be unlocked is one that is closed, whose locks are gone.
+        do throws(StorageError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
+        if turnPage?.handOver() == true { turns.isHandedOver = turns.waiting == 0 }
+    }
+
+    /// Ends a lease that no turn has used for a millisecond, or at once; whether one is left.
+    package func endLease(atOnce: Bool) -> Bool {
+        guard isOfThisProcess else { return false }
+        return turns.withLock { turns in
+            if turns.isTaken { return true }
+            if turns.lease == nil { return false }
+            if !atOnce, turnPage?.isWanted == false, turns.follows(.now) { return true }
+            unlock(&turns)
+            return false
+        }
+    }
+
+    /// Whether the lock is kept between two turns: then somebody has to call `endLease`.
+    package var isLeased: Bool { turns.withLock { !$0.isTaken && $0.lease != nil } }
 
     /// How messages name a holder that has gone meanwhile.
     package static let nobody = "no process any more"
 
     /// The process that has the turn, for messages; nil where none has.
     package var writer: String? {
-        if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
+        if turns.withLock({ $0.isTaken }) { return "process \(ProcessIdentity.id) (writing)" }
         do throws(StorageError) {
             guard let process = try lockFile.withLock({ $0 })?.writer() else { return nil }
             return process > 0 ? "process \(process) (writing)" : "\(File.unseen) (writing)"
@@ -55,23 +126,32 @@ extension Environment {
     /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
     /// - Throws: `StorageError` with `waitedSeconds` where the time has passed.
     package func takeTurn(
-        within seconds: Double? = patienceSeconds, while goesOn: () -> Bool = { true }
+        within seconds: Double? = patienceSeconds, leasing: Bool = false, while goesOn: () -> Bool = { true }
     ) throws(StorageError) -> WriteTurn? {
+        if goesOn(), let turn = try takeTurnIfFree(leasing: leasing) { return turn }
+        turns.withLock { $0.waiting += 1 }
+        defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
-            if let turn = try takeTurnIfFree() { return turn }
-            usleep(try waiting.pauseMicroseconds())
+            let seen = turnPage?.handed ?? 0
+            turnPage?.ask()
+            if let turn = try takeTurn(leasing, waiting: true) { return turn }
+            let pause = try waiting.pauseMicroseconds()
+            if let turnPage { turnPage.sleep(after: seen, microseconds: Int(pause)) } else { usleep(pause) }
         }
         return nil
     }
 
-    /// The same, suspended meanwhile.
+    /// Waits for the turn, suspended meanwhile.
     /// - Throws: also `CancellationError` where the task is cancelled.
     package func takeTurn(within seconds: Double, while goesOn: () -> Bool) async throws -> WriteTurn? {
+        turns.withLock { $0.waiting += 1 }
+        defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
             try Task.checkCancellation()
-            if let turn = try takeTurnIfFree() { return turn }
+            turnPage?.ask()
+            if let turn = try takeTurn(false, waiting: true) { return turn }
             try await Task.sleep(for: .microseconds(max(1_000, Int(clamping: try waiting.pauseMicroseconds()))))
         }
         return nil
@@ -90,7 +170,8 @@ private struct TurnWaiting {
     func pauseMicroseconds() throws(StorageError) -> UInt32 {
         let waited = began.duration(to: .now) / .seconds(1)
         if let seconds, waited >= seconds { throw StorageError(waited: waited, for: environment.writer ?? Environment.nobody) }
-        return waited < 0.005 ? 50 : waited < 0.5 ? 500 : 5_000
+        // Where there is a page, whoever has the turn wakes those who wait.
+        return waited < 0.005 && environment.turnPage == nil ? 50 : waited < 0.5 ? 500 : 5_000
     }
 }
 

@@ -1,5 +1,7 @@
+import Evstore
 import EvstoreTesting
 import Foundation
+import Platform
 import TestSupport
 import Testing
 import Torturing
@@ -37,6 +39,26 @@ struct ManyProcessesTests {
         let fresh = try orders.program.must("replay", "--to", "v5", "--dry-run", "--json").output
         let digest = try #require(try orders.digests(at: 5)["orders"])
         #expect(fresh.contains(digest))
+    }
+
+    @Test("a process that appends without a pause lets another one in for each of its appends")
+    func letsIn() async throws {
+        let notes = try await TemporaryStore.notes()
+        let isDone = Monitor(false)
+        let count = Monitor(0)
+        let appending = Task {
+            while !isDone.withLock({ $0 }) {
+                _ = try await notes.store.append([Note.event(count.withLock { $0 } * 70, stream: "busy")])
+                count.change { $0 += 1 }
+            }
+        }
+        while count.withLock({ $0 }) < 20 { try await Task.sleep(for: .milliseconds(1)) }
+        let program = BuiltProgram(environment: ["EVSTORE_STORE": notes.path])
+        for number in 0 ..< 10 { try program.must("append", "guest", "Noted", #"{"id":"\#(number)","text":"t"}"#) }
+        isDone.change { $0 = true }
+        try await appending.value
+        #expect(try program.must("read", "guest").lines.count == 10)
+        try await notes.store.close()
     }
 
     @Test("a v4 process beside a v5 process reads and writes at v4 after the flip")

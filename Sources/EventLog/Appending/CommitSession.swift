@@ -26,6 +26,11 @@ struct CommitSession: ~Copyable {
     /// Of a node: keeps what a cut takes off.
     let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
+    /// This process's turn that was the session's last.
+    private var turnNumber: UInt64 = 0
+    /// What is noted of a commit in the page that processes share.
+    private var note = ByteBuffer(capacity: 256)
+    private let mark: FileMark
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     var ended: ContinuousClock.Instant?
     /// How the commit that is being made becomes durable: by LMDB since then, or ahead of the log, which took so long.
@@ -41,7 +46,9 @@ struct CommitSession: ~Copyable {
     private var space: FreeSpace
     private static let roundsMax = 16
 
-    init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?) throws {
+    /// - Parameter mark: of the log's file.
+    init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?, _ mark: FileMark) throws {
+        self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access.storeID, access.keys)
         // A node's commits are durable in the cluster log.
@@ -101,6 +108,8 @@ struct CommitSession: ~Copyable {
         if isCutOff, !queue.hasLocal { return nil }
         // Order: the turn before work is taken, which nobody would do without it.
         guard let turn = try takeTurn() else { return nil }
+        ahead.isUndisturbed = turn.isContinued && turn.number == turnNumber + 1
+        turnNumber = turn.number
         if isCutOff {
             batch = queue.takeLocal()
             if batch == nil { return nil }
@@ -111,6 +120,7 @@ struct CommitSession: ~Copyable {
             switch try settled(queue, turn, &batch) {
             case .nothing: return nil
             case .made(let done):
+                note(done)
                 if isReplica { try sweepTakenIn(turn) }
                 return done
             case .behind:
@@ -228,6 +238,14 @@ struct CommitSession: ~Copyable {
         left = outcome.numbers.map { LeftLog(transaction: written, numbers: $0, last: done.last.position, link: done.link) }
         if let admission = outcome.admission.take() { note(admission) }
         return done
+    }
+
+    /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes. Not of a node, whose disk
+    /// may lose what it had.
+    private mutating func note(_ done: Done) {
+        guard order == nil, let page = access.environment.turnPage else { return }
+        Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark).write(&note)
+        page.note(note.bytes)
     }
 
     /// What was admitted has been committed.

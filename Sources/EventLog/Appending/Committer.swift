@@ -32,7 +32,7 @@ final class Committer: @unchecked Sendable {
         let order = context.membership.map { NodeOrder($0, context) }
         isNode = order != nil
         deadlineTimer = DeadlineTimer(queue, anchor, context, order?.trouble)
-        session = try CommitSession(context, overlays, order)
+        session = try CommitSession(context, overlays, order, mark)
     }
 
     private var path: String { context.path }
@@ -69,7 +69,7 @@ final class Committer: @unchecked Sendable {
         commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
             inPlace += 1
             isYielding = inPlace % Self.inPlaceTogether == 0
-            return try context.access.environment.takeTurnIfFree()
+            return try context.access.environment.takeTurnIfFree(leasing: true)
         }
         if isYielding { await Task.yield() }
         return try outcome.withLock { $0 }?.get()
@@ -104,7 +104,7 @@ final class Committer: @unchecked Sendable {
     private func submit(_ work: CommitQueue.Work) {
         if let error = poison.withLock({ $0 }) { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
-        deadlineTimer.wake()
+        deadlineTimer.wake(isLeased: false)
         // The cancellation handler may have run before the work was in the queue.
         if Task.isCancelled { withdraw(work.number) }
     }
@@ -133,7 +133,7 @@ final class Committer: @unchecked Sendable {
         while true {
             switch queue.nextDuty() {
             case .commit:
-                commit(nil) { try context.access.environment.takeTurn(within: nil, while: { queue.isWaited }) }
+                commit(nil) { try context.access.environment.takeTurn(within: nil, leasing: true, while: { queue.isWaited }) }
                 refuseIfGivenUp()
             case .rest: rest()
             case .end: return end()
@@ -159,6 +159,7 @@ final class Committer: @unchecked Sendable {
             logger.warning("closing \(path): \(failure)")
         }
         session = nil
+        _ = context.access.environment.endLease(atOnce: true)
         deadlineTimer.end()
     }
 
@@ -167,6 +168,8 @@ final class Committer: @unchecked Sendable {
     /// - Parameter takeTurn: takes the writer's turn among processes; without it nothing is done.
     private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
         var batch = given
+        // Whatever became of it: the anchor may be due, and a lease be left.
+        defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
         do {
             if let error = poison.withLock({ $0 }) { throw error }
             try beginOnce()
@@ -175,7 +178,6 @@ final class Committer: @unchecked Sendable {
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
             note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
-            deadlineTimer.wake()
             queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
             deliver(done, batch)
             signal.announce(done.last)

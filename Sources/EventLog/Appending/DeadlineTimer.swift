@@ -3,16 +3,19 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// A thread that refuses work whose deadline has passed and writes the anchor, for as long as there is something to do.
+/// A thread that refuses work whose deadline has passed, writes the anchor, and ends the lease of turns that pause, for as long as there is
+/// something to do.
 final class DeadlineTimer: Sendable {
     private struct State {
         var isActive = false
+        /// Whether turns are leased, which it looks at often.
+        var isLeased = false
         var isEnding = false
         var hasEnded = false
         var atEnd: [@Sendable () -> Void] = []
     }
 
-    private static let tickMilliseconds = 50
+    private static let (tickMilliseconds, leaseMilliseconds) = (50, 1)
     private let queue: CommitQueue
     private let anchor: AnchorFile
     private let environment: Environment
@@ -30,9 +33,10 @@ final class DeadlineTimer: Sendable {
 
     func start() throws { _ = try WorkerThread.start("evstore-deadln") { self.run() } }
 
-    func wake() {
-        if state.withLock({ $0.isActive }) { return }
-        state.change { $0.isActive = true }
+    /// - Parameter isLeased: whether a lease of turns may be left.
+    func wake(isLeased: Bool) {
+        if state.withLock({ $0.isActive && ($0.isLeased || !isLeased) }) { return }
+        state.change { ($0.isActive, $0.isLeased) = (true, $0.isLeased || isLeased) }
     }
 
     func end() { state.change { $0.isEnding = true } }
@@ -48,18 +52,27 @@ final class DeadlineTimer: Sendable {
 
     private func run() {
         while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
-            if state.wait(milliseconds: Self.tickMilliseconds, until: { $0.isEnding }) { break }
+            let wasLeased = state.withLock { $0.isLeased }
+            let tick = wasLeased ? Self.leaseMilliseconds : Self.tickMilliseconds
+            if state.wait(milliseconds: tick, until: { $0.isEnding || $0.isLeased != wasLeased }), state.withLock({ $0.isEnding }) { break }
+            if wasLeased { endLease() }
             do {
                 for work in queue.takeOverdue() { work.fail(overdue(work)) }
                 try anchor.sync(ifOlderThan: .seconds(1))
             } catch { logger.warning("keeping \(store): \(error)") }
-            state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty) }
+            state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty && !$0.isLeased) }
         }
         let bodies = state.withLock { state in
             state.hasEnded = true
             return state.atEnd
         }
         for body in bodies { body() }
+    }
+
+    private func endLease() {
+        // Order: a lease that begins meanwhile says so again.
+        state.withLock { $0.isLeased = false }
+        if environment.endLease(atOnce: false) { state.withLock { $0.isLeased = true } }
     }
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {

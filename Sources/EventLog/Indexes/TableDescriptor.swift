@@ -131,6 +131,7 @@ extension [TableDescriptor] {
         var configuration = Environment.Configuration(
             tables: map(\.name), integerKeyTables: Set(filter { $0.key == .integer }.map(\.name)), mapBytes: options.mapBytes,
             readersMax: options.readersMax, readOnly: readOnly, creating: creating)
+        configuration.leasesTurns = true
         configuration.required = Set(filter(\.isInEveryStore).map(\.name))
         // A reader can do without an index that the store lacks, but not without rows that can't be rebuilt.
         configuration.dispensable = Set(filter { !$0.isInEveryStore && $0.index != nil }.map(\.name))

@@ -25,9 +25,13 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
 
     package var bytes: [UInt8] {
         var row = ByteBuffer(capacity: 16)
+        append(to: &row)
+        return row.array()
+    }
+
+    func append(to row: inout ByteBuffer) {
         row.append(littleEndian: tag)
         row.append(littleEndian: rest)
-        return row.array()
     }
 
     package var description: String { hex(bytes) }

@@ -28,6 +28,8 @@ struct AheadWriter: ~Copyable {
     private var ownRound: UInt64?
     /// What the file began with when it was read last, and which of its headers counts.
     private var headers: (bytes: [UInt8], counting: WriteAhead.Header?) = ([], nil)
+    /// Whether nobody else can have written the headers since this process has read them.
+    var isUndisturbed = false
     private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
     /// Whether an entry is written whose transaction has not been committed.
     private(set) var isUnconfirmed = false
@@ -77,6 +79,7 @@ struct AheadWriter: ~Copyable {
         if file == nil, try Directory.status(store + WriteAhead.fileName) == nil { return }
         let file = try opened()
         if let header = try header(of: file) {
+            forgetHeaders()
             if header.base == nil {
                 try settle(header, file)
             } else {
@@ -167,6 +170,7 @@ struct AheadWriter: ~Copyable {
     /// Begins a round that goes back to the newest commit.
     private mutating func begin(after header: WriteAhead.Header?, _ transaction: UInt, _ file: File) throws -> WriteAhead.Header? {
         let environment = access.environment
+        forgetHeaders()
         // Order: the commit and its meta page are durable, then its pages are kept, then the header leads to it, and only
         // then an entry takes the place of one of the round before.
         try Self.sync(header, file, environment)
@@ -181,10 +185,13 @@ struct AheadWriter: ~Copyable {
 
     /// The header that counts, taken apart only where the file's first bytes are others than before.
     private mutating func header(of file: File) throws -> WriteAhead.Header? {
+        if isUndisturbed, !headers.bytes.isEmpty { return try Self.usable(headers.counting) }
         let bytes = try file.read(WriteAhead.headersBytes)
         if !bytes.lent.equals(headers.bytes.lent) { headers = (bytes, try WriteAhead.header(in: bytes, access.storeID)) }
         return try Self.usable(headers.counting)
     }
+
+    private mutating func forgetHeaders() { headers = ([], nil) }
 
     private static func header(of file: File, _ storeID: StoreID) throws -> WriteAhead.Header? {
         try usable(WriteAhead.header(of: file, storeID))

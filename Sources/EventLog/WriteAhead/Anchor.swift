@@ -30,15 +30,21 @@ package struct Anchor: Hashable {
 
     var bytes: [UInt8] {
         var row = ByteBuffer(capacity: Self.size)
+        write(&row)
+        return row.array()
+    }
+
+    /// Fills a buffer that is used again with its bytes.
+    func write(_ row: inout ByteBuffer) {
+        row.removeAll()
         row.append(littleEndian: Self.magic)
         row.append(littleEndian: epoch.rawValue)
-        row.append(storeID.bytes)
+        storeID.append(to: &row)
         row.append(littleEndian: last.rawValue)
         link.append(to: &row)
         mark.append(to: &row)
         let sum = checksum(row.bytes)
         row.append(littleEndian: sum)
-        return row.array()
     }
 
     /// Nil where there is none, or only a torn one.
@@ -47,16 +53,28 @@ package struct Anchor: Hashable {
         return try read(File(store + fileName, .read))
     }
 
-    fileprivate static func read(_ file: File) throws -> Anchor? {
-        let bytes = try file.read(size)
+    /// The later one of the anchor and of what the processes have noted since in the page that they share, which is newer by up to a second
+    /// where nobody had the time to close the store.
+    package static func newest(at store: String) throws -> Anchor? {
+        let found = try [read(at: store), Anchor(try TurnPage.noted(size, in: store + "/log"))].compactMap { $0 }
+        return found.max { ($0.epoch, $0.last) < ($1.epoch, $1.last) }
+    }
+
+    fileprivate static func read(_ file: File) throws -> Anchor? { Anchor(try file.read(size)) }
+
+    private init?(_ bytes: [UInt8]) {
+        let (size, magic) = (Self.size, Self.magic)
         let row = bytes.lent
         guard bytes.count == size, row.load(UInt32.self, at: 0) == magic,
             checksum(row.slice(0, size - 8)) == row.load(UInt64.self, at: size - 8),
             let storeID = StoreID(Array(bytes[8 ..< 24])), let link = Digest(Array(bytes[32 ..< 64]))
         else { return nil }
-        return Anchor(
-            epoch: Epoch(row.load(UInt32.self, at: 4)), storeID: storeID, last: Position(row.load(UInt64.self, at: 24)), link: link,
-            mark: FileMark(row.slice(64, FileMark.size)))
+        (epoch, self.storeID, self.link) = (Epoch(row.load(UInt32.self, at: 4)), storeID, link)
+        (last, mark) = (Position(row.load(UInt64.self, at: 24)), FileMark(row.slice(64, FileMark.size)))
+    }
+
+    init(epoch: Epoch, storeID: StoreID, last: Position, link: Digest, mark: FileMark) {
+        (self.epoch, self.storeID, self.last, self.link, self.mark) = (epoch, storeID, last, link, mark)
     }
 
     /// Compares with a log that was read later, and so may only have more.

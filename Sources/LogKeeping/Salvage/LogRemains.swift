@@ -59,7 +59,7 @@ struct LogRemains {
         hasCodes = try keys?.file.hasCodes ?? Self.keyFileHasCodes(source)
         if let store = source.store {
             try readManifest(store)
-            if let anchor = try Anchor.read(at: store) {
+            if let anchor = try Anchor.newest(at: store) {
                 storeIDs.append(anchor.storeID)
                 claims.append(Claim(epoch: anchor.epoch, last: anchor.last, link: FoundBlock.Link(anchor.link)))
             }

@@ -1,0 +1,75 @@
+internal import Bytes
+package import Platform
+internal import Synchronization
+
+/// `turn`, beside `lock.mdb`: a page that all writers of an environment map. It only makes turns quicker: who has the turn is said by the lock
+/// on `lock.mdb`, which the kernel frees however its holder ends, and without the page, or beside a program that does not know it,
+/// everything holds that holds with it.
+///
+///     0     u32  1 where a writer waits for the turn that a process keeps leased
+///     4     u32  how often a turn was handed over, on which waiting writers sleep (futex(2))
+///     8     u32  how often a process has taken the lock
+///     1024       what the environment's owner keeps there (`note`)
+package final class TurnPage: Sendable {
+    static let name = "turn"
+    package static let noteOffset = 1_024
+    private static let (wanted, handed, taken) = (0, 4, 8)
+    private let page: SharedPage
+
+    /// Nil where the file system can't be written.
+    init?(_ directory: String) throws(StorageError) {
+        let path = directory + "/" + Self.name
+        // A page that is not there on a full disk would be a signal.
+        let isThere = try Environment.makeOnce(Self.name, in: directory) { (file) throws(StorageError) in try Self.fill(file, from: 0) }
+        guard isThere else { return nil }
+        let file = try File(path, .write)
+        let bytes = try file.status().bytes
+        if bytes < SharedPage.bytes { try Self.fill(file, from: bytes) }
+        page = try SharedPage(file)
+    }
+
+    private static func fill(_ file: File, from start: Int) throws(StorageError) {
+        try file.write([UInt8](repeating: 0, count: SharedPage.bytes - start), at: start)
+    }
+
+    /// Whether a writer waits.
+    var isWanted: Bool { page.word(Self.wanted) { $0.load(ordering: .acquiring) } != 0 }
+
+    /// Asks whoever has the turn leased to hand it over.
+    func ask() { page.word(Self.wanted) { $0.store(1, ordering: .sequentiallyConsistent) } }
+
+    /// What `sleep` compares: read before the turn is tried.
+    var handed: UInt32 { page.word(Self.handed) { $0.load(ordering: .sequentiallyConsistent) } }
+
+    /// Sleeps until the turn is handed over; returns early now and then.
+    func sleep(after seen: UInt32, microseconds: Int) { page.sleep(while: seen, at: Self.handed, microseconds: microseconds) }
+
+    /// Wakes the writers that wait, once the lock is free; false where none does.
+    func handOver() -> Bool {
+        guard isWanted, page.word(Self.wanted, { $0.exchange(0, ordering: .sequentiallyConsistent) }) != 0 else { return false }
+        _ = page.word(Self.handed) { $0.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+        page.wake(at: Self.handed)
+        return true
+    }
+
+    /// Counts that a process has taken the lock: a lease during which another one does so has ended.
+    func count() -> UInt32 { page.word(Self.taken) { $0.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue } }
+
+    var lastTaken: UInt32 { page.word(Self.taken) { $0.load(ordering: .sequentiallyConsistent) } }
+
+    /// Keeps bytes there for as long as nobody writes others, by whoever has the turn. They outlive the process, and after the machine has
+    /// stopped they are those of any moment before, or parts of them.
+    package func note(_ bytes: RawSpan) { page.put(bytes, at: Self.noteOffset) }
+
+    /// Forgets what was noted.
+    package func forget() {
+        page.put([UInt8](repeating: 0, count: SharedPage.bytes - Self.noteOffset).lent, at: Self.noteOffset)
+    }
+
+    /// The first bytes of what was noted last in an environment's directory; fewer where there is no page.
+    package static func noted(_ count: Int, in directory: String) throws(StorageError) -> [UInt8] {
+        let path = directory + "/" + name
+        guard try Directory.status(path) != nil else { return [] }
+        return try File(path, .read).read(count, at: noteOffset)
+    }
+}

@@ -1,0 +1,53 @@
+internal import CEvstoreSystem
+internal import Glibc
+package import Synchronization
+
+/// The first page of a file, mapped: what one process stores, all others that map it see, without a call of the kernel. The child of a
+/// fork does not have it.
+@safe
+package final class SharedPage: @unchecked Sendable {
+    // Sound to share: its words are atomic, and whoever stores bytes keeps others from it.
+    package static let bytes = 4_096
+    package let start: UnsafeMutableRawPointer
+
+    /// - Parameter file: has at least a page.
+    package init(_ file: File) throws(StorageError) {
+        let map = unsafe mmap(nil, Self.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0)
+        guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(file.path)") }
+        // A map that a child of a fork had would keep the open file there, and with it its locks.
+        if unsafe madvise(map, Self.bytes, MADV_DONTFORK) != 0 {
+            unsafe munmap(map, Self.bytes)
+            throw .system("mapping \(file.path)")
+        }
+        unsafe start = unsafe map
+    }
+
+    deinit { unsafe munmap(start, Self.bytes) }
+
+    /// Runs `body` on the word at an offset.
+    package func word<R>(_ offset: Int, _ body: (borrowing Atomic<UInt32>) -> R) -> R {
+        defer { withExtendedLifetime(self) {} }
+        return unsafe body((start + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee)
+    }
+
+    /// Sleeps while the word at an offset is `seen`, at most so many microseconds; returns early now and then.
+    package func sleep(while seen: UInt32, at offset: Int, microseconds: Int) {
+        defer { withExtendedLifetime(self) {} }
+        unsafe evstore_futex_wait((start + offset).assumingMemoryBound(to: UInt32.self), seen, microseconds * 1_000)
+    }
+
+    /// Wakes everyone, of whatever process, who sleeps on the word at an offset.
+    package func wake(at offset: Int) {
+        defer { withExtendedLifetime(self) {} }
+        unsafe evstore_futex_wake((start + offset).assumingMemoryBound(to: UInt32.self))
+    }
+
+    /// Stores bytes. Whoever reads them meanwhile, or after a process was killed here, may find them in part.
+    package func put(_ bytes: RawSpan, at offset: Int) {
+        precondition(offset >= 0 && offset + bytes.byteCount <= Self.bytes, "what is stored lies within the page")
+        defer { withExtendedLifetime(self) {} }
+        unsafe bytes.withUnsafeBytes { source in
+            if let base = source.baseAddress { unsafe (start + offset).copyMemory(from: base, byteCount: source.count) }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Bytes
+import EventModel
+import EvstoreTesting
+import Foundation
+import LMDB
+import Platform
+import TestStores
+import TestSupport
+import Testing
+
+@testable import EventLog
+
+@Suite("Turns that follow each other")
+struct LeaseTests {
+    let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Appends without a pause until the turn stays leased; how many there were, nil where it never does.
+    private func lease(_ log: EventLog) async throws -> Int? {
+        for count in 1 ..< 2_000 {
+            try await log.add(event("a"))
+            if log.access.environment.isLeased { return count }
+        }
+        return nil
+    }
+
+    @Test("a lease ends by itself soon after the last append")
+    func pause() async throws {
+        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let count = try await lease(log)
+        try #require(count != nil, "on this machine no append follows another within a millisecond")
+        let end = ContinuousClock.now + .seconds(10)
+        while log.access.environment.isLeased, .now < end { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(!log.access.environment.isLeased)
+        try await log.close()
+    }
+
+    @Test("whoever waits for a turn that is leased gets it after the append that is being made")
+    func asked() async throws {
+        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let isDone = Monitor(false)
+        let appending = Task {
+            var count = 0
+            while !isDone.withLock({ $0 }) {
+                try await log.add(event("a"))
+                count += 1
+            }
+            return count
+        }
+        let environment = log.access.environment
+        for _ in 0 ..< 100 {
+            let turn = try await environment.takeTurn(within: 10) { true }
+            #expect(turn != nil)
+        }
+        isDone.change { $0 = true }
+        #expect(try await appending.value > 0)
+        try await log.close()
+    }
+
+    @Test(
+        "what a process that was killed had acknowledged, and a file has lost since, is missed at the next opening",
+        arguments: [true, false])
+    func lost(isCut: Bool) async throws {
+        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        for _ in 0 ..< 40 { try await log.add(event("a")) }
+        // As a kill leaves it: nothing is closed.
+        let copy = directory.path + "/copy"
+        try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
+        try await log.close()
+        let whole = directory.path + "/whole"
+        try FileManager.default.copyItem(atPath: copy, toPath: whole)
+        let opened = try EventLog.open(at: whole, options: .small())
+        #expect(try opened.payloads("a").count == 40)
+        try await opened.close()
+        // The file ends in the last entry, or has none of it.
+        let ahead = try File(copy + WriteAhead.fileName, .write)
+        let header = try #require(try WriteAhead.header(of: ahead, log.storeID), "no append was quick enough to be written ahead")
+        let last = try entries(ahead, header.round).last
+        let place = try #require(last)
+        if isCut { try ahead.truncate(to: place + 100) } else { try ahead.write([UInt8](repeating: 0, count: 4_096), at: place) }
+        #expect {
+            try EventLog.open(at: copy, options: .small())
+        } throws: { error in
+            guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
+            return reason.contains("has held 40")
+        }
+    }
+
+    /// Where the entries of a round begin.
+    private func entries(_ file: File, _ round: UInt64) throws -> [Int] {
+        var places: [Int] = []
+        var place = WriteAhead.entriesStart
+        while true {
+            let bytes = try file.read(WriteAhead.Frame.headerBytes, at: place)
+            guard let frame = WriteAhead.Frame(bytes.lent, round: round) else { return places }
+            places.append(place)
+            place += frame.pagesBytes
+        }
+    }
+}
