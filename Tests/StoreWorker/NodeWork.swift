@@ -30,7 +30,7 @@ enum NodeWork {
             try await append(store, name: "reading", 0, number)
             if number % 7 == 3 { _ = try await store.count("orders") }
             // Slow enough for an anchor, which is written once a second, to become durable meanwhile.
-            try await Task.sleep(for: .milliseconds(20))
+            try await Task.sleep(for: .milliseconds(50))
         }
         try await store.close()
     }
