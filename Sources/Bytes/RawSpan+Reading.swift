@@ -114,3 +114,6 @@ extension String {
         self = text
     }
 }
+
+/// Whether two texts have the same UTF-8. Without decoding: `==` of texts finds those equal that only look alike.
+package func areSame(_ text: String, _ other: String) -> Bool { unsafe text.utf8Span.span.bytes.equals(other.utf8Span.span.bytes) }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A name of an event type, a member, a read model or an index: the same as another where its bytes are.
 ///
 /// `String` calls texts equal that only look alike, such as `é` in one character and in two (canonical equivalence, UAX #15), and so do
@@ -21,7 +23,7 @@ package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible, Ex
 
 extension String {
     /// Whether two names have the same bytes.
-    package func isSame(as other: String) -> Bool { self == other && utf8.elementsEqual(other.utf8) }
+    package func isSame(as other: String) -> Bool { Bytes.areSame(self, other) }
 }
 
 extension Collection<String> {

@@ -7,13 +7,14 @@ internal import Glibc
 /// whose `deinit` frees or closes something ends with itself, here and elsewhere (`withExtendedLifetime(self)`).
 @safe
 package final class Monitor<State>: @unchecked Sendable {
-    // Sound to share: `state` is only touched between lock and unlock.
+    // Sound to share: the state is only touched between lock and unlock. It lies behind a pointer, since each access to a property of a
+    // class is looked after at run time, which costs more than the lock.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var state: State
+    private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)
 
     package init(_ state: sending State) {
-        self.state = state
+        unsafe self.state.initialize(to: state)
         unsafe pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         unsafe pthread_condattr_init(&attributes)
@@ -27,6 +28,8 @@ package final class Monitor<State>: @unchecked Sendable {
         unsafe pthread_mutex_destroy(mutex)
         unsafe condition.deallocate()
         unsafe mutex.deallocate()
+        unsafe state.deinitialize(count: 1)
+        unsafe state.deallocate()
     }
 
     /// Runs `body` on the state; nobody else sees it meanwhile.
@@ -34,7 +37,7 @@ package final class Monitor<State>: @unchecked Sendable {
         defer { withExtendedLifetime(self) {} }
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        return try body(&state)
+        return try unsafe body(&state.pointee)
     }
 
     /// Runs `body` on the state and wakes everyone who waits.
@@ -46,7 +49,7 @@ package final class Monitor<State>: @unchecked Sendable {
             unsafe pthread_mutex_unlock(mutex)
             unsafe pthread_cond_broadcast(condition)
         }
-        return try body(&state)
+        return try unsafe body(&state.pointee)
     }
 
     /// Wakes everyone who waits, after a change under `withLock`.
@@ -57,8 +60,8 @@ package final class Monitor<State>: @unchecked Sendable {
         defer { withExtendedLifetime(self) {} }
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        while !ready(&state) { unsafe pthread_cond_wait(condition, mutex) }
-        return try body(&state)
+        while unsafe !ready(&state.pointee) { unsafe pthread_cond_wait(condition, mutex) }
+        return try unsafe body(&state.pointee)
     }
 
     /// Waits until `ready` says so or the time has passed; says whether it was ready.
@@ -71,8 +74,8 @@ package final class Monitor<State>: @unchecked Sendable {
         end.tv_nsec = nanoseconds % 1_000_000_000
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        while !ready(&state) {
-            if unsafe pthread_cond_timedwait(condition, mutex, &end) == ETIMEDOUT { return ready(&state) }
+        while unsafe !ready(&state.pointee) {
+            if unsafe pthread_cond_timedwait(condition, mutex, &end) == ETIMEDOUT { return unsafe ready(&state.pointee) }
         }
         return true
     }

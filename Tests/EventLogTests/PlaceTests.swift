@@ -38,7 +38,8 @@ struct PlaceTests {
 
     private static let names = [
         "", "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "log/data.mdb", "log/lock.mdb", "log/turn",
-        "generations", "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "scratch", "cluster", "unconfirmed.jsonl",
+        "generations",
+        "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "scratch", "cluster", "unconfirmed.jsonl",
     ]
 
     @Test("those are all the names that a store has")

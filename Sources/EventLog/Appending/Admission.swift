@@ -28,17 +28,17 @@ struct Admission: ~Copyable {
     /// Whether the rows of streams were seen to be complete.
     private var knowsStreams = false
     private var lastType: (name: String, id: TypeID) = ("", 0)
-    private var typesCount: TypeID
+    /// How many types the log has; nil until a new one is met.
+    private var typesCount: TypeID?
 
     /// - Parameter blocks: takes those that are ready.
     init(
         _ moment: Moment, _ access: LogAccess, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, time: Timestamp
     ) throws {
-        let typesCount = TypeID(try access.tables.types.count(transaction))
         // Order: the overlay reads the committed blocks before this transaction adds its own, which it must not see.
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
         (self.moment, self.access, self.blocks) = (moment, access, blocks)
-        (self.time, self.typesCount) = (time, typesCount)
+        self.time = time
         (first, next) = (moment.last.next, moment.last.next)
     }
 
@@ -210,9 +210,10 @@ struct Admission: ~Copyable {
             access.names.learn(id, name)
             return id
         }
-        typesCount += 1
-        newTypes.append((name, typesCount))
-        return typesCount
+        let new = try (typesCount ?? TypeID(access.tables.types.count(transaction))) + 1
+        typesCount = new
+        newTypes.append((name, new))
+        return new
     }
 
     // MARK: After the commit

@@ -1,21 +1,41 @@
 internal import EventModel
 
 extension CommitQueue {
-    struct Append: Sendable {
+    // Classes: they go from hand to hand within a commit, and each copy of a value would count all that it refers to.
+    final class Append: Sendable {
+        /// Zero where it never waits.
         let number: UInt64
         let request: AppendRequest
         let finish: @Sendable (Result<AppendOutcome, any Error>) -> Void
+
+        init(number: UInt64, request: AppendRequest, finish: @escaping @Sendable (Result<AppendOutcome, any Error>) -> Void) {
+            (self.number, self.request, self.finish) = (number, request, finish)
+        }
     }
 
-    struct Update: Sendable {
+    final class Update: Sendable {
+        typealias Body = @Sendable (inout LogUpdate) throws -> Void
+
         let number: UInt64
-        let since = ContinuousClock.now
+        let since: ContinuousClock.Instant
         let deadline: ContinuousClock.Instant
         /// Whether it is known to change what is the cluster's, or asks for it.
-        var needsCluster = false
+        let needsCluster: Bool
         /// Nil takes in what the cluster log has, of a node.
-        let body: (@Sendable (inout LogUpdate) throws -> Void)?
+        let body: Body?
         let finish: @Sendable (Result<Void, any Error>) -> Void
+
+        init(number: UInt64, deadline: ContinuousClock.Instant, body: Body?, finish: @escaping @Sendable (Result<Void, any Error>) -> Void)
+        {
+            (self.number, since, self.deadline, needsCluster) = (number, .now, deadline, body == nil)
+            (self.body, self.finish) = (body, finish)
+        }
+
+        /// An update of which it has turned out that it changes what is the cluster's.
+        init(ofCluster update: Update) {
+            (number, since, deadline, needsCluster) = (update.number, update.since, update.deadline, true)
+            (body, finish) = (update.body, update.finish)
+        }
     }
 
     enum Work: Sendable {

@@ -170,9 +170,8 @@ final class CommitQueue: Sendable {
             let rest = state.waiting[state.taken...]
             switch batch {
             case .appends(let appends): state.waiting = appends.map { .append($0) } + rest
-            case .update(var update):
-                update.needsCluster = true
-                state.waiting = [.update(update)] + rest
+            case .update(let update):
+                state.waiting = [.update(Update(ofCluster: update))] + rest
             }
             state.taken = 0
         }

@@ -142,6 +142,7 @@ final class CommitSignal: Sendable {
 extension CommitSignal.State {
     /// Removes and returns the waiters that fit.
     fileprivate mutating func take(_ fits: (CommitSignal.Waiter) -> Bool) -> [CommitSignal.Waiter] {
+        if waiters.isEmpty { return [] }
         let taken = waiters.filter { fits($0.value) }
         for id in taken.keys { waiters[id] = nil }
         return Array(taken.values)

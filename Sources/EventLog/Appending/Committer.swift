@@ -2,6 +2,7 @@ internal import EventModel
 internal import LMDB
 internal import Logging
 internal import Platform
+internal import Synchronization
 
 /// Makes the commits of this process: one after the other, on the thread that it has for them, or in place, on the thread of a caller
 /// who is alone. A second thread keeps the deadlines.
@@ -18,15 +19,19 @@ final class Committer: @unchecked Sendable {
     private let signal: CommitSignal
     private let anchor: AnchorFile
     private let mark: FileMark
+    private let observer: (@Sendable (CommitFigures) -> Void)?
+    private let inPlaceMilliseconds: Double
     private let queue = CommitQueue()
     private let deadlineTimer: DeadlineTimer
     /// Set when the disk has failed during a commit: nothing is written any more.
     private let poison = Monitor<EvstoreError?>(nil)
+    private let isPoisoned = Atomic(false)
     private let hasBegun = Monitor(false)
     private let late = Monitor<EvstoreError?>(nil)
 
     init(_ context: LogContext, _ overlays: Overlays, _ signal: CommitSignal) throws {
         (self.context, self.overlays, self.signal) = (context, overlays, signal)
+        (observer, inPlaceMilliseconds) = (context.options.commitObserver, context.options.appendInPlaceMilliseconds)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
         let order = context.membership.map { NodeOrder($0, context) }
@@ -81,11 +86,7 @@ final class Committer: @unchecked Sendable {
         let number = queue.number()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                submit(
-                    .update(
-                        .init(
-                            number: number, deadline: deadline, needsCluster: body == nil, body: body,
-                            finish: { continuation.resume(with: $0) })))
+                submit(.update(.init(number: number, deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
             }
         } onCancel: {
             withdraw(number)
@@ -97,12 +98,12 @@ final class Committer: @unchecked Sendable {
         let deadline = ContinuousClock.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
         let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
-        submit(.update(.init(number: queue.number(), deadline: deadline, needsCluster: true, body: nil, finish: finish)))
+        submit(.update(.init(number: queue.number(), deadline: deadline, body: nil, finish: finish)))
         try outcome.wait(until: { $0 != nil }, { try $0?.get() })
     }
 
     private func submit(_ work: CommitQueue.Work) {
-        if let error = poison.withLock({ $0 }) { return work.fail(error) }
+        if let error = failure { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
         deadlineTimer.wake(isLeased: false)
         // The cancellation handler may have run before the work was in the queue.
@@ -121,7 +122,9 @@ final class Committer: @unchecked Sendable {
     }
 
     /// Whether a commit has failed so that nobody knows what the disk has of it.
-    var hasFailed: Bool { poison.withLock { $0 != nil } }
+    var hasFailed: Bool { isPoisoned.load(ordering: .acquiring) }
+
+    private var failure: EvstoreError? { hasFailed ? poison.withLock { $0 } : nil }
 
     /// The error of closing where another writer kept its turn until the deadline; else nil.
     var closingFailure: EvstoreError? { late.withLock { $0 } }
@@ -153,7 +156,7 @@ final class Committer: @unchecked Sendable {
     private func end() {
         // Order: the session's pin is released before the environment is closed.
         do { try anchor.sync() } catch { logger.warning("the anchor of \(path): \(error)") }
-        do { try session?.finish(queue, afterFailure: poison.withLock { $0 } != nil) } catch {
+        do { try session?.finish(queue, afterFailure: hasFailed) } catch {
             let failure = failure(error)
             if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
             logger.warning("closing \(path): \(failure)")
@@ -171,7 +174,7 @@ final class Committer: @unchecked Sendable {
         // Whatever became of it: the anchor may be due, and a lease be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
         do {
-            if let error = poison.withLock({ $0 }) { throw error }
+            if let error = failure { throw error }
             try beginOnce()
             let began = ContinuousClock.now
             guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
@@ -194,7 +197,7 @@ final class Committer: @unchecked Sendable {
 
     /// What a commit tells of the next; nil of one that has written nothing.
     private func pace(of done: CommitSession.Done, since began: ContinuousClock.Instant) -> CommitQueue.Pace? {
-        if began.duration(to: .now) / .milliseconds(1) >= options.appendInPlaceMilliseconds { return .slow }
+        if began.duration(to: .now) / .milliseconds(1) >= inPlaceMilliseconds { return .slow }
         return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
     }
 
@@ -227,7 +230,7 @@ final class Committer: @unchecked Sendable {
 
     /// Tells the program that asked for it what the commit has done.
     private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
-        guard let observer = options.commitObserver, case .appends(let appends)? = batch else { return }
+        guard let observer, case .appends(let appends)? = batch else { return }
         var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
@@ -247,7 +250,10 @@ final class Committer: @unchecked Sendable {
             return failure
         }
         logger.error("the disk failed during a commit after position \(last): \(error)")
-        if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
+        if Guard.poison.isOn {
+            poison.withLock { $0 = $0 ?? failure }
+            isPoisoned.store(true, ordering: .releasing)
+        }
         // Nobody knows what the disk has: the next process that opens the file checks all of it.
         do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure

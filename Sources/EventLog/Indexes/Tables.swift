@@ -24,7 +24,7 @@ internal import Platform
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` cover the events up to `indexed`, or further where a sweep is under way.
-package struct Tables: Sendable {
+package final class Tables: Sendable {
     /// What they are, in the order of the list that the log was opened with.
     package let descriptors: [TableDescriptor]
     package let blocks: Table

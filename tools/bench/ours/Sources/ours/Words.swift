@@ -30,11 +30,14 @@ struct Words {
         return number
     }
 
-    /// `--map-mib` for machines that lend no large address space, such as valgrind's; `--key-file` for sealed stores.
+    /// `--map-mib` for machines that lend no large address space, such as valgrind's; `--in-place-ms` for those that are slow; `--key-file`
+    /// for sealed stores.
     func options() throws -> Options {
         var options = Options()
         if has("map-mib") { options.mapBytes = try number("map-mib") << 20 }
         if has("key-file") { options.secret = try .key(file: text("key-file")) }
+        // Under valgrind no disk is quick.
+        if has("in-place-ms") { options.appendInPlaceMilliseconds = Double(try number("in-place-ms")) }
         if has("jobs") { options.replayJobs = try number("jobs") }
         return options
     }
