@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 
 /// What stands in the place of a record's payload where it is sealed; metadata and shadow are inside. Integers are
 /// little-endian.
@@ -21,8 +21,8 @@ internal import Bytes
 /// record around it and the first 28 bytes of the envelope.
 package enum Envelope {
     static let format: UInt8 = 1
-    static let headerBytes = 28
-    static let lengthsBytes = 16
+    package static let headerBytes = 28
+    package static let lengthsBytes = 16
     /// The largest size of an event with all its shadows.
     package static let bodyBytesMax = 64 << 20
 
@@ -52,6 +52,24 @@ package struct PlainParts: ~Escapable {
         self.shadow = shadow
         self.personal = personal
     }
+
+    /// Appends them as a body has them: their lengths, then they.
+    package func append(to body: inout ByteBuffer) {
+        body.append(littleEndian: UInt32(payload.byteCount))
+        body.append(littleEndian: UInt32(metadata.byteCount))
+        body.append(littleEndian: UInt32(shadow.byteCount))
+        body.append(littleEndian: UInt32(personal.byteCount))
+        body.append(payload)
+        body.append(metadata)
+        body.append(shadow)
+        body.append(personal)
+    }
+
+    /// Which there are beside the payload, as an envelope's header says it.
+    var marks: UInt8 {
+        (metadata.byteCount == 0 ? 0 : Envelope.Part.metadata) | (shadow.byteCount == 0 ? 0 : Envelope.Part.shadow)
+            | (personal.byteCount == 0 ? 0 : Envelope.Part.personal)
+    }
 }
 
 /// The bytes of each part of a record that was opened.
@@ -62,6 +80,22 @@ package struct OpenedParts: Hashable, Sendable {
     package let personal: Int
 
     package static let none = OpenedParts(payload: 0, metadata: 0, shadow: 0, personal: 0)
+
+    private init(payload: Int, metadata: Int, shadow: Int, personal: Int) {
+        (self.payload, self.metadata, self.shadow, self.personal) = (payload, metadata, shadow, personal)
+    }
+
+    /// Those of the body that begins here; nil where it would be longer than the bytes.
+    package init?(_ bytes: RawSpan) {
+        guard bytes.byteCount >= Envelope.lengthsBytes else { return nil }
+        self.init(
+            payload: Int(bytes.load(UInt32.self, at: 0)), metadata: Int(bytes.load(UInt32.self, at: 4)),
+            shadow: Int(bytes.load(UInt32.self, at: 8)), personal: Int(bytes.load(UInt32.self, at: 12)))
+        if count > bytes.byteCount - Envelope.lengthsBytes { return nil }
+    }
+
+    /// The bytes of all of them.
+    package var count: Int { payload + metadata + shadow + personal }
 }
 
 /// A key that records are sealed under.

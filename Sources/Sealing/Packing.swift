@@ -6,8 +6,9 @@ internal import CZstd
     /// The smallest number of bytes that is compressed.
     private static let bytesMin = 1_024
     private static let level: Int32 = 3
-    private let compressing = unsafe ZSTD_createCCtx()
-    private let decompressing = unsafe ZSTD_createDCtx()
+    /// Made where they are needed: each takes much memory.
+    private var compressing: OpaquePointer?
+    private var decompressing: OpaquePointer?
     private var room = ByteBuffer()
 
     deinit {
@@ -21,6 +22,7 @@ internal import CZstd
         guard bytes.byteCount > Self.bytesMin else { return nil }
         var code = 0
         room.removeAll()
+        if unsafe compressing == nil { unsafe compressing = ZSTD_createCCtx() }
         let count = unsafe room.extend(by: ZSTD_compressBound(bytes.byteCount)) { target, size in
             code = unsafe bytes.withUnsafeBytes {
                 unsafe ZSTD_compressCCtx(compressing, target, size, $0.baseAddress, $0.count, Self.level)
@@ -37,6 +39,7 @@ internal import CZstd
         let said = unsafe packed.withUnsafeBytes { unsafe ZSTD_getFrameContentSize($0.baseAddress, $0.count) }
         guard said == UInt64(count) else { throw .broken("it unpacks to another size than it says") }
         room.removeAll()
+        if unsafe decompressing == nil { unsafe decompressing = ZSTD_createDCtx() }
         let got = unsafe room.extend(by: count) { target, size in
             let code = unsafe packed.withUnsafeBytes {
                 unsafe ZSTD_decompressDCtx(decompressing, target, size, $0.baseAddress, $0.count)

@@ -94,7 +94,7 @@ struct RowCodeTests {
         for table in Intruder.tables { try intruder.change(table) { for index in $0.indices { $0[index].value.removeLast(16) } } }
         let path = URL(filePath: store + "/evstore.json")
         let manifest = try String(contentsOf: path, encoding: .utf8)
-        try Data(manifest.replacing(#""format" : 6"#, with: #""format" : 5"#).utf8).write(to: path)
+        try Data(manifest.replacing(#""format" : 8"#, with: #""format" : 5"#).utf8).write(to: path)
         #expect { try scene.open("store") } throws: { error in
             guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
             return reason.contains("codes")

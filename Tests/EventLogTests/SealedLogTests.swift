@@ -108,13 +108,12 @@ struct SealedLogTests {
     func keysAreUsedOnce() async throws {
         let scene = try SealedScene()
         try await SealedScene.fill(scene.log, 1 ..< 40)
-        var seen: Set<[UInt8]> = []
-        var count = 0
+        var seen: [[UInt8]: [UInt8]] = [:]
         for round in 0 ..< 6 {
             let uses = try SealedScene.uses(scene.log)
-            count += round == 0 ? uses.count : uses.count - 20
-            seen.formUnion(uses)
-            #expect(seen.count == count)
+            #expect(uses.contains { seen[$0.key] == nil })
+            #expect(uses.allSatisfy { seen[$0.key].map { [envelope = $0.value] known in known == envelope } ?? true })
+            seen.merge(uses) { $1 }
             try await scene.log.update { try $0.cut(to: Position(20)) }
             try await SealedScene.fill(scene.log, (100 * round + 100) ..< (100 * round + 120))
         }
@@ -198,9 +197,8 @@ private enum Forged: CaseIterable {
         switch self {
         case .exchanged:
             // The salt of an envelope that stands elsewhere.
-            let envelope = [UInt8](copying: view.record(0).payload)
-            let at = try #require(Data(block).range(of: Data(envelope)))
-            block.replaceSubrange(at.lowerBound + 12 ..< at.lowerBound + 28, with: [UInt8](repeating: 7, count: 16))
+            let at = try #require(BlockLayout.envelope(cursor.value)?.lowerBound)
+            block.replaceSubrange(at + 12 ..< at + 28, with: [UInt8](repeating: 7, count: 16))
         case .plain: block[BlockLayout.Header.flags] ^= 1
         case .otherType: block[first + BlockLayout.Record.born] ^= 2
         }
@@ -211,7 +209,10 @@ private enum Forged: CaseIterable {
     /// Makes the records' checksums, the block's code and its checksum right again.
     private static func seal(_ block: inout [UInt8], _ count: Int, _ first: Position, _ access: LogAccess, _ codes: StoreCodes) {
         let table = Int(block.lent.load(UInt32.self, at: 84))
-        let starts = (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * 8)) } + [block.count - 24]
+        let starts =
+            (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * 8)) } + [
+                BlockLayout.envelope(block.lent)?.lowerBound ?? block.count - 24
+            ]
         let epoch = Epoch(block.lent.load(UInt32.self, at: 4))
         for index in 0 ..< count {
             let place = BlockLayout.place(access.storeID.tag, epoch, Position(first.rawValue + UInt64(index)))

@@ -103,7 +103,7 @@ struct StoreTests {
         let text = try String(contentsOfFile: manifest, encoding: .utf8)
         try text.replacingOccurrences(of: "\"format\" : 4", with: "\"format\" : 9").write(
             toFile: manifest, atomically: false, encoding: .utf8)
-        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 7)) {
+        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 8)) {
             try EventLog.open(at: directory.store, options: .small())
         }
     }

@@ -59,7 +59,7 @@ struct SuiteTests {
             PlainParts(
                 payload: sample.payload.lent, metadata: sample.metadata.lent, shadow: sample.shadow.lent, personal: sample.personal.lent),
             under: Sample.key(suite), sample.associated.lent,
-            RecordSealer.Randomness(salt: Array(0xa0 ..< 0xb0), vector: Array(0xc0 ..< 0xd0)), into: &target)
+            BodySealer.Randomness(salt: Array(0xa0 ..< 0xb0), vector: Array(0xc0 ..< 0xd0)), into: &target)
         #expect(hex(target.array()) == answer)
         #expect(try sample.opened(target.array(), suite) == sample.payload + sample.metadata + sample.shadow)
     }

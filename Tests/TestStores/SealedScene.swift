@@ -65,17 +65,18 @@ package struct SealedScene {
         }
     }
 
-    /// Each envelope in the log with what its key was derived from: the number of the data key, the salt and the place.
-    package static func uses(_ log: EventLog) throws -> [[UInt8]] {
-        var uses: [[UInt8]] = []
+    /// Each envelope in the log by what its key was derived from: the number of the data key, the salt, and where it stands.
+    package static func uses(_ log: EventLog) throws -> [[UInt8]: [UInt8]] {
+        var uses: [[UInt8]: [UInt8]] = [:]
         var scan = LogScan(log.access, log.options, after: .start, raw: true)
         while try log.access.environment.read({ transaction in
             try scan.runChunk(transaction) { block in
-                for index in 0 ..< block.count {
-                    let record = block.record(index)
-                    let envelope = [UInt8](copying: record.payload)
-                    uses.append(
-                        Array(envelope[4 ..< 8] + envelope[12 ..< 28]) + bytes(block.epoch.rawValue) + bytes(record.position.rawValue))
+                var number: UInt64 = 0
+                let place = bytes(block.epoch.rawValue) + bytes(block.first.rawValue)
+                block.forEachEnvelope { bytes in
+                    let envelope = [UInt8](copying: bytes)
+                    uses[Array(envelope[4 ..< 8] + envelope[12 ..< 28]) + place + [UInt8(number % 256)]] = envelope
+                    number += 1
                 }
                 return true
             }

@@ -50,7 +50,7 @@ struct CommitSession: ~Copyable {
     init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?, _ mark: FileMark) throws {
         self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
-        writer = BlockWriter(access.storeID, access.keys)
+        writer = BlockWriter(access)
         // A node's commits are durable in the cluster log.
         ahead = try AheadWriter(path, access, isSynced: order == nil)
         (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
@@ -178,9 +178,9 @@ struct CommitSession: ~Copyable {
             written = transaction.id
             guard let work = batch else { return .nothing }
             if case .appends = work, let done = try takeInAdded(&transaction) { return .made(done) }
-            try requireAlone(transaction.reads)
             // Nothing is read again where no other writer came in between.
             let left = left.flatMap { $0.transaction == transaction.id - 1 ? $0 : nil }
+            if left == nil { try requireAlone(transaction.reads) }
             let kept = left.flatMap { Moment($0.numbers, last: $0.last, overlays) }
             guard let moment = try kept ?? Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")

@@ -20,11 +20,14 @@ final class BlockChain: Sendable {
         var commit: BlockDraft.Commit?
         /// Of the block that was completed last.
         var link = Digest.zero
+        /// Why one could not be completed.
+        var failure: EvstoreError?
         var hasThread = false
         var isClosed = false
 
-        mutating func takeReady() -> [Carrier] {
-            defer { ready = [] }
+        mutating func takeReady() throws(EvstoreError) -> [Carrier] {
+            defer { (ready, failure) = ([], nil) }
+            if let failure { throw failure }
             return ready
         }
     }
@@ -46,15 +49,17 @@ final class BlockChain: Sendable {
     }
 
     /// The drafts that are complete by now, in their order; waits where too many are not.
-    func takeReady() -> [Carrier] {
-        state.wait(until: { $0.underWay <= Self.underWayMax }) { $0.takeReady() }
+    /// - Throws: where one of them could not be completed.
+    func takeReady() throws(EvstoreError) -> [Carrier] {
+        try state.wait(until: { $0.underWay <= Self.underWayMax }) { (state) throws(EvstoreError) in try state.takeReady() }
     }
 
     /// All drafts, complete, and the link of the last; the next one begins another commit.
-    func takeAll() -> (carriers: [Carrier], link: Digest) {
-        state.wait(until: { $0.underWay == 0 }) { state in
+    /// - Throws: where one of them could not be completed.
+    func takeAll() throws(EvstoreError) -> (carriers: [Carrier], link: Digest) {
+        try state.wait(until: { $0.underWay == 0 }) { (state) throws(EvstoreError) in
             state.commit = nil
-            return (state.takeReady(), state.link)
+            return (try state.takeReady(), state.link)
         }
     }
 
@@ -81,8 +86,12 @@ final class BlockChain: Sendable {
         }
         guard let commit, !carriers.isEmpty else { return false }
         var link = before
-        for carrier in carriers { link = carrier.draft.complete(commit, after: link) }
+        var failure: EvstoreError?
+        do throws(EvstoreError) {
+            for carrier in carriers { link = try carrier.draft.complete(commit, after: link) }
+        } catch { failure = error }
         state.change { state in
+            state.failure = state.failure ?? failure
             state.ready += carriers
             state.underWay -= carriers.count
             state.link = link

@@ -19,7 +19,20 @@ package struct BlockDraft: ~Copyable {
         var epoch: Epoch
         var time: Int64
         var isSealed = false
+        /// Nil where each record has its own envelope, or none.
+        var whole: Whole?
         var codes: StoreCodes?
+
+        /// How blocks are sealed as a whole.
+        struct Whole {
+            let key: DataKey
+            let storeID: StoreID
+        }
+
+        fileprivate var marks: UInt32 {
+            (isSealed ? BlockLayout.Mark.sealed : 0) | (codes == nil ? 0 : BlockLayout.Mark.coded)
+                | (whole == nil ? 0 : BlockLayout.Mark.whole)
+        }
     }
 
     private(set) var first = Position.start
@@ -29,6 +42,12 @@ package struct BlockDraft: ~Copyable {
     private var endBytes = BlockLayout.checksumBytes
     private var offsets: [Int] = []
     private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
+    /// What is in the envelope of a block that is sealed as a whole: the bodies of its records (`PlainParts`).
+    private var secrets = ByteBuffer(capacity: 16)
+    private var envelope = ByteBuffer(capacity: 16)
+    private var sealer = BlockSealer()
+    /// Nil where it is not sealed as a whole.
+    private var suite: Suite?
     private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
 
     /// The completed block.
@@ -43,7 +62,7 @@ package struct BlockDraft: ~Copyable {
     var next: Position { first.plus(UInt64(offsets.count)) }
 
     /// The memory it takes, completed.
-    var roomBytes: Int { records.capacity + block.capacity }
+    var roomBytes: Int { records.capacity + block.capacity + secrets.capacity + envelope.capacity }
 
     mutating func begin(at first: Position, _ commit: Commit) {
         self.first = first
@@ -52,21 +71,25 @@ package struct BlockDraft: ~Copyable {
         typesBytes = 0
         offsets.removeAll(keepingCapacity: true)
         records.removeAll()
+        secrets.removeAll()
+        suite = commit.whole?.key.suite
     }
 
     // MARK: Records
 
     /// Adds an event, where it lies among others; false, and nothing is added, where the block is full.
-    /// - Parameter envelope: what stands in the place of its parts in a sealed block; else empty.
+    /// - Parameter envelope: what stands in the place of its parts in a sealed block, or its body where the block is sealed as a whole; else
+    ///   empty.
     mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ envelope: RawSpan) -> Bool {
         let isSealed = !envelope.isEmpty
-        let payloadBytes = isSealed ? envelope.byteCount : events[index].payload.count
+        let isWhole = suite != nil
+        let payloadBytes = isWhole ? 0 : isSealed ? envelope.byteCount : events[index].payload.count
         let metadataBytes = isSealed ? 0 : events[index].metadata.count
         // A condition with && here ends the optimizing compiler (6.3.1): it copies the span into a closure.
         let hasShadow = isSealed ? false : !events[index].shadow.isEmpty
         let size =
             Self.headBytes(events, index, place) + payloadBytes + metadataBytes
-            + (hasShadow ? BlockLayout.shadowBytes + events[index].shadow.count : 0)
+            + (hasShadow ? BlockLayout.shadowBytes + events[index].shadow.count : 0) + (isWhole ? envelope.byteCount : 0)
         let isNewType = !types.contains { $0.id == place.type }
         let nameCost = isNewType ? 5 + events[index].type.utf8.count : 0
         if !isEmpty && bytes + BlockLayout.entryBytes + size + nameCost > BlockLayout.bytesMax { return false }
@@ -78,6 +101,10 @@ package struct BlockDraft: ~Copyable {
         let body = RecordBody(
             payloadBytes: payloadBytes, metadataBytes: metadataBytes, flags: hasShadow ? BlockLayout.Flag.shadow : 0)
         Self.appendHead(events, index, place, body, to: &records)
+        if isWhole {
+            secrets.append(envelope)
+            return true
+        }
         if isSealed {
             records.append(envelope)
             return true
@@ -135,7 +162,9 @@ package struct BlockDraft: ~Copyable {
     }
 
     /// Adds a record as it lies in another block.
-    mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames) {
+    /// - Parameter secret: its body, of a block that is sealed as a whole.
+    mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames, secret: RawSpan = RawSpan()) {
+        secrets.append(secret)
         if !types.contains(where: { $0.id == record.type }) {
             let name = names[record.type] ?? ""
             types.append((record.type, name))
@@ -145,12 +174,16 @@ package struct BlockDraft: ~Copyable {
         records.append(record.bytes)
     }
 
-    private var bytes: Int { BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + endBytes }
+    private var bytes: Int {
+        BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + endBytes
+            + (suite.map { BlockSealer.bytesMax(ofBody: secrets.count, $0) } ?? 0)
+    }
 
     // MARK: Around them
 
     /// Completes the block; returns its link.
-    mutating func complete(_ commit: Commit, after previous: Digest) -> Digest {
+    /// - Throws: `EvstoreError.misuse` where its records can't be sealed.
+    mutating func complete(_ commit: Commit, after previous: Digest) throws(EvstoreError) -> Digest {
         types.sort { $0.id < $1.id }
         block.removeAll()
         block.append(littleEndian: BlockLayout.magic)
@@ -160,10 +193,9 @@ package struct BlockDraft: ~Copyable {
         block.append(littleEndian: commit.time)
         block.append(littleEndian: types.reduce(0 as UInt64) { $0 | 1 << UInt64($1.id % 64) })
         block.append(littleEndian: UInt32(offsets.count))
-        block.append(littleEndian: UInt32(bytes))
+        block.append(littleEndian: 0 as UInt32)
         for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
-        block.append(
-            littleEndian: (commit.isSealed ? BlockLayout.Mark.sealed : 0) | (commit.codes == nil ? 0 : BlockLayout.Mark.coded))
+        block.append(littleEndian: commit.marks)
         block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
         for (id, name) in types {
             block.append(littleEndian: id)
@@ -172,12 +204,39 @@ package struct BlockDraft: ~Copyable {
         }
         appendOffsets(commit)
         Self.append(records, to: &block)
+        if let whole = commit.whole { try seal(commit.epoch, whole) }
+        block.store(littleEndian: UInt32(block.count + endBytes), at: BlockLayout.Header.bytes)
         let link = Self.link(after: previous, block.bytes)
         link.store(in: &block, at: BlockLayout.Header.link)
         if let codes = commit.codes { Self.appendCode(codes, to: &block) }
         let sum = checksum(block.bytes)
         block.append(littleEndian: sum)
         return link
+    }
+
+    /// Appends the envelope of all records.
+    private mutating func seal(_ epoch: Epoch, _ whole: Commit.Whole) throws(EvstoreError) {
+        var binding = RecordBinding(whole.storeID)
+        binding.begin(epoch, first)
+        Self.bind(block, to: &binding)
+        envelope.removeAll()
+        let isOne = offsets.count == 1
+        do throws(SealError) {
+            try Self.lend(secrets, binding) { (secrets, associated) throws(SealError) in
+                try sealer.seal(secrets, ofOne: isOne, under: whole.key, associated, into: &envelope)
+            }
+        } catch { throw .misuse("events can't be sealed: \(error.reason)") }
+        Self.append(envelope, to: &block)
+    }
+
+    private static func bind(_ block: borrowing ByteBuffer, to binding: inout RecordBinding) {
+        binding.append(blockWithoutEnvelope: block.bytes)
+    }
+
+    private static func lend(
+        _ secrets: borrowing ByteBuffer, _ binding: borrowing RecordBinding, _ body: (RawSpan, RawSpan) throws(SealError) -> Void
+    ) throws(SealError) {
+        try body(secrets.bytes, binding.bytes)
     }
 
     private mutating func appendOffsets(_ commit: Commit) {

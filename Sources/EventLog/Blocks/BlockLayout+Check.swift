@@ -3,6 +3,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 internal import Platform
+internal import Sealing
 
 extension BlockLayout {
     /// Checks rules 1 to 6; returns where the table of offsets begins, how long its entries are and how many there are.
@@ -23,7 +24,8 @@ extension BlockLayout {
             throw damaged("the checksum does not fit")
         }
         let end = bodyEnd(bytes)
-        guard bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0 else {
+        let flags = bytes.load(UInt32.self, at: Header.flags)
+        guard flags & ~Mark.known == 0, flags & Mark.whole == 0 || flags & Mark.sealed != 0 else {
             throw damaged("a flag is set that this program does not know")
         }
         guard bytes.load(UInt64.self, at: Header.storeTag) == storeTag else { throw damaged("the block belongs to another store") }
@@ -49,7 +51,11 @@ extension BlockLayout {
             entry += entryBytes
             next += length
         }
-        guard next == end else { throw damaged("bytes follow the last record") }
+        if flags & Mark.whole != 0 {
+            guard end - next >= Envelope.headerBytes else { throw damaged("no envelope follows the last record") }
+        } else if next != end {
+            throw damaged("bytes follow the last record")
+        }
         return (offsets, entryBytes, count)
     }
 
@@ -74,6 +80,20 @@ extension BlockLayout {
                 || !Guard.recordChecksum.isOn
         else { throw .corruptBlock(position: first, reason: "the checksum of the event at \(position) does not fit") }
         return start
+    }
+
+    /// Where the envelope of a block lies that is sealed as a whole; nil where the bytes, which need not be checked, hold none.
+    static func envelope(_ bytes: RawSpan) -> Range<Int>? {
+        guard bytes.byteCount >= headerBytes + checksumBytes, bytes.load(UInt32.self, at: Header.flags) & Mark.whole != 0 else {
+            return nil
+        }
+        let (end, offsets) = (bodyEnd(bytes), Int(bytes.load(UInt32.self, at: Header.offsets)))
+        let count = Int(bytes.load(UInt32.self, at: Header.count))
+        guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else { return nil }
+        let start = Int(bytes.load(UInt32.self, at: offsets + (count - 1) * entryBytes))
+        let position = bytes.load(UInt64.self, at: Header.first) &+ UInt64(count - 1)
+        guard start >= headerBytes, let length = recordLength(bytes, at: start, end, position) else { return nil }
+        return end - start - length >= Envelope.headerBytes ? start + length ..< end : nil
     }
 
     /// The bytes of the record at `start`, or nil where it breaks rule 5 or 6.

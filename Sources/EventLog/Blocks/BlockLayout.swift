@@ -13,12 +13,12 @@ package import EventModel
 ///     40  u32  events
 ///     44  u32  bytes of the whole block
 ///     48  32   link: SHA-256(previous link || block without its code and its checksum, with 32 zero bytes here)
-///     80  u32  flags: 1 sealed · 2 a code is there
+///     80  u32  flags: 1 sealed · 2 a code is there · 4 sealed as a whole
 ///     84  u32  where the table of offsets begins
 ///     88       names of the types inside, by rising id: u32 id, u8 length, UTF-8
 ///              table of offsets: for each event u32 where its record begins, u32 the record's own checksum:
 ///              the low half of its XXH3-64, xor `place` of its position
-///              records, one after the other
+///              records, one after the other; where the block is sealed as a whole, then an envelope
 ///     end-24   16   where a code is there: HMAC-SHA256 of all bytes before, cut off (`StoreCodes`)
 ///     end-8    u64  checksum: XXH3-64 of all bytes before
 ///
@@ -42,15 +42,19 @@ package import EventModel
 ///     60       id, stream name, payload, metadata; then, where a shadow is kept, u32 its bytes and the shadow: what
 ///              older versions see of the event, as `Shadow` writes it
 ///
-/// In a sealed block, an `Envelope` stands in the place of each payload, and metadata and shadow are inside. It is bound to
-/// store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of
-/// payload and metadata, its id and its stream name.
+/// A block that is sealed as a whole has records without payload, metadata and shadow. Those of all of them are in the one envelope behind
+/// them (`BlockSealer`), which is bound to store id, u32 epoch, u32 zero, u64 first position (its place), then the block's bytes up to the
+/// envelope without those from 44 to 80. A stream's personal data is in envelopes within it, bound as follows.
+///
+/// In a sealed block of a store up to format 6, an `Envelope` stands in the place of each payload, and metadata and shadow are inside. It is
+/// bound to store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of payload
+/// and metadata, its id and its stream name.
 ///
 /// A block is valid where it keeps all of these rules:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
 /// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
 /// 3. The store tag is the store's; the first position is its key in the table `blocks`, 1 to 2^62.
-/// 4. There is at least one event; names, offsets and records follow each other without a gap and
+/// 4. There is at least one event; names, offsets, records and an envelope of the whole follow each other without a gap and
 ///    end where the code or the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is
 ///    theirs.
 /// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
@@ -113,7 +117,8 @@ package enum BlockLayout {
     package enum Mark {
         package static let sealed: UInt32 = 1
         package static let coded: UInt32 = 2
-        package static let known: UInt32 = 3
+        package static let whole: UInt32 = 4
+        package static let known: UInt32 = 7
     }
 
     enum Record {

@@ -34,6 +34,23 @@ package struct BlockView: ~Escapable {
     /// Whether envelopes stand in the places of payloads.
     package var isSealed: Bool { flags & BlockLayout.Mark.sealed != 0 }
 
+    /// Whether there is one envelope for all records.
+    package var isWhole: Bool { flags & BlockLayout.Mark.whole != 0 }
+
+    /// Lends the envelopes that stand in it: one of each record, or one of all.
+    package func forEachEnvelope(_ body: (RawSpan) -> Void) {
+        guard isSealed else { return }
+        if let place = BlockLayout.envelope(bytes) { return body(bytes.slice(place.lowerBound, place.count)) }
+        for index in 0 ..< count { body(record(index).payload) }
+    }
+
+    /// The numbers of the data keys that it is sealed under.
+    package var dataKeys: Set<UInt32> {
+        var keys: Set<UInt32> = []
+        forEachEnvelope { if let id = Envelope.keyID(of: $0) { keys.insert(id) } }
+        return keys
+    }
+
     private var flags: UInt32 { bytes.load(UInt32.self, at: BlockLayout.Header.flags) }
 
     /// Whether it has the code that the store's keys make, or none where those make none.

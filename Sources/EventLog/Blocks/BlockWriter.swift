@@ -31,6 +31,9 @@ package struct BlockWriter: ~Copyable {
     package typealias Store = (Position, RawSpan) throws -> Void
 
     private var commit: BlockDraft.Commit
+    /// Of a store whose blocks are sealed as a whole: its keys.
+    private let wholeKeys: StoreKeys?
+    private let storeID: StoreID
     private var sealing: RecordSealing
     private var link = Digest.zero
     private var draft = BlockDraft()
@@ -46,10 +49,16 @@ package struct BlockWriter: ~Copyable {
     /// The fewest full drafts for which the chain's thread is woken.
     private static let carriedMin = 4
 
-    /// - Parameter keys: of a store whose events are sealed.
-    package init(_ storeID: StoreID, _ keys: StoreKeys? = nil) {
+    /// For blocks as the store has them.
+    package init(_ access: LogAccess) { self.init(access.storeID, access.keys, isWhole: access.sealsBlocks) }
+
+    /// - Parameters:
+    ///   - keys: of a store whose events are sealed.
+    ///   - isWhole: whether its blocks are sealed as a whole.
+    package init(_ storeID: StoreID, _ keys: StoreKeys? = nil, isWhole: Bool = false) {
+        (self.storeID, wholeKeys) = (storeID, isWhole ? keys : nil)
         commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil, codes: keys?.codes)
-        sealing = RecordSealing(keys, storeID)
+        sealing = RecordSealing(keys, storeID, isWhole: isWhole)
     }
 
     deinit { chain.close() }
@@ -60,8 +69,9 @@ package struct BlockWriter: ~Copyable {
     /// Begins a commit: `first` is the next position, `link` what its first block links to.
     package mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
         (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
+        commit.whole = wholeKeys.map { BlockDraft.Commit.Whole(key: $0.writing, storeID: storeID) }
         // What a failed commit has left.
-        keep(full + chain.takeAll().carriers)
+        do throws(EvstoreError) { keep(full + (try chain.takeAll().carriers)) } catch {}
         full = []
         draft.begin(at: first, commit)
     }
@@ -80,9 +90,20 @@ package struct BlockWriter: ~Copyable {
     ) -> Bool { draft.add(events, index, place, sealing.text) }
 
     /// Adds a record as it lies in another block: for a block that is made again up to a cut.
-    mutating func add(copyOf record: borrowing RecordView, of block: borrowing BlockView, _ names: TypeNames) {
+    /// - Parameter opener: of a store that is sealed.
+    /// - Throws: `EvstoreError.corruptBlock` where the envelope of the whole block can't be opened.
+    mutating func add(
+        copyOf record: borrowing RecordView, of block: borrowing BlockView, _ names: TypeNames, _ opener: inout RecordOpener?
+    ) throws(EvstoreError) {
         commit.isSealed = block.isSealed
-        draft.add(copyOf: record, names)
+        guard block.isWhole else {
+            if commit.whole != nil, draft.isEmpty {
+                commit.whole = nil
+                draft.begin(at: draft.first, commit)
+            }
+            return draft.add(copyOf: record, names)
+        }
+        try opener?.lendSecret(of: record) { draft.add(copyOf: record, names, secret: $0) }
     }
 
     /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
@@ -91,7 +112,7 @@ package struct BlockWriter: ~Copyable {
         guard count > Self.aloneMax else { return }
         if !full.isEmpty { chain.add(full, commit, after: link) }
         full = []
-        let (ready, link) = chain.takeAll()
+        let (ready, link) = try chain.takeAll()
         try self.store(ready, store)
         self.link = link
     }
@@ -106,10 +127,10 @@ package struct BlockWriter: ~Copyable {
             if full.count == Self.carriedMin {
                 chain.add(full, commit, after: link)
                 full = []
-                try self.store(chain.takeReady(), store)
+                try self.store(try chain.takeReady(), store)
             }
         } else {
-            link = draft.complete(commit, after: link)
+            link = try draft.complete(commit, after: link)
             try store(draft.first, draft.text)
         }
         draft.begin(at: next, commit)

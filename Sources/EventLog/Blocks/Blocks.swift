@@ -5,12 +5,14 @@ package import LMDB
 internal import Platform
 
 /// What every thread needs to read the log.
-package struct LogAccess: Sendable {
+package final class LogAccess: Sendable {
     package let environment: Environment
     package let tables: Tables
     package let names: TypeNames
     package let storeID: StoreID
     let isSealed: Bool
+    /// Whether it seals its blocks as a whole.
+    let sealsBlocks: Bool
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
     package let keys: StoreKeys?
 
@@ -21,7 +23,7 @@ package struct LogAccess: Sendable {
         (self.environment, self.tables, names) = (
             environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
         )
-        (storeID, isSealed, self.keys) = (store.id, store.isSealed, keys)
+        (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
     }
 
     /// Lends a block with its records opened where they are sealed.
@@ -29,9 +31,16 @@ package struct LogAccess: Sendable {
         _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
         guard block.isSealed else { return try body(block) }
-        do { return try withOpener { try $0.lend(block, .opened, body) } } catch let damage as SlotDamage {
-            throw try error(damage, transaction)
-        }
+        let isWhole = block.isWhole
+        do {
+            return try withOpener { opener in
+                try opener.lend(block, .opened) { opened in
+                    // Order: what was opened is proved, its names of types too.
+                    if isWhole { opened.learn(names) }
+                    return try body(opened)
+                }
+            }
+        } catch let damage as SlotDamage { throw try error(damage, transaction) }
     }
 
     /// The same of one record.
@@ -143,6 +152,23 @@ package enum Blocks {
         try checked(cursor.value, at: position(cursor.key), access)
     }
 
+    /// The block that a cursor stands at, for a caller that opens it (`LogAccess.open`) before it uses what it says, or else proves it.
+    @_lifetime(copy cursor)
+    static func viewToOpen(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
+        let first = try position(cursor.key)
+        let block = try BlockView(checking: cursor.value, at: first, storeTag: access.storeID.tag)
+        try checkSealed(block.isSealed, first, access)
+        if block.isWhole { return block }
+        try prove(block, access)
+        block.learn(access.names)
+        return block
+    }
+
+    /// Checks the code of a block that is not opened.
+    static func prove(_ block: borrowing BlockView, _ access: LogAccess) throws(EvstoreError) {
+        if let keys = access.keys, !block.isCoded(by: keys.codes) { throw forged(block.first) }
+    }
+
     /// Checks a block by rules 1 to 6 and 8, and adds its names of types to those that are known.
     @_lifetime(copy bytes)
     package static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
@@ -157,9 +183,7 @@ package enum Blocks {
         let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
         try checkSealed(block.isSealed, first, access)
         // Order: the code is checked before any name is taken from the block.
-        if let keys = access.keys, !block.isCoded(by: keys.codes) {
-            throw forged(first)
-        }
+        try prove(block, access)
         return block
     }
 

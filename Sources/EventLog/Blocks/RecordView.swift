@@ -53,6 +53,15 @@ package struct RecordView: ~Escapable {
         get { block.slice(start, afterShadow - start) }
     }
 
+    /// All of its block, which may be checked no further than this record.
+    var blockBytes: RawSpan {
+        @_lifetime(copy self)
+        get { block }
+    }
+
+    /// Whether its block has one envelope for all records.
+    var isWhole: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.whole != 0 }
+
     /// The header of its block.
     var blockHeader: RawSpan {
         @_lifetime(copy self)

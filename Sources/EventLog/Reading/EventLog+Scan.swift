@@ -50,14 +50,16 @@ package struct LogScan {
         var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }
-            var block = try Blocks.view(cursor, access)
+            var block = try raw ? Blocks.view(cursor, access) : Blocks.viewToOpen(cursor, access)
             if block.last > done {
                 let from = block.index(after: done)
                 let to = block.last <= through ? block.count : block.index(after: through)
                 block.indices = from ..< max(from, to)
                 done = min(block.last, through)
-                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !lend(block, transaction, body) {
-                    return false
+                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true {
+                    if try !lend(block, transaction, body) { return false }
+                } else if block.isWhole, !raw {
+                    try Blocks.prove(block, access)
                 }
                 bytes += block.bytes.byteCount
             }

@@ -38,9 +38,7 @@ extension EventLog {
         do {
             while try access.environment.read({ transaction in
                 try scan.runChunk(transaction) { block in
-                    for index in 0 ..< block.count {
-                        if block.isSealed, let id = Envelope.keyID(of: block.record(index).payload) { used.insert(id) }
-                    }
+                    used.formUnion(block.dataKeys)
                     try progress(block.last)
                     return true
                 }

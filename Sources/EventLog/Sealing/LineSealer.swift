@@ -54,7 +54,7 @@ package final class LineSealer {
 
     private func keyOfFile(_ slot: UInt32) throws(EvstoreError) -> DataKey {
         do {
-            if let key = try keys.subjects.key(slot) { return key }
+            if let key = try keys.subjects.proven(slot).key { return key }
         } catch let damage as SlotDamage {
             throw .invalidLine(
                 reason: "was sealed by another store, or can't be opened: its key (slot \(slot) of the file subjects) \(damage.reason)",

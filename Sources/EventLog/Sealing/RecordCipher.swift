@@ -36,6 +36,16 @@ struct OpenedRecord: ~Copyable {
         get { text.slice(parts.payload + parts.metadata + parts.shadow, parts.personal) }
     }
 
+    /// Takes the parts of a body.
+    mutating func fill(from body: RawSpan) throws(SealError) {
+        guard let parts = OpenedParts(body), Envelope.lengthsBytes + parts.count == body.byteCount else {
+            throw .broken("its parts do not add up to its body")
+        }
+        text.removeAll()
+        text.append(body.slice(Envelope.lengthsBytes, parts.count))
+        self.parts = parts
+    }
+
     fileprivate mutating func fill(_ open: (inout ByteBuffer) throws(SealError) -> OpenedParts) throws(SealError) {
         text.removeAll()
         parts = try open(&text)

@@ -7,6 +7,9 @@ internal import Sealing
 package struct RecordOpener: ~Copyable {
     private let keys: StoreKeys
     private var cipher: RecordCipher
+    private var block: BlockOpener
+    /// The file of the subjects' keys as it was found for the block or record that is being opened.
+    private var look = SubjectKeys.Look()
     /// What lies in the record's envelope, and in the personal one within.
     private var outer = OpenedRecord()
     private var inner = OpenedRecord()
@@ -15,6 +18,7 @@ package struct RecordOpener: ~Copyable {
     init(_ keys: StoreKeys, _ storeID: StoreID) {
         self.keys = keys
         cipher = RecordCipher(storeID)
+        block = BlockOpener(storeID)
     }
 
     /// How personal parts are treated.
@@ -32,7 +36,9 @@ package struct RecordOpener: ~Copyable {
         text.removeAll()
         text.append(block.head)
         clearMark()
+        look = SubjectKeys.Look()
         let table = text.count
+        if block.isWhole { try self.block.open(block.bytes, keys) }
         text.append(zeros: block.count * BlockLayout.entryBytes)
         for index in block.indices {
             text.store(littleEndian: UInt32(text.count), at: table + index * BlockLayout.entryBytes)
@@ -47,15 +53,27 @@ package struct RecordOpener: ~Copyable {
         text.removeAll()
         text.append(record.blockHeader)
         clearMark()
+        look = SubjectKeys.Look()
+        try begin(record)
         try append(record, in: record.epoch, sealedAt: record.position, .opened)
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
     /// Checks that a record, with its stream's name, id, type and time, is as it was sealed; needs no key of personal data.
-    mutating func prove(_ record: borrowing RecordView) throws { try open(record, record.epoch, record.position) }
+    mutating func prove(_ record: borrowing RecordView) throws {
+        try begin(record)
+        try open(record, record.epoch, record.position)
+    }
+
+    /// Lends the body of a record of a block that is sealed as a whole, for another block.
+    mutating func lendSecret(of record: borrowing RecordView, _ body: (RawSpan) -> Void) throws(EvstoreError) {
+        try begin(record)
+        try Self.lend(record, of: block, body)
+    }
 
     /// The slot of the key under which the personal part of a record is sealed; nil where it has none.
     mutating func subject(of record: borrowing RecordView) throws -> UInt32? {
+        try begin(record)
         try open(record, record.epoch, record.position)
         return try Self.subject(outer, record.position)
     }
@@ -67,7 +85,7 @@ package struct RecordOpener: ~Copyable {
         guard let subject = try Self.subject(outer, record.position) else { return Self.append(record, outer, outer, nil, to: &text) }
         var gone = BlockLayout.Flag.forgotten
         var key: DataKey?
-        do { key = persons == .left ? nil : try keys.subjects.key(subject) } catch var damage as SlotDamage {
+        do { key = persons == .left ? nil : try keys.subjects.key(subject, &look) } catch var damage as SlotDamage {
             (damage.stream, damage.position) = (record.streamID, record.position)
             guard persons == .leftWhereLost else { throw damage }
             gone |= BlockLayout.Flag.lost
@@ -129,7 +147,38 @@ package struct RecordOpener: ~Copyable {
         }
     }
 
+    /// Opens the block of a record, where that is sealed as a whole.
+    private mutating func begin(_ record: borrowing RecordView) throws(EvstoreError) {
+        if record.isWhole { try block.open(record.blockBytes, keys) }
+    }
+
+    /// Lends the body of a record whose block was opened.
+    private static func lend<R>(
+        _ record: borrowing RecordView, of block: borrowing BlockOpener, _ use: (RawSpan) throws(EvstoreError) -> R
+    ) throws(EvstoreError) -> R {
+        let first = Position(record.blockBytes.load(UInt64.self, at: BlockLayout.Header.first))
+        guard record.position >= first, let body = block.body(record.position.events(after: first)) else {
+            throw .corruptBlock(position: first, reason: "its envelope has nothing of the event at \(record.position)")
+        }
+        return try use(body)
+    }
+
+    private static func fill(
+        _ outer: inout OpenedRecord, from block: borrowing BlockOpener, _ record: borrowing RecordView
+    ) throws(EvstoreError) {
+        try lend(record, of: block) { (body) throws(EvstoreError) in
+            do throws(SealError) { try outer.fill(from: body) } catch {
+                throw .corruptBlock(position: record.position, reason: "the event can't be opened: \(error.reason)")
+            }
+        }
+    }
+
     private mutating func open(_ record: borrowing RecordView, _ epoch: Epoch, _ first: Position) throws(EvstoreError) {
+        if record.isWhole {
+            try Self.fill(&outer, from: block, record)
+            // An envelope within it is bound to the record.
+            return cipher.begin(epoch, record)
+        }
         guard let id = Envelope.keyID(of: record.payload) else {
             throw .corruptBlock(position: first, reason: "the event at \(record.position) is not sealed")
         }

@@ -6,30 +6,34 @@ internal import Sealing
 struct RecordSealing: ~Copyable {
     /// Nil in a store whose events are not sealed.
     private let keys: StoreKeys?
+    /// Whether a block has one envelope: then `text` is what that has of the record.
+    private let isWhole: Bool
     private var cipher: RecordCipher
     private var envelope = ByteBuffer()
     private var personal = ByteBuffer()
 
-    init(_ keys: StoreKeys?, _ storeID: StoreID) {
-        self.keys = keys
+    init(_ keys: StoreKeys?, _ storeID: StoreID, isWhole: Bool) {
+        (self.keys, self.isWhole) = (keys, isWhole)
         cipher = RecordCipher(storeID)
     }
 
-    /// The envelope that was made last; empty where none is.
+    /// The envelope, or the body, that was made last; empty where none is.
     var text: RawSpan {
         @_lifetime(borrow self)
         get { envelope.bytes }
     }
 
-    /// Makes the envelope of an event for its place.
+    /// Makes the envelope of an event for its place, or its body within the envelope of a block.
     mutating func seal(
         _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ epoch: Epoch, _ position: Position
     ) throws {
         guard let keys else { return }
-        cipher.begin(epoch, position) { BlockDraft.appendHead(events, index, place, RecordBody(), to: &$0) }
         envelope.removeAll()
         personal.removeAll()
         let subject = events[index].forgotten.isEmpty ? nil : try keys.subjects.key(for: events[index].stream)
+        if !isWhole || subject != nil {
+            cipher.begin(epoch, position) { BlockDraft.appendHead(events, index, place, RecordBody(), to: &$0) }
+        }
         do throws(SealError) {
             var parts = RecordParts(payload: events[index].payload, metadata: events[index].metadata, key: keys.writing)
             if let subject {
@@ -40,8 +44,17 @@ struct RecordSealing: ~Copyable {
             } else {
                 parts.shadow = events[index].shadow
             }
-            try Self.seal(parts, personal, &cipher, into: &envelope)
+            if isWhole {
+                Self.append(parts, personal, to: &envelope)
+            } else {
+                try Self.seal(parts, personal, &cipher, into: &envelope)
+            }
         } catch { throw EvstoreError.misuse("an event can't be sealed: \(error.reason)") }
+    }
+
+    private static func append(_ parts: RecordParts, _ personal: borrowing ByteBuffer, to body: inout ByteBuffer) {
+        PlainParts(payload: parts.payload.lent, metadata: parts.metadata.lent, shadow: parts.shadow.lent, personal: personal.bytes)
+            .append(to: &body)
     }
 
     private static func seal(

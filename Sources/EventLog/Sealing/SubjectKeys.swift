@@ -57,17 +57,28 @@ package final class SubjectKeys: Sendable {
 
     // MARK: Reading
 
+    /// The file of slots as it was looked for once, for the keys of one block.
+    struct Look {
+        fileprivate var found: File??
+    }
+
     /// The key of a slot; nil where it was forgotten or lost.
     /// - Throws: `SlotDamage` where it is not as it was written, or not there.
-    func key(_ number: UInt32) throws -> DataKey? { try proven(number).key }
+    func key(_ number: UInt32, _ look: inout Look) throws -> DataKey? {
+        let file = try look.found ?? reading()
+        look.found = .some(file)
+        return try proven(number, in: file).key
+    }
 
     /// A slot that was proved, with its key.
-    package func proven(_ number: UInt32) throws -> (slot: SubjectSlot, key: DataKey?) {
-        guard var slot = try written(number), !slot.isBlank else { throw SlotDamage(number, "is missing") }
+    package func proven(_ number: UInt32) throws -> (slot: SubjectSlot, key: DataKey?) { try proven(number, in: reading()) }
+
+    private func proven(_ number: UInt32, in file: File?) throws -> (slot: SubjectSlot, key: DataKey?) {
+        guard var slot = try written(number, in: file), !slot.isBlank else { throw SlotDamage(number, "is missing") }
         while true {
             do { return (slot, try key(of: slot)) } catch let damage as SlotDamage {
                 // Another process may be overwriting it: two reads have to agree.
-                guard let again = try written(number), again.bytes != slot.bytes else { throw damage }
+                guard let again = try written(number, in: file), again.bytes != slot.bytes else { throw damage }
                 slot = again
             }
         }
@@ -80,8 +91,10 @@ package final class SubjectKeys: Sendable {
         return try pending ?? written(number)
     }
 
-    private func written(_ number: UInt32) throws -> SubjectSlot? {
-        guard number > 0, let file = try reading() else { return nil }
+    private func written(_ number: UInt32) throws -> SubjectSlot? { try written(number, in: reading()) }
+
+    private func written(_ number: UInt32, in file: File?) throws -> SubjectSlot? {
+        guard number > 0, let file else { return nil }
         let bytes = try file.read(SubjectSlot.byteCount, at: Int(number) * SubjectSlot.byteCount)
         return bytes.count == SubjectSlot.byteCount ? SubjectSlot(number, bytes) : nil
     }

@@ -23,7 +23,7 @@ enum Cut {
 
     /// The same link without a cut.
     static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
-        var writer = BlockWriter(access.storeID, access.keys)
+        var writer = BlockWriter(access)
         if try copyStraddling(position, into: &writer, transaction, access) != nil {
             try writer.finish { _, _ in }
             return writer.lastLink
@@ -74,7 +74,7 @@ enum Cut {
 
     /// Rewrites the last block where it reaches beyond the cut.
     private static func shortenLast(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
-        var writer = BlockWriter(access.storeID, access.keys)
+        var writer = BlockWriter(access)
         guard let first = try copyStraddling(position, into: &writer, transaction.reads, access) else { return }
         try transaction.delete(access.tables.blocks, bytes(first.rawValue).lent)
         try writer.finish { try transaction.append(access.tables.blocks, bytes($0.rawValue).lent, $1) }
@@ -86,8 +86,9 @@ enum Cut {
         guard position > .start, let block = try Blocks.holding(position, transaction, access), block.last > position else { return nil }
         let link = try Blocks.link(before: block, transaction, access)
         writer.begin(block.epoch, first: block.first, link: link, time: block.time)
+        var opener = access.keys.map { RecordOpener($0, access.storeID) }
         for index in 0 ... Int(clamping: position.events(after: block.first)) {
-            writer.add(copyOf: block.record(index), of: block, access.names)
+            try writer.add(copyOf: block.record(index), of: block, access.names, &opener)
         }
         return block.first
     }

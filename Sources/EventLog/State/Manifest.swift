@@ -13,12 +13,14 @@ package struct Manifest: Codable {
 
     package static let name = "evstore.json"
     /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
-    /// rows. A sealed store had 5, and has 6 with codes. What has its order from elsewhere, a node of a cluster log and a replica, has 7, the newest
-    /// that is read: an older program would append to it as to a store that is alone.
+    /// rows. A sealed store had 5, then 6 with codes, and has 8 with blocks that are sealed as a whole, the newest that is read. What has its
+    /// order from elsewhere, a node of a cluster log and a replica, has 7: an older program would append to it as to a store that is alone.
     static let format = 4
     private static let formatSealed = 5
     static let formatWithCodes = 6
     private static let formatOrderedElsewhere = 7
+    static let formatWithSealedBlocks = 8
+    private static let formatNewest = 8
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
     /// never opens it. Its rows stay without checksums.
     private static let formatRaised = 3
@@ -27,7 +29,7 @@ package struct Manifest: Codable {
     static func write(_ storeID: StoreID, _ keys: StoreKeys?, at store: String) throws -> StoreIdentity {
         let isSealed = keys != nil
         let manifest = Manifest(
-            format: keys?.codes != nil ? formatWithCodes : isSealed ? formatSealed : format, storeId: storeID.description,
+            format: keys?.codes != nil ? formatWithSealedBlocks : isSealed ? formatSealed : format, storeId: storeID.description,
             created: Timestamp.now.description,
             sealed: isSealed ? true : nil)
         try manifest.write(to: store + "/" + name)
@@ -83,8 +85,8 @@ package struct Manifest: Codable {
     /// The same, with the format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= formatOrderedElsewhere else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatOrderedElsewhere)
+        guard manifest.format <= formatNewest else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatNewest)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")

@@ -8,6 +8,9 @@ package struct StoreIdentity: Hashable, Sendable {
     /// Whether a `RowChecksum` stands behind each value.
     package var hasRowChecksums: Bool { format >= 4 }
 
+    /// Whether what is new in it is sealed block by block, and not record by record.
+    var sealsBlocks: Bool { isSealed && format >= Manifest.formatWithSealedBlocks }
+
     /// Whether rows and blocks have codes (`StoreCodes`).
     var hasCodes: Bool { isSealed && format >= Manifest.formatWithCodes }
 }

@@ -123,7 +123,7 @@ private struct Reciphering {
     private final class Writing {
         private var writer: BlockWriter
 
-        init(_ access: LogAccess) { writer = BlockWriter(access.storeID, access.keys) }
+        init(_ access: LogAccess) { writer = BlockWriter(access) }
 
         /// Writes the records of a block at their positions; in more than one block where they are larger now.
         func write(

@@ -40,11 +40,7 @@ struct KeyCoverage {
             do { try keys.open(block) { try noteLost($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
                 guard case .corruptBlock = error else { throw error }
                 unopenable.insert(found)
-                for index in 0 ..< block.count {
-                    if let id = Envelope.keyID(of: block.record(index).payload), !keys.keys.file.dataKeys.contains(where: { $0.id == id }) {
-                        dataKeys.insert(id)
-                    }
-                }
+                dataKeys.formUnion(block.dataKeys.filter { id in !keys.keys.file.dataKeys.contains { $0.id == id } })
             }
         }
     }

@@ -30,7 +30,7 @@ final class Renumbering {
 
     private var writer: BlockWriter
 
-    init(_ storeID: StoreID, _ keys: StoreKeys?) { writer = BlockWriter(storeID, keys) }
+    init(_ access: LogAccess) { writer = BlockWriter(access) }
 
     func append(_ block: BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
         let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }

@@ -136,7 +136,7 @@ struct SalvageWriting {
 
     private func renumber(to log: NewLog, _ names: inout SalvagedNames) throws -> UInt32 {
         let blocks = salvage.log.blocks
-        let renumbering = Renumbering(log.access.storeID, log.access.keys)
+        let renumbering = Renumbering(log.access)
         var state = Renumbering.State(names: names, link: Epochs.genesis(log.access.storeID))
         if blocks.isEmpty { return 0 }
         try log.fill(&state) { state, put in

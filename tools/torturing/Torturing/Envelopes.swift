@@ -104,10 +104,37 @@ package struct Envelopes {
         blocks.insert(link)
         guard block.lent.load(UInt32.self, at: 80) & 1 == 1 else { return problems.append("\(file): a block is not sealed") }
         let (events, offsets) = (Int(block.lent.load(UInt32.self, at: 40)), Int(block.lent.load(UInt32.self, at: 84)))
-        for index in 0 ..< events {
-            let start = Int(block.lent.load(UInt32.self, at: offsets + index * 8))
-            try take(block, index, record: start, file)
+        let starts = (0 ..< events).map { Int(block.lent.load(UInt32.self, at: offsets + $0 * 8)) }
+        if block.lent.load(UInt32.self, at: 80) & 4 != 0 { return takeWhole(block, starts, file) }
+        for (index, start) in starts.enumerated() { try take(block, index, record: start, file) }
+    }
+
+    /// One envelope behind the records of a block, with the parts of all of them.
+    private mutating func takeWhole(_ block: [UInt8], _ starts: [Int], _ file: String) {
+        let (first, last) = (block.lent.load(UInt64.self, at: 16), starts[starts.count - 1])
+        let start = last + 60 + Int(block[last + 58]) + Int(block[last + 59])
+        let envelope = Array(block[start ..< block.count - (block.lent.load(UInt32.self, at: 80) & 2 == 0 ? 8 : 24)])
+        let what = "the block at \(first) in epoch \(block.lent.load(UInt32.self, at: 4)) (\(file))"
+        records += starts.count
+        noteEnvelope(envelope, what)
+        let place = Array(block[4 ..< 8]) + [0, 0, 0, 0] + Array(block[16 ..< 24])
+        guard let id = Envelope.keyID(of: envelope.lent) else { return problems.append("\(what) has no envelope") }
+        for (ring, keys) in rings where ring.file[16 ..< 24].elementsEqual(block[8 ..< 16]) {
+            guard let key = keys.dataKey(id) else { continue }
+            var sealer = BlockSealer()
+            var room = ByteBuffer()
+            let associated = Array(ring.file[16 ..< 32]) + place + Array(block[88 ..< start])
+            do { try sealer.open(envelope.lent, under: key, associated.lent, into: &room) } catch { continue }
+            var inside = room.array()[...]
+            for index in starts.indices {
+                guard let parts = OpenedParts(Array(inside).lent) else { return problems.append("\(what) has less than its events") }
+                noteInside(parts, Array(inside.dropFirst(16).prefix(parts.count)), "event \(index) of \(what)")
+                inside = inside.dropFirst(16 + parts.count)
+            }
+            if !inside.isEmpty { problems.append("\(what) has more than its events") }
+            return
         }
+        problems.append("\(what) opens with no key")
     }
 
     private mutating func take(_ block: [UInt8], _ index: Int, record start: Int, _ file: String) throws {

@@ -81,7 +81,9 @@
             let count = Int(block.lent.load(UInt32.self, at: BlockLayout.Header.count))
             let table = Int(block.lent.load(UInt32.self, at: BlockLayout.Header.offsets))
             let first = block.lent.load(UInt64.self, at: BlockLayout.Header.first)
-            let starts = (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * BlockLayout.entryBytes)) } + [end]
+            let starts =
+                (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * BlockLayout.entryBytes)) }
+                + [BlockLayout.envelope(block.lent)?.lowerBound ?? end]
             for index in 0 ..< count {
                 let place = BlockLayout.place(storeID.tag, epoch, Position(first + UInt64(index)))
                 let sum = checksum(block.lent.slice(starts[index], starts[index + 1] - starts[index]))

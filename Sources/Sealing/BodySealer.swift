@@ -1,0 +1,104 @@
+internal import Bytes
+
+/// Seals and opens the body of an envelope, of a record or of a block: everything of it but how the body is laid out. Its buffers are used
+/// again.
+struct BodySealer: ~Copyable {
+    /// The random bytes of one envelope.
+    struct Randomness {
+        let salt: [UInt8]
+        /// At least as many as the suite's vector has.
+        let vector: [UInt8]
+
+        init(salt: [UInt8], vector: [UInt8]) { (self.salt, self.vector) = (salt, vector) }
+
+        init(for suite: Suite) { self.init(salt: SecretKey.salt(), vector: suite.vectorBytes == 0 ? [] : SecretKey.salt()) }
+    }
+
+    /// What an envelope's header says beside the key.
+    struct Kind {
+        let format: UInt8
+        /// The parts that are inside (`Envelope.Part`).
+        var parts: UInt8 = 0
+        /// Whether a body that gets shorter by it is compressed.
+        var isPacked = true
+    }
+
+    /// The body to seal, or that was opened.
+    var body = ByteBuffer()
+    /// What is authenticated beside the body.
+    private var associated = ByteBuffer()
+    private var packing = Packing()
+
+    /// Appends the envelope of the body.
+    /// - Parameter associated: bytes that must be the same when the envelope is opened; they begin with the place.
+    /// - Throws: `SealError.limit` where the body is longer than one may be.
+    mutating func seal(
+        _ kind: Kind, under key: DataKey, _ associated: RawSpan, _ randomness: Randomness, into target: inout ByteBuffer
+    ) throws(SealError) {
+        guard body.count <= Envelope.bodyBytesMax else { throw .limit("\(body.count) bytes are more than one record holds") }
+        let packed = kind.isPacked ? packing.pack(body) : nil
+        let start = target.count
+        target.append(kind.format)
+        target.append(key.suite.rawValue)
+        target.append(packed == nil ? 0 : 1)
+        target.append(kind.parts)
+        target.append(littleEndian: key.id)
+        target.append(littleEndian: UInt32(body.count))
+        target.append(randomness.salt)
+        let vector = randomness.vector.lent.slice(0, key.suite.vectorBytes)
+        target.append(vector)
+        authenticate(associated, target.slice(start, Envelope.headerBytes))
+        let own = Self.key(key, randomness.salt.lent, associated)
+        if let packed {
+            try key.suite.seal(packed.lent, own, vector: vector, self.associated.bytes, into: &target)
+        } else {
+            try key.suite.seal(body.bytes, own, vector: vector, self.associated.bytes, into: &target)
+        }
+    }
+
+    /// Opens an envelope: its body is in `body`.
+    /// - Parameter lengths: the shortest body that there can be.
+    /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `associated`.
+    mutating func open(
+        _ envelope: RawSpan, format: UInt8, under key: DataKey, _ associated: RawSpan, atLeast lengths: Int
+    ) throws(SealError) {
+        guard envelope.byteCount >= Envelope.headerBytes, envelope.byte(at: 0) == format else {
+            throw .broken("it is in no format that this program knows")
+        }
+        guard let suite = Suite(rawValue: envelope.byte(at: 1)), envelope.byte(at: 2) <= 1,
+            envelope.byte(at: 3) & ~Envelope.Part.known == 0
+        else { throw .broken("it was sealed in a way that this program does not know") }
+        let bodyBytes = Int(envelope.load(UInt32.self, at: 8))
+        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite,
+            envelope.byteCount >= Envelope.headerBytes + suite.vectorBytes + suite.tagBytes,
+            (lengths ... Envelope.bodyBytesMax).contains(bodyBytes)
+        else { throw .broken("its header is not one") }
+        authenticate(associated, envelope.slice(0, Envelope.headerBytes))
+        body.removeAll()
+        let sealed = envelope.slice(Envelope.headerBytes, envelope.byteCount - Envelope.headerBytes)
+        try Self.open(sealed, suite, Self.key(key, envelope.slice(12, 16), associated), self.associated, into: &body)
+        if envelope.byte(at: 2) != 0 {
+            let plain = try packing.unpack(body.array(), count: bodyBytes)
+            body.removeAll()
+            body.append(plain)
+        }
+        guard body.count == bodyBytes else { throw .broken("its body has another length than it says") }
+    }
+
+    private static func open(
+        _ sealed: RawSpan, _ suite: Suite, _ key: SecretKey, _ associated: borrowing ByteBuffer, into body: inout ByteBuffer
+    ) throws(SealError) {
+        let (vector, text) = (sealed.slice(0, suite.vectorBytes), sealed.slice(suite.vectorBytes, sealed.byteCount - suite.vectorBytes))
+        try suite.open(text, key, vector: vector, associated.bytes, into: &body)
+    }
+
+    private static func key(_ key: DataKey, _ salt: RawSpan, _ associated: RawSpan) -> SecretKey {
+        key.key.derived(salt: salt, info: associated.slice(0, RecordSealer.placeBytes))
+    }
+
+    private mutating func authenticate(_ place: RawSpan, _ header: RawSpan) {
+        associated.removeAll()
+        associated.append(place)
+        associated.append(header)
+    }
+}
