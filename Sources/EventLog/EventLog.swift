@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 internal import LMDB
 internal import Logging
@@ -262,9 +263,10 @@ package final class EventLog: Sendable {
 
     private func writeClosingAnchor(isLast: Bool) throws {
         let reader = try reader()
-        try LogFile.leaveAnchor(at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
-        // The anchor says it durably now. What stayed here would speak against a log that is copied back beside it.
-        if isLast { access.environment.turnPage?.forget() }
+        let anchor = try LogFile.leaveAnchor(
+            at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
+        // The file says it durably now. What stayed here would speak against a log that is copied back beside it.
+        access.environment.turnPage?.forget(anchor.end.lent)
     }
 }
 

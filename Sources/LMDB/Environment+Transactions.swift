@@ -66,8 +66,7 @@ extension Environment {
     private func attempt<R>(_ turn: WriteTurn?, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
         defer { if isOfThisProcess { gate.leave() } }
-        // A leased turn was looked at when its lease began.
-        if turn?.isContinued != true { try checkInPlace() }
+        if turn?.mustLook != false { try checkInPlace() }
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, "starting to write \(directory)") }

@@ -50,7 +50,7 @@ package final class Environment: @unchecked Sendable {
     private let process = ProcessIdentity.id
     let gate = Gate()
     let idleReaders = IdleReaders()
-    /// Whether a thread of this process has the turn to write.
+    /// Which thread's turn to write it is, and whether the lock is leased.
     let turns = Monitor(Turns())
     /// Nil where turns are not leased, or the file system can't be written.
     package let turnPage: TurnPage?

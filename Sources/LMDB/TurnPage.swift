@@ -29,6 +29,7 @@ package final class TurnPage: Sendable {
     }
 
     private static func fill(_ file: File, from start: Int) throws(StorageError) {
+        try file.reserve(SharedPage.bytes)
         try file.write([UInt8](repeating: 0, count: SharedPage.bytes - start), at: start)
     }
 
@@ -37,6 +38,9 @@ package final class TurnPage: Sendable {
 
     /// Asks whoever has the turn leased to hand it over.
     func ask() { page.word(Self.wanted) { $0.store(1, ordering: .sequentiallyConsistent) } }
+
+    /// Takes the question back, for who has the turn now.
+    func takeBack() { page.word(Self.wanted) { $0.store(0, ordering: .sequentiallyConsistent) } }
 
     /// What `sleep` compares: read before the turn is tried.
     var handed: UInt32 { page.word(Self.handed) { $0.load(ordering: .sequentiallyConsistent) } }
@@ -61,9 +65,11 @@ package final class TurnPage: Sendable {
     /// stopped they are those of any moment before, or parts of them.
     package func note(_ bytes: RawSpan) { page.put(bytes, at: Self.noteOffset) }
 
-    /// Forgets what was noted.
-    package func forget() {
-        page.put([UInt8](repeating: 0, count: SharedPage.bytes - Self.noteOffset).lent, at: Self.noteOffset)
+    /// Forgets what was noted, where it begins like these bytes.
+    package func forget(_ start: RawSpan) {
+        if page.bytes(start.byteCount, at: Self.noteOffset).lent.equals(start) {
+            page.put([UInt8](repeating: 0, count: SharedPage.bytes - Self.noteOffset).lent, at: Self.noteOffset)
+        }
     }
 
     /// The first bytes of what was noted last in an environment's directory; fewer where there is no page.

@@ -1,5 +1,6 @@
 internal import Glibc
 package import Platform
+internal import Synchronization
 
 /// One writer's turn on an environment, held until the value is released.
 ///
@@ -16,10 +17,15 @@ package final class WriteTurn: Sendable {
     package let number: UInt64
     /// Whether the lock was kept since this process's last turn, so that no other process has written since.
     package let isContinued: Bool
+    private let hasLooked: Atomic<Bool>
 
     fileprivate init(_ environment: Environment, _ number: UInt64, isContinued: Bool) {
         (self.environment, self.number, self.isContinued) = (environment, number, isContinued)
+        hasLooked = Atomic(!isContinued)
     }
+
+    /// Whether the files have to be looked at before a transaction: not before the first of a leased turn, which begins where the last one ended.
+    var mustLook: Bool { hasLooked.exchange(true, ordering: .relaxed) }
 
     deinit { environment.endTurn() }
 }
@@ -32,12 +38,14 @@ struct Turns {
     /// Whether a thread has the turn, and whether its end may leave a lease.
     fileprivate(set) var isTaken = false
     fileprivate var mayLease = false
+    /// False while nobody would end a lease.
+    fileprivate var isLeasing = true
     fileprivate var number: UInt64 = 0
     fileprivate var ended: ContinuousClock.Instant?
     /// The lock that is kept from turn to turn: since when, and which taking of it is this process's.
     fileprivate var lease: (since: ContinuousClock.Instant, taking: UInt32)?
-    /// Whether the last turn went to a writer of another process, who had asked for it: then that one comes first.
-    fileprivate var isHandedOver = false
+    /// When the lock went to a writer of another process who had asked for it, and how often it had been taken: that one comes first.
+    fileprivate var handedOver: (at: ContinuousClock.Instant, taking: UInt32)?
     /// How many threads of this process wait for a turn.
     fileprivate var waiting = 0
 
@@ -45,7 +53,7 @@ struct Turns {
     fileprivate func follows(_ now: ContinuousClock.Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
 
     fileprivate func keeps(_ now: ContinuousClock.Instant) -> Bool {
-        mayLease && lease.map { $0.since.duration(to: now) < Self.leaseMax } ?? false
+        mayLease && isLeasing && lease.map { $0.since.duration(to: now) < Self.leaseMax } ?? false
     }
 }
 
@@ -61,16 +69,19 @@ extension Environment {
         try checkProcess()
         let taken = try turns.withLock { (turns) throws(StorageError) -> (UInt64, Bool)? in
             if turns.isTaken { return nil }
-            if turns.isHandedOver {
-                turns.isHandedOver = !waiting
-                return nil
-            }
             let now = ContinuousClock.now
+            if let handed = turns.handedOver {
+                let isOver = turnPage?.lastTaken != handed.taking || handed.at.duration(to: now) >= Turns.pause
+                if isOver || waiting { turns.handedOver = nil }
+                if !isOver { return nil }
+            }
             let isContinued = turns.lease.map { $0.taking == turnPage?.lastTaken } ?? false
             if !isContinued {
                 guard try lockFile.withLock({ $0 })?.lockForWriting() ?? true else { return nil }
                 turns.lease = turnPage.map { (now, $0.count()) }
             }
+            // What this one has asked for it has; others that wait ask again.
+            if waiting { turnPage?.takeBack() }
             turns.isTaken = true
             turns.mayLease = leasing && turns.follows(now)
             turns.number += 1
@@ -85,15 +96,16 @@ extension Environment {
         turns.withLock { turns in
             let now = ContinuousClock.now
             (turns.isTaken, turns.ended) = (false, now)
-            if turnPage?.isWanted == true || !turns.keeps(now) { unlock(&turns) }
+            if turnPage?.isWanted == true || !turns.keeps(now) { unlock(&turns, now) }
         }
     }
 
-    private func unlock(_ turns: inout Turns) {
+    private func unlock(_ turns: inout Turns, _ now: ContinuousClock.Instant) {
         turns.lease = nil
+        let taken = turnPage?.lastTaken ?? 0
         // A file that can't be unlocked is one that is closed, whose locks are gone.
         do throws(StorageError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
-        if turnPage?.handOver() == true { turns.isHandedOver = turns.waiting == 0 }
+        if turnPage?.handOver() == true, turns.waiting == 0 { turns.handedOver = (now, taken) }
     }
 
     /// Ends a lease that no turn has used for a millisecond, or at once; whether one is left.
@@ -102,14 +114,23 @@ extension Environment {
         return turns.withLock { turns in
             if turns.isTaken { return true }
             if turns.lease == nil { return false }
-            if !atOnce, turnPage?.isWanted == false, turns.follows(.now) { return true }
-            unlock(&turns)
+            let now = ContinuousClock.now
+            if !atOnce, turnPage?.isWanted == false, turns.follows(now) { return true }
+            unlock(&turns, now)
             return false
         }
     }
 
+    /// Runs `body` while no turn leaves a lease: for whoever ends them, and has something else to do that may take long.
+    package func withoutLeases(_ body: () throws -> Void) rethrows {
+        turns.withLock { $0.isLeasing = false }
+        defer { turns.withLock { $0.isLeasing = true } }
+        _ = endLease(atOnce: true)
+        try body()
+    }
+
     /// Whether the lock is kept between two turns: then somebody has to call `endLease`.
-    package var isLeased: Bool { turns.withLock { !$0.isTaken && $0.lease != nil } }
+    package var isLeased: Bool { isOfThisProcess && turns.withLock { !$0.isTaken && $0.lease != nil } }
 
     /// How messages name a holder that has gone meanwhile.
     package static let nobody = "no process any more"
@@ -133,6 +154,8 @@ extension Environment {
         defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
+            // Order: the child of a fork does not have the page.
+            try checkProcess()
             let seen = turnPage?.handed ?? 0
             turnPage?.ask()
             if let turn = try takeTurn(leasing, waiting: true) { return turn }
@@ -150,6 +173,7 @@ extension Environment {
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
             try Task.checkCancellation()
+            try checkProcess()
             turnPage?.ask()
             if let turn = try takeTurn(false, waiting: true) { return turn }
             try await Task.sleep(for: .microseconds(max(1_000, Int(clamping: try waiting.pauseMicroseconds()))))

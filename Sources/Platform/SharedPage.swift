@@ -42,6 +42,13 @@ package final class SharedPage: @unchecked Sendable {
         unsafe evstore_futex_wake((start + offset).assumingMemoryBound(to: UInt32.self))
     }
 
+    /// A copy of bytes that are there.
+    package func bytes(_ count: Int, at offset: Int) -> [UInt8] {
+        precondition(offset >= 0 && count >= 0 && offset + count <= Self.bytes, "what is read lies within the page")
+        defer { withExtendedLifetime(self) {} }
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: start + offset, count: count))
+    }
+
     /// Stores bytes. Whoever reads them meanwhile, or after a process was killed here, may find them in part.
     package func put(_ bytes: RawSpan, at offset: Int) {
         precondition(offset >= 0 && offset + bytes.byteCount <= Self.bytes, "what is stored lies within the page")

@@ -55,6 +55,9 @@ struct LeaseTests {
         }
         isDone.change { $0 = true }
         #expect(try await appending.value > 0)
+        // Nobody asks any more: what was asked for is forgotten, and a writer who is alone is quick again.
+        let count = try await lease(log)
+        #expect(count != nil)
         try await log.close()
     }
 

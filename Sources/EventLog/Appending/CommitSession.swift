@@ -108,8 +108,8 @@ struct CommitSession: ~Copyable {
         if isCutOff, !queue.hasLocal { return nil }
         // Order: the turn before work is taken, which nobody would do without it.
         guard let turn = try takeTurn() else { return nil }
-        ahead.isUndisturbed = turn.isContinued && turn.number == turnNumber + 1
-        turnNumber = turn.number
+        defer { withExtendedLifetime(turn) {} }
+        noteTurn(turn)
         if isCutOff {
             batch = queue.takeLocal()
             if batch == nil { return nil }
@@ -136,6 +136,13 @@ struct CommitSession: ~Copyable {
                 return nil
             }
         }
+    }
+
+    /// Forgets what was read of the file ahead of the log, unless nobody can have written it since this session's last turn. A node's is
+    /// marked as failed without a turn.
+    private mutating func noteTurn(_ turn: WriteTurn) {
+        if order != nil || !turn.isContinued || turn.number != turnNumber + 1 { ahead.forgetHeaders() }
+        turnNumber = turn.number
     }
 
     /// What became of one transaction.
@@ -354,9 +361,12 @@ struct CommitSession: ~Copyable {
     }
 
     /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
-    func turn(_ queue: CommitQueue) throws -> WriteTurn {
+    mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
         let began = ContinuousClock.now
-        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) { return turn }
+        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
+            noteTurn(turn)
+            return turn
+        }
         let holder = access.environment.writer ?? Environment.nobody
         throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
     }

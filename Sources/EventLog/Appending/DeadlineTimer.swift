@@ -51,14 +51,17 @@ final class DeadlineTimer: Sendable {
     }
 
     private func run() {
+        var looked = ContinuousClock.now
         while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
             let wasLeased = state.withLock { $0.isLeased }
             let tick = wasLeased ? Self.leaseMilliseconds : Self.tickMilliseconds
             if state.wait(milliseconds: tick, until: { $0.isEnding || $0.isLeased != wasLeased }), state.withLock({ $0.isEnding }) { break }
             if wasLeased { endLease() }
+            if looked.duration(to: .now) < .milliseconds(Self.tickMilliseconds) { continue }
+            looked = .now
             do {
                 for work in queue.takeOverdue() { work.fail(overdue(work)) }
-                try anchor.sync(ifOlderThan: .seconds(1))
+                if anchor.isDue(.seconds(1)) { try environment.withoutLeases { try anchor.sync() } }
             } catch { logger.warning("keeping \(store): \(error)") }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty && !$0.isLeased) }
         }

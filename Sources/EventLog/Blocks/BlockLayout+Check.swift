@@ -25,7 +25,8 @@ extension BlockLayout {
         }
         let end = bodyEnd(bytes)
         let flags = bytes.load(UInt32.self, at: Header.flags)
-        guard flags & ~Mark.known == 0, flags & Mark.whole == 0 || flags & Mark.sealed != 0 else {
+        let isWhole = flags & Mark.whole != 0
+        guard flags & ~Mark.known == 0, !isWhole || flags & Mark.sealed != 0 && entryBytes == Self.entryBytes else {
             throw damaged("a flag is set that this program does not know")
         }
         guard bytes.load(UInt64.self, at: Header.storeTag) == storeTag else { throw damaged("the block belongs to another store") }
@@ -45,18 +46,25 @@ extension BlockLayout {
             guard Int(bytes.load(UInt32.self, at: entry)) == next, let length = recordLength(bytes, at: next, end, place) else {
                 throw damaged("record \(index) is none, or not in its place")
             }
+            if isWhole, !isHeadAlone(bytes, at: next) { throw damaged("record \(index) has parts of its own") }
             guard names.contains(bytes.load(TypeID.self, at: next + Record.type), bytes) else {
                 throw damaged("record \(index) has a type without a name")
             }
             entry += entryBytes
             next += length
         }
-        if flags & Mark.whole != 0 {
+        if isWhole {
             guard end - next >= Envelope.headerBytes else { throw damaged("no envelope follows the last record") }
         } else if next != end {
             throw damaged("bytes follow the last record")
         }
         return (offsets, entryBytes, count)
+    }
+
+    /// Whether a record has neither payload nor metadata nor shadow, as all have in a block that is sealed as a whole.
+    private static func isHeadAlone(_ bytes: RawSpan, at start: Int) -> Bool {
+        bytes.load(UInt64.self, at: start + Record.payloadBytes) == 0
+            && bytes.load(UInt16.self, at: start + Record.flags) & Flag.shadow == 0
     }
 
     /// Checks one record by its own checksum and returns where it begins; nil where the whole block has to be
@@ -67,7 +75,7 @@ extension BlockLayout {
         guard bytes.byteCount >= headerBytes + checksumBytes else { return nil }
         let end = bodyEnd(bytes)
         guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0,
-            position >= first
+            position >= first, bytes.load(UInt64.self, at: Header.first) == first.rawValue
         else { return nil }
         let index = position.events(after: first)
         guard index < UInt64(bytes.load(UInt32.self, at: Header.count)) else { return nil }
@@ -75,7 +83,8 @@ extension BlockLayout {
         guard entry + entryBytes <= end else { return nil }
         let start = Int(bytes.load(UInt32.self, at: entry))
         let place = place(storeTag, Epoch(bytes.load(UInt32.self, at: Header.epoch)), position)
-        guard let length = recordLength(bytes, at: start, end, position.rawValue),
+        let isWhole = bytes.load(UInt32.self, at: Header.flags) & Mark.whole != 0
+        guard let length = recordLength(bytes, at: start, end, position.rawValue), !isWhole || isHeadAlone(bytes, at: start),
             UInt32(truncatingIfNeeded: checksum(bytes.slice(start, length))) ^ place == bytes.load(UInt32.self, at: entry + 4)
                 || !Guard.recordChecksum.isOn
         else { throw .corruptBlock(position: first, reason: "the checksum of the event at \(position) does not fit") }

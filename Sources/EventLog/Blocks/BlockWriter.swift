@@ -31,9 +31,10 @@ package struct BlockWriter: ~Copyable {
     package typealias Store = (Position, RawSpan) throws -> Void
 
     private var commit: BlockDraft.Commit
-    /// Of a store whose blocks are sealed as a whole: its keys.
-    private let wholeKeys: StoreKeys?
+    private let keys: StoreKeys?
     private let storeID: StoreID
+    /// Whether blocks of new events are sealed as a whole.
+    private let isWhole: Bool
     private var sealing: RecordSealing
     private var link = Digest.zero
     private var draft = BlockDraft()
@@ -56,7 +57,7 @@ package struct BlockWriter: ~Copyable {
     ///   - keys: of a store whose events are sealed.
     ///   - isWhole: whether its blocks are sealed as a whole.
     package init(_ storeID: StoreID, _ keys: StoreKeys? = nil, isWhole: Bool = false) {
-        (self.storeID, wholeKeys) = (storeID, isWhole ? keys : nil)
+        (self.storeID, self.keys, self.isWhole) = (storeID, keys, isWhole)
         commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil, codes: keys?.codes)
         sealing = RecordSealing(keys, storeID, isWhole: isWhole)
     }
@@ -69,7 +70,7 @@ package struct BlockWriter: ~Copyable {
     /// Begins a commit: `first` is the next position, `link` what its first block links to.
     package mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
         (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
-        commit.whole = wholeKeys.map { BlockDraft.Commit.Whole(key: $0.writing, storeID: storeID) }
+        commit.whole = isWhole ? whole : nil
         // What a failed commit has left.
         do throws(EvstoreError) { keep(full + (try chain.takeAll().carriers)) } catch {}
         full = []
@@ -91,20 +92,23 @@ package struct BlockWriter: ~Copyable {
 
     /// Adds a record as it lies in another block: for a block that is made again up to a cut.
     /// - Parameter opener: of a store that is sealed.
-    /// - Throws: `EvstoreError.corruptBlock` where the envelope of the whole block can't be opened.
+    /// - Throws: `EvstoreError`: corruptBlock where the envelope of a whole block can't be opened, keysRefused where there are no keys for that.
     mutating func add(
         copyOf record: borrowing RecordView, of block: borrowing BlockView, _ names: TypeNames, _ opener: inout RecordOpener?
     ) throws(EvstoreError) {
-        commit.isSealed = block.isSealed
-        guard block.isWhole else {
-            if commit.whole != nil, draft.isEmpty {
-                commit.whole = nil
-                draft.begin(at: draft.first, commit)
-            }
-            return draft.add(copyOf: record, names)
+        if draft.isEmpty {
+            // The copy has the form that the block has.
+            (commit.isSealed, commit.whole) = (block.isSealed, block.isWhole ? whole : nil)
+            draft.begin(at: draft.first, commit)
+        }
+        guard block.isWhole else { return draft.add(copyOf: record, names) }
+        guard commit.whole != nil, opener != nil else {
+            throw .keysRefused(path: keys?.store ?? "", reason: "a block is sealed, and no key was given to write it again")
         }
         try opener?.lendSecret(of: record) { draft.add(copyOf: record, names, secret: $0) }
     }
+
+    private var whole: BlockDraft.Commit.Whole? { keys.map { BlockDraft.Commit.Whole(key: $0.writing, storeID: storeID) } }
 
     /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
     package mutating func finish(_ store: Store) throws {

@@ -51,6 +51,8 @@ package struct LogScan {
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }
             var block = try raw ? Blocks.view(cursor, access) : Blocks.viewToOpen(cursor, access)
+            // Passed by for what it says of itself.
+            if block.isWhole, !raw, block.last <= done { try Blocks.prove(block, access) }
             if block.last > done {
                 let from = block.index(after: done)
                 let to = block.last <= through ? block.count : block.index(after: through)

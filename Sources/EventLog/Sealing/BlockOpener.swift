@@ -39,7 +39,7 @@ struct BlockOpener: ~Copyable {
 
     /// What one large event took is given back.
     private mutating func forget() {
-        if seen.capacity <= 4 * BlockLayout.bytesMax { return seen.removeAll() }
+        if max(seen.capacity, text.capacity) <= 4 * BlockLayout.bytesMax { return seen.removeAll() }
         seen = ByteBuffer()
         text = ByteBuffer(capacity: BlockLayout.bytesMax)
     }

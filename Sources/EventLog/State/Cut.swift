@@ -21,7 +21,8 @@ enum Cut {
         return (try Blocks.endLink(transaction.reads, access), indexed)
     }
 
-    /// The same link without a cut.
+    /// The link that a cut of a node would leave, without the cut. No node is sealed: a sealed block that is written again has another salt, and so
+    /// another link, each time.
     static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         var writer = BlockWriter(access)
         if try copyStraddling(position, into: &writer, transaction, access) != nil {

@@ -26,10 +26,8 @@ struct AheadWriter: ~Copyable {
     private var end = WriteAhead.entriesStart
     private var last = Position.start
     private var ownRound: UInt64?
-    /// What the file began with when it was read last, and which of its headers counts.
-    private var headers: (bytes: [UInt8], counting: WriteAhead.Header?) = ([], nil)
-    /// Whether nobody else can have written the headers since this process has read them.
-    var isUndisturbed = false
+    /// What the file began with when it was read last, and which of its headers counts; whether that still holds.
+    private var headers: (bytes: [UInt8], counting: WriteAhead.Header?, areKnown: Bool) = ([], nil, false)
     private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
     /// Whether an entry is written whose transaction has not been committed.
     private(set) var isUnconfirmed = false
@@ -185,13 +183,16 @@ struct AheadWriter: ~Copyable {
 
     /// The header that counts, taken apart only where the file's first bytes are others than before.
     private mutating func header(of file: File) throws -> WriteAhead.Header? {
-        if isUndisturbed, !headers.bytes.isEmpty { return try Self.usable(headers.counting) }
-        let bytes = try file.read(WriteAhead.headersBytes)
-        if !bytes.lent.equals(headers.bytes.lent) { headers = (bytes, try WriteAhead.header(in: bytes, access.storeID)) }
+        if !headers.areKnown {
+            let bytes = try file.read(WriteAhead.headersBytes)
+            if !bytes.lent.equals(headers.bytes.lent) { headers = (bytes, try WriteAhead.header(in: bytes, access.storeID), true) }
+            headers.areKnown = true
+        }
         return try Self.usable(headers.counting)
     }
 
-    private mutating func forgetHeaders() { headers = ([], nil) }
+    /// Has the headers read again: they were written, or may have been.
+    mutating func forgetHeaders() { headers.areKnown = false }
 
     private static func header(of file: File, _ storeID: StoreID) throws -> WriteAhead.Header? {
         try usable(WriteAhead.header(of: file, storeID))

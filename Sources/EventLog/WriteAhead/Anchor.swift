@@ -34,6 +34,9 @@ package struct Anchor: Hashable {
         return row.array()
     }
 
+    /// What it says of the log: its bytes before the file's mark.
+    var end: [UInt8] { Array(bytes.prefix(64)) }
+
     /// Fills a buffer that is used again with its bytes.
     func write(_ row: inout ByteBuffer) {
         row.removeAll()
@@ -56,7 +59,10 @@ package struct Anchor: Hashable {
     /// The later one of the anchor and of what the processes have noted since in the page that they share, which is newer by up to a second
     /// where nobody had the time to close the store.
     package static func newest(at store: String) throws -> Anchor? {
-        let found = try [read(at: store), Anchor(try TurnPage.noted(size, in: store + "/log"))].compactMap { $0 }
+        var noted: [UInt8] = []
+        // A page that can't be read proves nothing.
+        do throws(StorageError) { noted = try TurnPage.noted(size, in: store + "/log") } catch {}
+        let found = try [read(at: store), Anchor(noted)].compactMap { $0 }
         return found.max { ($0.epoch, $0.last) < ($1.epoch, $1.last) }
     }
 
@@ -181,16 +187,18 @@ final class AnchorFile: Sendable {
         try file.write(anchor.bytes)
     }
 
+    /// Whether something was noted that is not written yet, though the file is so old.
+    func isDue(_ age: Duration) -> Bool { state.withLock { $0.isDue(age) } }
+
     /// Whether something was noted that is not written yet.
     var isDirty: Bool { state.withLock { $0.noted != nil } }
 
     /// Makes what was noted durable; where another process writes the anchor just then, at the next call.
-    func sync(ifOlderThan age: Duration = .zero, waiting milliseconds: Int = 0) throws {
-        guard state.withLock({ $0.isDue(age) }) else { return }
+    func sync(waiting milliseconds: Int = 0) throws {
+        guard isDirty else { return }
         var isWritten = false
         _ = try alone(milliseconds) {
             let due = state.withLock { state -> Anchor? in
-                guard state.isDue(age) else { return nil }
                 state.synced = .now
                 return state.noted.take()
             }

@@ -26,11 +26,14 @@ enum LogFile {
     }
 
     /// Writes the anchor with the log's end and the file's mark, as closed, where no other process has it open.
+    @discardableResult
     static func leaveAnchor(
         at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
-    ) throws {
+    ) throws -> Anchor {
         let mark = FileMark(try status(at: store), isClosed: isClosed)
-        try AnchorFile(at: store).leave(Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark))
+        let anchor = Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark)
+        try AnchorFile(at: store).leave(anchor)
+        return anchor
     }
 
     /// Walks the pages of a commit, the newest where none is named, and checks every row's checksum.

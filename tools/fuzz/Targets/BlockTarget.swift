@@ -27,6 +27,10 @@ extension FuzzTarget {
         take: { input in
             var bytes = input
             guard bytes.count >= BlockLayout.headerBytes + BlockLayout.checksumBytes else { return }
+            // Asked of bytes of which one record was checked.
+            if let envelope = BlockLayout.envelope(bytes.lent) {
+                try hold(envelope.upperBound <= bytes.count, "an envelope ends beyond its block")
+            }
             bytes.put(UInt32(bytes.count), at: BlockLayout.Header.bytes)
             let end = bytes.count - BlockLayout.checksumBytes
             bytes.put(checksum(bytes.lent.slice(0, end)), at: end)

@@ -197,17 +197,19 @@ static struct {
     uint64_t inode;
 } pages[PAGES_MAX];
 
+static void note_page(int i) {
+    if (!pages[i].start) return;
+    char now[PAGE];
+    memcpy(now, pages[i].start, PAGE);
+    if (!memcmp(now, pages[i].seen, PAGE)) return;
+    memcpy(pages[i].seen, now, PAGE);
+    struct iovec whole = {now, PAGE};
+    record(WRITE, pages[i].inode, 0, pages[i].path, NULL, &whole, 1, PAGE);
+}
+
 static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *path, const char *other, const struct iovec *parts,
                  int count, uint32_t bytes) {
-    for (int i = 0; i < PAGES_MAX; i++) {
-        if (!pages[i].start) continue;
-        char now[PAGE];
-        memcpy(now, pages[i].start, PAGE);
-        if (!memcmp(now, pages[i].seen, PAGE)) continue;
-        memcpy(pages[i].seen, now, PAGE);
-        struct iovec whole = {now, PAGE};
-        record(WRITE, pages[i].inode, 0, pages[i].path, NULL, &whole, 1, PAGE);
-    }
+    for (int i = 0; i < PAGES_MAX; i++) note_page(i);
     record(kind, inode, offset, path, other, parts, count, bytes);
 }
 
@@ -435,9 +437,11 @@ void *mmap64(void *start, size_t bytes, int protection, int flags, int fd, off64
 }
 
 int munmap(void *start, size_t bytes) {
-    for (int i = 0; i < PAGES_MAX; i++) {
-        if (pages[i].start != start || !start) continue;
+    int is_page = bytes == PAGE && start;
+    for (int i = 0; is_page && i < PAGES_MAX; i++) {
+        if (pages[i].start != start) continue;
         in_order();
+        note_page(i);
         pages[i].start = NULL;
         out_of_order();
     }

@@ -123,7 +123,7 @@ package struct Envelopes {
             guard let key = keys.dataKey(id) else { continue }
             var sealer = BlockSealer()
             var room = ByteBuffer()
-            let associated = Array(ring.file[16 ..< 32]) + place + Array(block[88 ..< start])
+            let associated = Array(ring.file[16 ..< 32]) + place + Array(block[..<44]) + Array(block[80 ..< start])
             do { try sealer.open(envelope.lent, under: key, associated.lent, into: &room) } catch { continue }
             var inside = room.array()[...]
             for index in starts.indices {
