@@ -251,8 +251,13 @@ struct CommitSession: ~Copyable {
     /// may lose what it had.
     private mutating func note(_ done: Done) {
         guard order == nil, let page = access.environment.turnPage else { return }
-        Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark).write(&note)
+        anchor(of: done).write(&note)
         page.note(note.bytes)
+    }
+
+    /// Where the log ends after a commit.
+    func anchor(of done: Done) -> Anchor {
+        Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark)
     }
 
     /// What was admitted has been committed.

@@ -180,7 +180,7 @@ final class Committer: @unchecked Sendable {
             guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
-            note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
+            if let end = session?.anchor(of: done) { note(end) }
             queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
             deliver(done, batch)
             signal.announce(done.last)
