@@ -14,7 +14,7 @@ package enum Guard: String, Sendable {
     // Power cuts.
     case aheadSync, logSync, fileSync, directorySync, baseRestore, pin, settling
     // Damage.
-    case anchor, structure, blockChecksum, recordChecksum, rowChecksum, headRow, generationRow, generationPages
+    case anchor, turnNote, structure, blockChecksum, recordChecksum, rowChecksum, headRow, generationRow, generationPages
     // Who changes files and has no key.
     case rowCode, blockCode, frameCode
     // Backups, salvage, signed heads.

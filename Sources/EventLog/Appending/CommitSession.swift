@@ -250,7 +250,7 @@ struct CommitSession: ~Copyable {
     /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes. Not of a node, whose disk
     /// may lose what it had.
     private mutating func note(_ done: Done) {
-        guard order == nil, let page = access.environment.turnPage else { return }
+        guard order == nil, Guard.turnNote.isOn, let page = access.environment.turnPage else { return }
         anchor(of: done).write(&note)
         page.note(note.bytes)
     }
