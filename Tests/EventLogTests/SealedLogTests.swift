@@ -104,6 +104,32 @@ struct SealedLogTests {
         }
     }
 
+    @Test("is not passed by on the word of a block that somebody else has written: a scan of one type alone finds it, too")
+    func passedBy() async throws {
+        let scene = try SealedScene()
+        for type in ["one", "other", "one"] { try await scene.log.add(event("s", "{}", type: type)) }
+        func others() throws -> Int {
+            var count = 0
+            try scene.log.scan(after: .start, types: ["other"]) { block, _ in
+                count += block.count
+                return true
+            }
+            return count
+        }
+        #expect(try others() == 1)
+        let access = scene.log.access
+        try access.environment.writeOwned { transaction in
+            var transaction = transaction
+            var block: [UInt8] = []
+            if let found = try transaction.get(access.tables.blocks, bytes(1 as UInt64).lent) { block = [UInt8](copying: found) }
+            block[BlockLayout.Header.time] ^= 1
+            block.replaceSubrange(block.count - 8 ..< block.count, with: bytes(checksum(block.lent.slice(0, block.count - 8))))
+            try transaction.put(access.tables.blocks, bytes(1 as UInt64).lent, block.lent)
+        }
+        #expect { try others() } throws: { ($0 as? EvstoreError)?.code == "corruptBlock" }
+        try await scene.log.close()
+    }
+
     @Test("that is cut within a block, and written on, has new envelopes at the same positions, under keys that were never used")
     func keysAreUsedOnce() async throws {
         let scene = try SealedScene()

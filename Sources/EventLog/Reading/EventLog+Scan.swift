@@ -51,20 +51,20 @@ package struct LogScan {
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }
             var block = try raw ? Blocks.view(cursor, access) : Blocks.viewToOpen(cursor, access)
-            // Passed by for what it says of itself.
-            if block.isWhole, !raw, block.last <= done { try Blocks.prove(block, access) }
+            var isProved = raw || !block.isWhole
             if block.last > done {
                 let from = block.index(after: done)
                 let to = block.last <= through ? block.count : block.index(after: through)
                 block.indices = from ..< max(from, to)
                 done = min(block.last, through)
                 if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true {
+                    isProved = true
                     if try !lend(block, transaction, body) { return false }
-                } else if block.isWhole, !raw {
-                    try Blocks.prove(block, access)
                 }
                 bytes += block.bytes.byteCount
             }
+            // Passed by for what it says of itself.
+            if !isProved { try Blocks.prove(block, access) }
             if done >= through { return false }
             isThere = try cursor.next()
             if bytes >= options.readSliceBytes || ContinuousClock.now >= end { return isThere }
