@@ -27,7 +27,7 @@ extension EventLog {
             do {
                 if !readOnly {
                     try StorePlace.sweepStore(store)
-                    try Reindexing.complete(access, at: store)
+                    try Reindexing.complete(access)
                 }
                 let context = try access.environment.read { transaction in
                     let membership = try StateRows.node(transaction, access.tables)?.membership
@@ -55,20 +55,20 @@ extension EventLog {
     ) throws -> (LogAccess, HeldLock) {
         // Order: before anything is put right, which writes.
         try Library.require()
-        let identity = try Manifest.identity(at: store)
+        let storeID = try Manifest.identity(at: store).id
         let ballast = Ballast(store, options)
         try StoreFiles.check(store)
         try StoreFiles.checkPlace(store, options, logger)
-        let presence = try ballast.lent { try StoreOpening.enter(store, identity.id, options, tables) }
+        let presence = try ballast.lent {
+            if !readOnly { try StoreOpening.raise(store, storeID, options, tables) }
+            return try StoreOpening.enter(store, storeID, options, tables)
+        }
+        let identity = try Manifest.identity(at: store)
         // Order: the presence lock first, since no key is retired while another process holds it.
         let keys = try StoreKeys.open(at: store, identity, options)
         // Order: the anchor before the log, which may grow meanwhile but never shrinks.
         let anchor = try Anchor.newest(at: store)
-        let environment = try openEnvironment(
-            store, options, readOnly: readOnly, tables, beforeMaking: endRound(at: store, identity.id)
-        ) {
-            logger.warning("\($0)")
-        }
+        let environment = try openEnvironment(store, options, readOnly: readOnly, tables) { logger.warning("\($0)") }
         do {
             let access = try LogAccess(environment, of: identity, keys, tables)
             try check(access, anchor, store)
@@ -136,25 +136,13 @@ extension EventLog {
 
     package static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
-    /// Ends a round ahead of the log before LMDB commits anything else.
-    static func endRound(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(StorageError) -> Void {
-        { environment throws(StorageError) in
-            do { try AheadWriter.endRound(at: store, storeID, environment) } catch let error as StorageError { throw error } catch {
-                throw StorageError(held: "a process whose disk has failed: \(error)")
-            }
-        }
-    }
-
-    /// - Parameter beforeMaking: ends a round that is running; nil during the recovery of one.
     static func openEnvironment(
         _ store: String, _ options: Options, readOnly: Bool, _ tables: [TableDescriptor] = TableDescriptor.log,
-        beforeMaking: (@Sendable (Environment) throws(StorageError) -> Void)? = nil,
         _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
         do throws(StorageError) {
             var configuration = tables.configuration(options, readOnly: readOnly)
             configuration.notice = notice
-            if let beforeMaking { configuration.beforeMaking = beforeMaking }
             return try Environment.open(directory: store + "/log", configuration)
         } catch {
             guard error.isMissing else { throw error }

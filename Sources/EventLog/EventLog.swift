@@ -52,7 +52,7 @@ package final class EventLog: Sendable {
         let (access, options) = (context.access, context.options)
         (path, self.access, self.options, logger) = (context.path, access, options, context.logger)
         (isReadOnly, self.presence) = (readOnly, presence)
-        let signal = try CommitSignal(watching: access.environment.directory + "/data.mdb", options) {
+        let signal = try CommitSignal(watching: [path + "/log/data.mdb", path + WriteAhead.fileName], options) {
             try access.environment.read { transaction in
                 Checkpoint(epoch: try StateRows.numbers(transaction, access.tables).epoch, position: try Blocks.last(transaction, access))
             }
@@ -137,7 +137,7 @@ package final class EventLog: Sendable {
         do {
             // Not as it was when the log was opened: it may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
-            if isNode { try AheadWriter.sync(at: path, storeID) }
+            if isNode { try AheadWriter.sync(at: path, access.ahead) }
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 

@@ -2,18 +2,23 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// A place in a table. Keys and values stay lent until the transaction ends, wherever the cursor goes.
+/// A place in a table, or among the rows that follow it (`AheadView`). Keys and values stay lent until the transaction ends, wherever the
+/// cursor goes.
 @safe
 package struct Cursor: ~Copyable, ~Escapable {
     private let pointer: OpaquePointer
     private let table: String
+    /// The rows that follow those of the table; nil where none do.
+    private let ahead: AheadView?
+    /// Where it stands among them, or one behind the last; nil in the table.
+    private var aheadIndex: Int?
     private var foundKey: MDB_val
     private var foundValue: MDB_val
 
     @_lifetime(immortal)
-    init(_ pointer: OpaquePointer, _ table: String) {
+    init(_ pointer: OpaquePointer, _ table: String, _ ahead: AheadView?) {
         unsafe self.pointer = unsafe pointer
-        self.table = table
+        (self.table, self.ahead) = (table, ahead)
         unsafe foundKey = MDB_val()
         unsafe foundValue = MDB_val()
     }
@@ -32,20 +37,30 @@ package struct Cursor: ~Copyable, ~Escapable {
     }
 
     @_lifetime(self: copy self)
-    package mutating func first() throws(StorageError) -> Bool { try move(MDB_FIRST) }
+    package mutating func first() throws(StorageError) -> Bool { try move(MDB_FIRST) || enterTail() }
 
     @_lifetime(self: copy self)
-    package mutating func last() throws(StorageError) -> Bool { try move(MDB_LAST) }
+    package mutating func last() throws(StorageError) -> Bool {
+        if let ahead { return stand(at: ahead.range.upperBound - 1, ahead) }
+        return try move(MDB_LAST)
+    }
 
     @_lifetime(self: copy self)
-    package mutating func next() throws(StorageError) -> Bool { try move(MDB_NEXT) }
+    package mutating func next() throws(StorageError) -> Bool {
+        if let ahead, let aheadIndex { return stand(at: min(aheadIndex + 1, ahead.range.upperBound), ahead) }
+        return try move(MDB_NEXT) || enterTail()
+    }
 
     @_lifetime(self: copy self)
-    package mutating func previous() throws(StorageError) -> Bool { try move(MDB_PREV) }
+    package mutating func previous() throws(StorageError) -> Bool {
+        guard let ahead, let aheadIndex else { return try move(MDB_PREV) }
+        return aheadIndex > ahead.range.lowerBound ? stand(at: aheadIndex - 1, ahead) : try move(MDB_LAST)
+    }
 
     /// Goes to the first key at or after `key`.
     @_lifetime(self: copy self)
     package mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool {
+        if ahead != nil, key.byteCount == 8 { return try seek(key.load(UInt64.self, at: 0)) }
         let pointer = unsafe pointer
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
@@ -56,9 +71,10 @@ package struct Cursor: ~Copyable, ~Escapable {
         return try unsafe arrived(code, found, value)
     }
 
-    /// The same in a table of integer keys.
+    /// Goes to the first key at or after `key`, in a table of integer keys.
     @_lifetime(self: copy self)
     package mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
+        if let ahead, key >= ahead.firstKey { return stand(at: ahead.index(of: key), ahead) }
         let pointer = unsafe pointer
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
@@ -66,7 +82,23 @@ package struct Cursor: ~Copyable, ~Escapable {
             unsafe found = MDB_val(bytes)
             return unsafe mdb_cursor_get(pointer, &found, &value, MDB_SET_RANGE)
         }
-        return try unsafe arrived(code, found, value)
+        return try unsafe arrived(code, found, value) || enterTail()
+    }
+
+    /// Goes behind the last row of the table.
+    @_lifetime(self: copy self)
+    private mutating func enterTail() -> Bool {
+        guard let ahead else { return false }
+        return stand(at: ahead.range.lowerBound, ahead)
+    }
+
+    @_lifetime(self: copy self)
+    private mutating func stand(at index: Int, _ ahead: AheadView) -> Bool {
+        aheadIndex = index
+        let isThere = ahead.range.contains(index)
+        unsafe foundKey = isThere ? MDB_val(ahead.key(index)) : MDB_val()
+        unsafe foundValue = isThere ? MDB_val(ahead.value(index)) : MDB_val()
+        return isThere
     }
 
     @_lifetime(self: copy self)
@@ -80,6 +112,7 @@ package struct Cursor: ~Copyable, ~Escapable {
     @_lifetime(self: copy self)
     private mutating func arrived(_ code: Int32, _ key: MDB_val, _ value: MDB_val) throws(StorageError) -> Bool {
         let isThere = code == MDB_SUCCESS
+        aheadIndex = nil
         unsafe foundKey = isThere ? key : MDB_val()
         unsafe foundValue = isThere ? value : MDB_val()
         if !isThere && code != MDB_NOTFOUND { throw StorageError(lmdb: code, "walking the table \(table)") }

@@ -41,7 +41,7 @@ extension Environment {
         guard used <= addressesMax else { throw StorageError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
         var flags = UInt32(MDB_NOTLS)
         if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
-        if !configuration.syncing { flags |= UInt32(MDB_NOSYNC) }
+        if !configuration.syncing || !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
         var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
         while true {
             try lockFile?.enter()
@@ -103,14 +103,6 @@ extension Environment {
             return try openTables(names, configuration, making: making)
         }
         try check(begun, "opening the tables of \(directory)")
-        if making {
-            do throws(StorageError) { try configuration.beforeMaking(self) } catch {
-                unsafe mdb_txn_abort(transaction)
-                throw error
-            }
-            // Another handle of this process may have made the last commit without a sync.
-            if configuration.syncing { unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), 0) }
-        }
         var opened: [String: Table] = [:]
         for name in names {
             var table: UInt32 = 0
@@ -135,9 +127,9 @@ extension Environment {
 
     /// Nil where turns are not leased, or the page can't be made, which only makes turns slower.
     static func turnPage(_ directory: String, _ configuration: Configuration) -> TurnPage? {
-        guard configuration.leasesTurns, !configuration.readOnly else { return nil }
+        guard configuration.leasesTurns else { return nil }
         do throws(StorageError) { return try TurnPage(directory) } catch {
-            configuration.notice("turns of writers take longer: \(error)")
+            if !configuration.readOnly { configuration.notice("turns of writers take longer: \(error)") }
             return nil
         }
     }

@@ -11,6 +11,27 @@ extension Environment {
 
     /// A read transaction of the calling thread; it ends when the value goes out of scope.
     package func beginRead() throws(StorageError) -> ReadTransaction {
+        // Order: the child of a fork has no page that says where the rows end.
+        try checkProcess()
+        guard let source = aheadSource else { return try begin() }
+        for attempt in 1 ... Self.aheadAttempts {
+            let end = source.end
+            var transaction = try begin()
+            switch try source.rows(upTo: end, transaction) {
+            case .none: return transaction
+            case .rows(let ahead):
+                transaction.ahead = ahead
+                return transaction
+            case .begunTooEarly: if attempt > Self.aheadAttempts / 2 { usleep(1_000) }
+            }
+        }
+        throw StorageError(invalid: "\(directory)/ahead lacks entries that were acknowledged")
+    }
+
+    /// So often rows may be moved to the file while a transaction begins, at the most.
+    private static let aheadAttempts = 2_000
+
+    private func begin() throws(StorageError) -> ReadTransaction {
         while true {
             try enter()
             var pointer = unsafe idleReaders.take()
@@ -66,7 +87,7 @@ extension Environment {
     private func attempt<R>(_ turn: WriteTurn?, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
         defer { if isOfThisProcess { gate.leave() } }
-        if turn?.mustLook != false { try checkInPlace() }
+        if let turn { try look(turn) } else { try checkInPlace() }
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, "starting to write \(directory)") }
@@ -80,10 +101,6 @@ extension Environment {
             if state.isUndone {
                 unsafe mdb_txn_abort(pointer)
                 return result
-            }
-            // Order: under LMDB's lock, and before each commit that cares: another thread's may have changed it.
-            if let isSyncing = state.isSyncing {
-                unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing && Guard.logSync.isOn ? 0 : 1)
             }
             let code = unsafe mdb_txn_commit(pointer)
             if code != MDB_SUCCESS { throw failedCommit(code) }

@@ -28,8 +28,6 @@ package final class Environment: @unchecked Sendable {
         package var creating: Bool
         /// Whether a writer that has turn after turn keeps its lock between them: whoever sets it ends that (`endLease`).
         package var leasesTurns = false
-        /// Called before missing tables are made, to finish what has to come first; nobody else writes meanwhile.
-        package var beforeMaking: @Sendable (Environment) throws(StorageError) -> Void = { _ throws(StorageError) in }
         /// Called with a sentence where something could not be done as it was asked for.
         package var notice: @Sendable (String) -> Void
 
@@ -58,6 +56,7 @@ package final class Environment: @unchecked Sendable {
     let fileBytes = Atomic(0)
     let tables = Monitor<[String: Table]>([:])
     let places: [FilePlace]
+    private let sources = Monitor<(any AheadSource)?>(nil)
     /// Nil where LMDB uses none.
     let lockFile: Monitor<LockFile?>
     /// Nil where LMDB has none, or it is not known where.
@@ -128,6 +127,24 @@ package final class Environment: @unchecked Sendable {
             // it.
             lockFile = nil
         }
+    }
+
+    /// Says which rows follow those of the file; nil where none do.
+    package var aheadSource: (any AheadSource)? { sources.withLock { $0 } }
+
+    /// Gives the environment such a source, where it has none yet; returns the one that it has.
+    package func joinAhead(_ make: () -> any AheadSource) -> any AheadSource {
+        sources.withLock { source in
+            let joined = source ?? make()
+            source = joined
+            return joined
+        }
+    }
+
+    /// The number of the newest commit.
+    package var lastTransaction: UInt64 {
+        var info = unsafe MDB_envinfo()
+        return unsafe mdb_env_info(handle, &info) == 0 ? UInt64(info.me_last_txnid) : 0
     }
 
     /// A table that was named at `open`; nil where the file lacks it and it was dispensable.

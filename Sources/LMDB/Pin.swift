@@ -22,7 +22,6 @@ package final class Pin: @unchecked Sendable {
         self.environment = environment
         unsafe self.pointer = unsafe pointer
         transaction = unsafe UInt(mdb_txn_id(pointer))
-        if !Guard.pin.isOn { unsafe mdb_txn_reset(pointer) }
     }
 
     deinit {
@@ -39,7 +38,4 @@ extension Environment {
             return try reapReaders() > 0 ? pin() : nil
         }
     }
-
-    /// The size of the environment's pages.
-    package var bytesOfPage: Int { pageBytes }
 }

@@ -10,6 +10,8 @@ package struct ReadTransaction: ~Copyable {
     let pointer: OpaquePointer
     /// False for the reading side of a write transaction, whose owner ends it.
     private let isOwner: Bool
+    /// The rows that follow those of a table in the file. None in a write transaction, which sees the file alone.
+    package internal(set) var ahead: AheadView?
 
     init(_ environment: Environment, _ pointer: OpaquePointer, isOwner: Bool) {
         self.environment = environment
@@ -46,7 +48,7 @@ package struct ReadTransaction: ~Copyable {
         var cursor: OpaquePointer?
         try check(unsafe mdb_cursor_open(pointer, table.handle, &cursor), "reading the table \(table.name)")
         guard let cursor = unsafe cursor else { throw StorageError(lmdb: MDB_BAD_TXN, "reading the table \(table.name)") }
-        return unsafe _overrideLifetime(Cursor(cursor, table.name), borrowing: self)
+        return unsafe _overrideLifetime(Cursor(cursor, table.name, ahead?.table.handle == table.handle ? ahead : nil), borrowing: self)
     }
 
     /// How many keys a table has.

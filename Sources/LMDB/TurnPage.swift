@@ -9,23 +9,31 @@ internal import Synchronization
 ///     0     u32  1 where a writer waits for the turn that a process keeps leased
 ///     4     u32  how often a turn was handed over, on which waiting writers sleep (futex(2))
 ///     8     u32  how often a process has taken the lock
+///     64         words of the environment's owner (`page`)
 ///     1024       what the environment's owner keeps there (`note`)
 package final class TurnPage: Sendable {
     static let name = "turn"
     package static let noteOffset = 1_024
     private static let (wanted, handed, taken) = (0, 4, 8)
-    private let page: SharedPage
+    package let page: SharedPage
 
-    /// Nil where the file system can't be written.
+    /// Nil where it is not there and can't be made.
     init?(_ directory: String) throws(StorageError) {
         let path = directory + "/" + Self.name
         // A page that is not there on a full disk would be a signal.
         let isThere = try Environment.makeOnce(Self.name, in: directory) { (file) throws(StorageError) in try Self.fill(file, from: 0) }
         guard isThere else { return nil }
-        let file = try File(path, .write)
-        let bytes = try file.status().bytes
-        if bytes < SharedPage.bytes { try Self.fill(file, from: bytes) }
-        page = try SharedPage(file)
+        do throws(StorageError) {
+            let file = try File(path, .write)
+            let bytes = try file.status().bytes
+            if bytes < SharedPage.bytes { try Self.fill(file, from: bytes) }
+            page = try SharedPage(file)
+        } catch {
+            guard error.isReadOnly else { throw error }
+            let file = try File(path, .read)
+            if try file.status().bytes < SharedPage.bytes { return nil }
+            page = try SharedPage(file, isWritable: false)
+        }
     }
 
     private static func fill(_ file: File, from start: Int) throws(StorageError) {

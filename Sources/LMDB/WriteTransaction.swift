@@ -16,9 +16,6 @@ package struct WriteTransaction: ~Copyable {
 
     package var id: UInt { reads.id }
 
-    /// Sets whether LMDB syncs when this transaction commits, whatever the environment's own setting is.
-    package mutating func setSyncing(_ isSyncing: Bool) { state.isSyncing = isSyncing }
-
     /// Has nothing of the transaction kept, although its body ends without an error, with a result.
     package mutating func undo() { state.isUndone = true }
 
@@ -92,8 +89,6 @@ final class WriteState {
     let thread = WorkerThread.currentID
     var isFinished = false
     var isUndone = false
-    /// Nil where the environment's own setting stands.
-    var isSyncing: Bool?
     var failure: StorageError?
 
     func checkUse() throws(StorageError) {

@@ -61,6 +61,9 @@ extension Environment {
     /// How long a write waits whose caller has no deadline of its own.
     private static let patienceSeconds = 30.0
 
+    /// Looks whether the files are those that were opened, at the first use of a turn that does not continue a lease.
+    package func look(_ turn: WriteTurn) throws(StorageError) { if turn.mustLook { try checkInPlace() } }
+
     /// The turn; nil where another writer has it, or comes first.
     /// - Parameter leasing: whether its end may leave a lease, in an environment that leases turns.
     package func takeTurnIfFree(leasing: Bool = false) throws(StorageError) -> WriteTurn? { try takeTurn(leasing, waiting: false) }

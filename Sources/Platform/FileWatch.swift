@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// Waits until a file is written to, by any process (inotify). Each write costs its writer more while somebody watches.
+/// Waits until one of some files is written to, by any process (inotify). Each write costs its writer more while somebody watches.
 package final class FileWatch: Sendable {
-    private let path: String
+    private let paths: [String]
     /// Below zero, which `poll` ignores, where the system has none left.
     private let descriptor: Int32
-    /// The number of the watch; nil while nobody watches.
-    private let watch = Monitor<Int32?>(nil)
+    /// The numbers of the watches, by path; none while nobody watches.
+    private let watches = Monitor<[String: Int32]>([:])
     /// Both ends of a pipe that ends a wait early.
     private let wakeEnd: Int32
     private let wakeStart: Int32
 
     /// Watches nothing before `start`.
-    package init(_ path: String) throws(StorageError) {
-        self.path = path
+    package init(_ paths: [String]) throws(StorageError) {
+        self.paths = paths
         var ends: [Int32] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else { throw .system("starting to watch \(path)") }
+        guard unsafe pipe(&ends) == 0 else { throw .system("starting to watch \(paths.first ?? "")") }
         (wakeEnd, wakeStart) = (ends[0], ends[1])
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
@@ -24,20 +24,24 @@ package final class FileWatch: Sendable {
         descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     }
 
-    /// Sees what is written from here on. Where the system has no watch left, each wait lasts its whole time.
+    /// Sees what is written from here on, also to a file that was made since the last call. Where the system has no watch left, each wait
+    /// lasts its whole time.
     package func start() {
         defer { withExtendedLifetime(self) {} }
-        watch.withLock { watch in
-            if watch != nil || descriptor < 0 { return }
-            let number = unsafe inotify_add_watch(descriptor, path, UInt32(IN_MODIFY))
-            if number >= 0 { watch = number }
+        watches.withLock { watches in
+            if descriptor < 0 { return }
+            for path in paths where watches[path] == nil {
+                let number = unsafe inotify_add_watch(descriptor, path, UInt32(IN_MODIFY))
+                if number >= 0 { watches[path] = number }
+            }
         }
     }
 
     package func stop() {
         defer { withExtendedLifetime(self) {} }
-        watch.withLock { watch in
-            if let number = watch.take() { _ = inotify_rm_watch(descriptor, number) }
+        watches.withLock { watches in
+            for number in watches.values { _ = inotify_rm_watch(descriptor, number) }
+            watches = [:]
         }
     }
 

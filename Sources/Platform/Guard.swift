@@ -12,7 +12,7 @@ package enum Guard: String, Sendable {
     // A disk that is full or fails.
     case floor, ballast, poison
     // Power cuts.
-    case aheadSync, logSync, fileSync, directorySync, baseRestore, pin, settling
+    case aheadSync, logSync, fileSync, directorySync, baseRestore, settling, takeover
     // Damage.
     case anchor, turnNote, structure, blockChecksum, recordChecksum, rowChecksum, headRow, generationRow, generationPages
     // Who changes files and has no key.

@@ -10,9 +10,13 @@ package final class SharedPage: @unchecked Sendable {
     package static let bytes = 4_096
     package let start: UnsafeMutableRawPointer
 
-    /// - Parameter file: has at least a page.
-    package init(_ file: File) throws(StorageError) {
-        let map = unsafe mmap(nil, Self.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0)
+    /// Whether what is stored here is seen by others; nothing may be stored where it is false.
+    package let isWritable: Bool
+
+    /// - Parameter file: has at least a page, and is open for writing unless the page is only read.
+    package init(_ file: File, isWritable: Bool = true) throws(StorageError) {
+        self.isWritable = isWritable
+        let map = unsafe mmap(nil, Self.bytes, isWritable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file.descriptor, 0)
         guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(file.path)") }
         // A map that a child of a fork had would keep the open file there, and with it its locks.
         if unsafe madvise(map, Self.bytes, MADV_DONTFORK) != 0 {
@@ -28,6 +32,12 @@ package final class SharedPage: @unchecked Sendable {
     package func word<R>(_ offset: Int, _ body: (borrowing Atomic<UInt32>) -> R) -> R {
         defer { withExtendedLifetime(self) {} }
         return unsafe body((start + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee)
+    }
+
+    /// Runs `body` on the word of 64 bits at an offset.
+    package func longWord<R>(_ offset: Int, _ body: (borrowing Atomic<UInt64>) -> R) -> R {
+        defer { withExtendedLifetime(self) {} }
+        return unsafe body((start + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee)
     }
 
     /// Sleeps while the word at an offset is `seen`, at most so many microseconds; returns early now and then.

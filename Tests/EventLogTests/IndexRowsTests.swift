@@ -48,7 +48,7 @@ struct IndexRowsTests {
     }
 
     private func write(_ table: RowTable, _ log: EventLog, _ row: Row?, removing key: [UInt8]? = nil) throws {
-        try log.access.environment.write { transaction in
+        try log.change { transaction in
             if let key { try table.delete(key.lent, &transaction) }
             if let row { try table.put(row.key.lent, row.value.lent, &transaction) }
         }

@@ -78,9 +78,8 @@ struct LeaseTests {
         try await opened.close()
         // The file ends in the last entry, or has none of it.
         let ahead = try File(copy + WriteAhead.fileName, .write)
-        let header = try #require(try WriteAhead.header(of: ahead, log.storeID), "no append was quick enough to be written ahead")
-        let last = try entries(ahead, header.round).last
-        let place = try #require(last)
+        let last = try entries(ahead).last
+        let place = try #require(last, "no append was quick enough to be written ahead")
         if isCut { try ahead.truncate(to: place + 100) } else { try ahead.write([UInt8](repeating: 0, count: 4_096), at: place) }
         #expect {
             try EventLog.open(at: copy, options: .small())
@@ -90,15 +89,15 @@ struct LeaseTests {
         }
     }
 
-    /// Where the entries of a round begin.
-    private func entries(_ file: File, _ round: UInt64) throws -> [Int] {
+    /// Where the entries begin.
+    private func entries(_ file: File) throws -> [Int] {
         var places: [Int] = []
         var place = WriteAhead.entriesStart
         while true {
-            let bytes = try file.read(WriteAhead.Frame.headerBytes, at: place)
-            guard let frame = WriteAhead.Frame(bytes.lent, round: round) else { return places }
+            let bytes = try file.read(WriteAhead.Entry.headerBytes, at: place)
+            guard let entry = WriteAhead.Entry(bytes.lent) else { return places }
             places.append(place)
-            place += frame.pagesBytes
+            place += entry.pagesBytes
         }
     }
 }

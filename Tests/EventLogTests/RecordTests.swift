@@ -117,6 +117,7 @@ struct RecordTests {
         #expect(try log.everything().map { $0.split(separator: " ").last.map(String.init) } == before + ["new"])
         #expect(try log.verify(deep: true).isEmpty)
         try await log.close()
-        #expect(try String(contentsOfFile: directory.store + "/evstore.json", encoding: .utf8).contains("\"format\" : \(max(format, 3))"))
+        let manifest = try String(contentsOfFile: directory.store + "/evstore.json", encoding: .utf8)
+        #expect(manifest.contains("\"format\" : 9") && manifest.contains("\"layout\" : \(max(format, 3))"))
     }
 }

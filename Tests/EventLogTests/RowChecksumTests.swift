@@ -87,7 +87,7 @@ struct RowChecksumTests {
         #expect(try log.read { try $0.get(.notes, key) } == Array("a value".utf8))
         // Behind the checks: the row's last byte of value.
         let table = try log.access.environment.table("notes")
-        try log.access.environment.write { transaction in
+        try log.change { transaction in
             var row: [UInt8] = []
             if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found) }
             row[6] ^= 1
@@ -104,7 +104,7 @@ struct RowChecksumTests {
         try await store()
         let log = try EventLog.open(at: directory.store, options: .small())
         let heads = try log.access.environment.table("heads")
-        try log.access.environment.write { try $0.removeAll(heads) }
+        try log.change { try $0.removeAll(heads) }
         #expect(throws: EvstoreError.self) { try log.payloads("s-0") }
         #expect(throws: EvstoreError.self) { try log.read { try $0.head(of: StreamName("s-0")) } }
         await #expect(throws: EvstoreError.self) { try await log.add(event("s-0", "13")) }

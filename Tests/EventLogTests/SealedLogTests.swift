@@ -118,8 +118,7 @@ struct SealedLogTests {
         }
         #expect(try others() == 1)
         let access = scene.log.access
-        try access.environment.writeOwned { transaction in
-            var transaction = transaction
+        try scene.log.change { transaction in
             var block: [UInt8] = []
             if let found = try transaction.get(access.tables.blocks, bytes(1 as UInt64).lent) { block = [UInt8](copying: found) }
             block[BlockLayout.Header.time] ^= 1

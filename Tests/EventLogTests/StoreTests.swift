@@ -101,9 +101,9 @@ struct StoreTests {
         try await log.close()
         let manifest = directory.store + "/evstore.json"
         let text = try String(contentsOfFile: manifest, encoding: .utf8)
-        try text.replacingOccurrences(of: "\"format\" : 4", with: "\"format\" : 9").write(
+        try text.replacingOccurrences(of: "\"format\" : 9", with: "\"format\" : 10").write(
             toFile: manifest, atomically: false, encoding: .utf8)
-        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 8)) {
+        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 10, known: 9)) {
             try EventLog.open(at: directory.store, options: .small())
         }
     }

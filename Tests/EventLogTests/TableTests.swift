@@ -118,7 +118,7 @@ struct TableTests {
         let indexes = log.filter { $0.index != nil }
         let found = try [1, 7, 1_000].map { (size: UInt64) -> [String: [[UInt8]]] in
             do {
-                try written.access.environment.write { transaction in
+                try written.change { transaction in
                     let end = try Unindexing.run(after: Position(61), &transaction, written.access, eventsAtOnce: size)
                     var rows = ["end": [bytes(end.rawValue)]]
                     for table in indexes {
@@ -142,7 +142,7 @@ struct TableTests {
         let written = try create(log)
         try await fill(written, 1 ... 20)
         let census = try written.access.environment.table("census")
-        try written.access.environment.write { transaction in
+        try written.change { transaction in
             var cursor = try transaction.cursor(census)
             guard try cursor.first() else { throw EvstoreError.misuse("the census has a row") }
             let key = [UInt8](copying: cursor.key)
@@ -165,7 +165,7 @@ struct TableTests {
         try await fill(written, 1 ... 20)
         let rows = try #require(written.access.tables[births])
         func change(_ body: (inout WriteTransaction) throws -> Void) throws -> [String] {
-            try written.access.environment.write { try body(&$0) }
+            try written.change { try body(&$0) }
             return try written.verify(deep: true).map(\.id)
         }
         let key = [1] + sortable(UInt64(3)) + [7]
@@ -173,7 +173,7 @@ struct TableTests {
         #expect(try change { try rows.delete(key.lent, &$0) } == ["STORE005"])
         #expect(try change { try rows.put(key.lent, bytes(UInt64(3)).lent, &$0) } == [])
         for extra in 50 ... 90 as ClosedRange<UInt8> {
-            try written.access.environment.write { try rows.put([1, extra].lent, bytes(UInt64(3)).lent, &$0) }
+            try written.change { try rows.put([1, extra].lent, bytes(UInt64(3)).lent, &$0) }
         }
         #expect(try written.verify(deep: true).map(\.id) == ["STORE005"])
         try await written.close()
@@ -185,7 +185,7 @@ struct TableTests {
         try await fill(written, 1 ... 20)
         let table = try written.access.environment.table("births")
         let key = [1] + sortable(UInt64(3)) + [7]
-        try written.access.environment.write { transaction in
+        try written.change { transaction in
             var row: [UInt8] = []
             if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found) }
             row[0] ^= 1
@@ -206,7 +206,7 @@ struct TableTests {
         let table = try written.access.environment.table("births")
         let key = [1] + sortable(UInt64(3)) + [7]
         let seal = try #require(RowChecksum(births, storeTag: written.storeID.tag))
-        try written.access.environment.write { transaction in
+        try written.change { transaction in
             // The checksum is made right, the code stays.
             var row: [UInt8] = []
             if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found).dropLast(RowChecksum.bytes) }

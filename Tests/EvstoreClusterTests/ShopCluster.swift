@@ -98,10 +98,10 @@ final class ShopCluster {
             version: SchemaVersion(1))
     }
 
-    /// The format in a node's manifest.
+    /// The format of rows and blocks in a node's manifest.
     func format(of node: String) throws -> Int? {
         let text = try String(contentsOfFile: path(node) + "/evstore.json", encoding: .utf8)
-        return text.firstMatch(of: #/"format" : (\d+)/#).flatMap { Int($0.1) }
+        return text.firstMatch(of: #/"layout" : (\d+)/#).flatMap { Int($0.1) }
     }
 
     /// The files of a node's archive, by name.

@@ -65,7 +65,7 @@ struct SealedCopyTests {
         try await log.close()
         try restore(again, scene, "again", scene.options)
         let manifest = try String(contentsOfFile: scene.directory.path + "/again/evstore.json", encoding: .utf8)
-        #expect(manifest.contains("\"format\" : 5"))
+        #expect(manifest.contains("\"layout\" : 5"))
     }
 
     @Test("a restore of an unsealed backup with a key is refused")

@@ -7,11 +7,11 @@ internal import LMDB
 struct Admission: ~Copyable {
     let moment: Moment
     let access: LogAccess
-    private let blocks: BlockBatch
     /// Types met for the first time, which have no row yet.
     private(set) var newTypes: [(name: String, id: TypeID)] = []
     private(set) var next: Position
-    private let first: Position
+    /// The position behind the log.
+    let first: Position
     private let time: Timestamp
     /// The jump positions of the admitted events, from `first` on.
     private var jumps: [Position] = []
@@ -31,13 +31,9 @@ struct Admission: ~Copyable {
     /// How many types the log has; nil until a new one is met.
     private var typesCount: TypeID?
 
-    /// - Parameter blocks: takes those that are ready.
-    init(
-        _ moment: Moment, _ access: LogAccess, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, time: Timestamp
-    ) throws {
-        // Order: the overlay reads the committed blocks before this transaction adds its own, which it must not see.
+    init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
-        (self.moment, self.access, self.blocks) = (moment, access, blocks)
+        (self.moment, self.access) = (moment, access)
         self.time = time
         (first, next) = (moment.last.next, moment.last.next)
     }
@@ -138,10 +134,10 @@ struct Admission: ~Copyable {
 
     // MARK: Positions
 
-    /// Gives the events of a checked append their positions and revisions. An error here fails the whole commit.
+    /// Gives the events of a checked append their positions and revisions, and adds the blocks that are ready. An error here fails the whole commit.
     mutating func takeIn(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ streams: inout StreamTable, _ random: inout Randomness,
-        _ transaction: inout WriteTransaction
+        _ request: AppendRequest, _ writer: inout BlockWriter, _ blocks: BlockBatch, _ streams: inout StreamTable,
+        _ random: inout Randomness, _ transaction: borrowing ReadTransaction
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span
@@ -152,17 +148,17 @@ struct Admission: ~Copyable {
             let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &random) : nil
             if index == 0, let made { firstMade = made }
             var place = BlockWriter.Place(
-                type: try type(events[index].type, transaction.reads), isSameAppend: index > 0, madeID: made)
+                type: try type(events[index].type, transaction), isSameAppend: index > 0, madeID: made)
             let stream = found[index]
             let before = streams[stream]
             if before.id > 0 {
                 (place.stream, place.revision, place.previous) = (before.id, before.revision + 1, before.position)
-                place.jump = try jump(after: before, transaction.reads)
+                place.jump = try jump(after: before, transaction)
             } else {
                 place.stream = next.rawValue
                 begun.append((events[index].stream.text, next.rawValue))
             }
-            try writer.add(events, index, place) { try blocks.add($1, at: $0, &transaction) }
+            try writer.add(events, index, place) { blocks.add($1) }
             streams.append(stream, at: next, jump: place.jump)
             if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
             count(IndexEntries.Kind(type: place.type, born: events[index].born.rawValue))
@@ -219,12 +215,12 @@ struct Admission: ~Copyable {
     // MARK: After the commit
 
     /// Adds the index entries of the admitted events.
-    mutating func note(in entries: inout IndexEntries, _ streams: borrowing StreamTable) {
-        countRun()
+    func note(in entries: inout IndexEntries, _ streams: borrowing StreamTable) {
         streams.forEachChanged { entries.heads.set($0, $1) }
         for (name, id) in begun { entries.streams[name] = id }
         entries.ids.merge(ids) { $1 }
         entries.census.merge(census) { $0.plus($1) }
+        if run.count > 0 { entries.census[run.kind, default: 0] = entries.census[run.kind, default: 0].plus(run.count) }
         entries.events += UInt64(count)
     }
 }

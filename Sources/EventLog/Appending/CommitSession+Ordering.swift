@@ -11,59 +11,37 @@ extension CommitSession {
             log: node.membership.log, reason: "it has become the node \(node.membership.node) since it was opened", how: "open it again")
     }
 
-    /// The commit of an earlier run of the same transaction that the cluster log has already.
-    mutating func takeInAdded(_ transaction: inout WriteTransaction) throws -> Done? {
-        guard let done = try order?.takeInAdded(&transaction, access) else { return nil }
-        try beginSyncing(&transaction)
-        return done
-    }
-
-    /// Puts a row of an append, and adds it to `shared` where it is a cluster's.
-    func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction, _ shared: inout ByteBuffer) throws {
-        try Rows.check(row.key, row.catalogue)
-        let table = access.tables[row.catalogue]
-        var value = row.value
-        if row.catalogue == .imports {
-            // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
-            if try table.get(row.key.lent, transaction.reads) != nil { return }
-            // A cut has to know which import marks lie beyond it.
-            value = bytes(last.rawValue) + value
-        }
-        try table.put(row.key.lent, value.lent, &transaction)
-        if SharedRows.has(row.catalogue, row.key) { SharedRows.append(row.catalogue.rawValue, row.key, value, to: &shared) }
-    }
-
     /// Gives what the appends have added its place in the cluster log.
-    func place(
-        _ appends: [CommitQueue.Append], _ done: Done, from first: Position, _ rows: RawSpan, _ transaction: inout WriteTransaction
-    ) throws -> Placing {
-        guard let order else { return .placed }
+    func place(_ appends: [CommitQueue.Append], _ done: Done, _ admitted: borrowing Admitted) throws -> Placing {
+        guard let order else { return .placed(nil) }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        let change = NodeOrder.Change(rows: [UInt8](copying: rows), first: first, done: done)
-        return try order.add(change, blocks, &transaction, access, by: deadline)
+        let change = NodeOrder.Change(rows: admitted.rows.shared, first: admitted.admission.first, last: done.last)
+        return try access.environment.read { try order.place(change, blocks, $0, access, by: deadline) }
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
     func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws -> Placing {
         if changes.becomesAlone { try changes.becomeAlone() }
-        guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed }
+        guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed(nil) }
         let first = (changes.endBeforeCut ?? done.last.position).next
-        let change = NodeOrder.Change(rows: rows, first: first, done: done, isLeaving: changes.isLeaving)
+        let change = NodeOrder.Change(rows: rows, first: first, last: done.last, isLeaving: changes.isLeaving)
         try blocks.read(from: first, changes.transaction.reads)
-        let placing = try order.add(change, blocks, &changes.transaction, access, by: update.deadline)
-        guard case .placed = placing else { return placing }
+        let placing = try order.place(change, blocks, changes.transaction.reads, access, by: update.deadline)
+        guard case .placed(let node) = placing else { return placing }
         if changes.endBeforeCut != nil { return .cut }
+        try order.saveServer(&changes.transaction, access)
+        if let node { try StateRows.put(node, &changes.transaction, access.tables) }
         if changes.isLeaving { try changes.becomeAlone() }
-        return .placed
+        return placing
     }
 
     /// Whether appends which were all refused were judged by an older state than the newest that the cluster log has.
-    func isBehind(
-        _ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append], _ transaction: borrowing ReadTransaction
-    ) throws -> Bool {
+    func isBehind(_ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append]) throws -> Bool {
         guard let order, outcomes.contains(where: \.isRefused) else { return false }
-        let last = try Blocks.last(transaction, access)
-        return try order.isBehind(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
+        return try access.environment.read { transaction in
+            let last = try Blocks.last(transaction, access)
+            return try order.isBehind(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
+        }
     }
 
     /// Whether an update may have been refused by another node's older state.
@@ -118,12 +96,9 @@ extension CommitSession {
     /// Writes down that the cluster log is on another server now.
     private mutating func saveServer(_ turn: WriteTurn) throws {
         guard let fence = order?.fence, let server = fence.unsaved else { return }
-        let access = access
-        try access.environment.writeOwned(turn) { transaction in
+        try write(turn) { session, transaction in
             var transaction = transaction
-            if ahead.isUnconfirmed { try ahead.endRound() }
-            try StateRows.put(server, &transaction, access.tables)
-            try beginSyncing(&transaction)
+            try StateRows.put(server, &transaction, session.access.tables)
         }
         fence.noteSaved(server)
     }
@@ -138,25 +113,16 @@ extension CommitSession {
     private mutating func takeIn(
         _ frames: ArraySlice<[UInt8]>, _ node: StateRows.Node, _ last: Position, _ turn: WriteTurn
     ) throws -> (StateRows.Node, last: Position) {
-        let access = access
         let journal = try frames.first.flatMap { try ClusterFrame.mayCut($0) ? keepTail($0, node) : nil }
-        var (taken, end) = (node, last)
-        try access.environment.writeOwned(turn) { transaction in
+        return try write(turn) { session, transaction in
             var transaction = transaction
-            // A grown map runs this again.
-            if ahead.isUnconfirmed { try ahead.endRound() }
-            taken = node
-            for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: judge) }
-            end = try Blocks.last(transaction.reads, access)
-            if frames.allSatisfy({ !ClusterFrame.hasRows($0) }), end > last {
-                try blocks.read(from: last.next, upTo: WriteAhead.blocksBytesMax, transaction.reads)
-                try makeDurable(from: last.next, through: end, &transaction)
-            } else {
-                try beginSyncing(&transaction)
+            var taken = node
+            let access = session.access
+            for frame in frames {
+                taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: session.judge)
             }
+            return (taken, try Blocks.last(transaction.reads, access))
         }
-        noteTakenIn(end)
-        return (taken, end)
     }
 
     /// Has what a cut takes off this node kept; returns the row for its journal.

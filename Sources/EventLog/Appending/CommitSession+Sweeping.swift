@@ -3,13 +3,12 @@ internal import LMDB
 
 extension CommitSession {
     /// Writes a part of the indexes along with a commit, where that is due; whether it has.
-    func carrySweep(_ swept: inout Sweep?, _ admission: borrowing Admission, _ transaction: inout WriteTransaction) throws -> Bool {
-        let moment = admission.moment
+    /// - Parameter moment: the log before the commit.
+    func carrySweep(_ swept: inout Sweep?, _ moment: Moment, events: Int, _ transaction: inout WriteTransaction) throws -> Bool {
         let waiting = moment.last.events(after: moment.numbers.indexed)
         if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
         if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
         guard var sweep = swept else { return false }
-        let events = admission.count
         let isForced = waiting >= UInt64(options.sweepForcedEvents)
         let isBig = events >= options.sweepSliceEntries / 8
         guard isForced || isBig else { return false }
@@ -46,12 +45,15 @@ extension CommitSession {
     /// Writes the next slice in a transaction of its own; whether it was the last.
     private mutating func writeSlice(_ rest: inout Sweep, _ turn: WriteTurn) throws -> Bool {
         var slice = rest
-        let isDone = try access.environment.writeOwned(turn) { transaction in
+        let before = rest
+        let isDone = try write(turn) { session, transaction in
             var transaction = transaction
-            try beginSyncing(&transaction)
-            guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
+            guard let moment = try Moment(transaction.reads, session.access, session.overlays), before.fits(moment.numbers) else {
+                return true
+            }
             // A grown map runs this again.
-            slice = rest
+            slice = before
+            let access = session.access
             return try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
         }
         rest = slice

@@ -17,7 +17,7 @@ struct CommitSession: ~Copyable {
     private var streams = StreamTable()
     private var random = Randomness()
     var sweep: Sweep?
-    var ahead: AheadWriter
+    private var ahead: AheadWriter
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
     private let isReplica: Bool
@@ -32,19 +32,12 @@ struct CommitSession: ~Copyable {
     private var note = ByteBuffer(capacity: 256)
     private let mark: FileMark
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
-    var ended: ContinuousClock.Instant?
-    /// How the commit that is being made becomes durable: by LMDB since then, or ahead of the log, which took so long.
-    var sync = Sync.took(.zero)
-    /// The number of this process's last transaction.
-    private var written: UInt = 0
+    private var ended: ContinuousClock.Instant?
     /// The log as this process has left it; nil where it is to be read.
     private var left: LeftLog?
-    /// Whether appends that come meanwhile join the commit that is being made.
-    private var isJoined = true
-    /// Whether the store is known to have this program's format.
-    private var hasFormat = false
     private var space: FreeSpace
     private static let roundsMax = 16
+    private static let backToBackInterval = Duration.milliseconds(100)
 
     /// - Parameter mark: of the log's file.
     init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?, _ mark: FileMark) throws {
@@ -52,11 +45,10 @@ struct CommitSession: ~Copyable {
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access)
         // A node's commits are durable in the cluster log.
-        ahead = try AheadWriter(path, access, isSynced: order == nil)
+        ahead = AheadWriter(path, access, isSynced: order == nil)
         (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
-        // A frame of a node holds all that a commit adds.
-        blocks = BlockBatch(access, bytesMax: order == nil ? WriteAhead.blocksBytesMax : .max)
+        blocks = BlockBatch(access)
     }
 
     /// What a commit has done, for those who wait for it.
@@ -71,32 +63,17 @@ struct CommitSession: ~Copyable {
         var sync = Duration.zero
     }
 
-    /// The log after a transaction of this process that has added blocks, and has changed nothing else that a commit begins with.
+    /// The log after a commit of this process, where nothing that a commit begins with was changed beside its blocks.
     private struct LeftLog {
-        let transaction: UInt
+        /// The newest of LMDB.
+        var transaction: UInt64
         let numbers: StateRows.Numbers
         let last: Position
         let link: Digest
     }
 
-    enum Sync {
-        case began(ContinuousClock.Instant)
-        case took(Duration)
-    }
-
-    /// What a transaction has made that holds once it is committed.
-    private struct Outcome: ~Copyable {
-        /// The sweep of the indexes that is under way.
-        var sweep: Sweep?
-        var admission: Admission?
-        /// The numbers that it has left; nil where it has changed them.
-        var numbers: StateRows.Numbers?
-        /// What its first block links to; nil where that is to be read.
-        var link: Digest?
-    }
-
-    /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included, and makes one
-    /// transaction of it. `batch` is that batch, also where this throws; one that is given is committed alone.
+    /// Takes a batch from the queue under the writer's turn, so that work which arrived during the wait for it is included, and makes one
+    /// commit of it. `batch` is that batch, also where this throws; one that is given is committed alone.
     /// - Parameter takeTurn: takes the writer's turn among processes, which ends with this call.
     /// - Returns: nil without the turn, or where nothing waits any more.
     mutating func run(
@@ -109,15 +86,16 @@ struct CommitSession: ~Copyable {
         // Order: the turn before work is taken, which nobody would do without it.
         guard let turn = try takeTurn() else { return nil }
         defer { withExtendedLifetime(turn) {} }
-        noteTurn(turn)
+        try begin(turn)
         if isCutOff {
             batch = queue.takeLocal()
             if batch == nil { return nil }
         }
-        isJoined = batch == nil
+        let isJoined = batch == nil
         defer { _ = order?.settle() }
         while true {
-            switch try settled(queue, turn, &batch) {
+            if batch == nil { batch = queue.take(options) }
+            switch try settled(queue, turn, &batch, isJoined: isJoined) {
             case .nothing: return nil
             case .made(let done):
                 note(done)
@@ -138,113 +116,239 @@ struct CommitSession: ~Copyable {
         }
     }
 
-    /// Forgets what was read of the file ahead of the log, unless nobody can have written it since this session's last turn. A node's is
-    /// marked as failed without a turn.
-    private mutating func noteTurn(_ turn: WriteTurn) {
-        if order != nil || !turn.isContinued || turn.number != turnNumber + 1 { ahead.forgetHeaders() }
-        turnNumber = turn.number
-    }
-
-    /// What became of one transaction.
+    /// What became of one commit.
     private enum Attempt {
         /// No work waits any more.
         case nothing
         case made(Done)
         /// Nothing of it is kept: as `Placing` says.
         case behind, cut, unreachable
-
-        init(_ placing: Placing, _ done: Done, _ transaction: inout WriteTransaction) {
-            switch placing {
-            case .placed: self = .made(done)
-            case .behind: self = .behind
-            case .cut: self = .cut
-            case .unreachable: self = .unreachable
-            }
-            if case .made = self { return }
-            transaction.undo()
-        }
     }
 
-    /// Makes one transaction; where it fails, nothing of it is left ahead of the log.
-    private mutating func settled(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Attempt {
-        do { return try attempt(queue, turn, &batch) } catch {
-            let isAdded = order?.settle() == true
-            try undo(turn, after: error)
-            throw isAdded ? madeElsewhere(error) : error
-        }
-    }
-
-    private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Attempt {
-        var outcome = Outcome(sweep: sweep)
-        let attempt = try access.environment.writeOwned(turn) { transaction -> Attempt in
-            var transaction = transaction
-            // After the map has grown this runs again with the same batch, whose outcome may be another.
-            outcome = Outcome(sweep: sweep)
-            if ahead.isUnconfirmed { try ahead.endRound() }
-            if batch == nil { batch = queue.take(options) }
-            written = transaction.id
-            guard let work = batch else { return .nothing }
-            if case .appends = work, let done = try takeInAdded(&transaction) { return .made(done) }
-            // Nothing is read again where no other writer came in between.
-            let left = left.flatMap { $0.transaction == transaction.id - 1 ? $0 : nil }
-            if left == nil { try requireAlone(transaction.reads) }
-            let kept = left.flatMap { Moment($0.numbers, last: $0.last, overlays) }
-            guard let moment = try kept ?? Moment(transaction.reads, access, overlays) else {
-                throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
-            }
-            if !hasFormat { try Manifest.raise(at: path) }
-            hasFormat = true
-            switch work {
-            case .update(let update): return try self.update(update, moment, transaction)
+    private mutating func settled(
+        _ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?, isJoined: Bool
+    ) throws -> Attempt {
+        do {
+            switch batch {
+            case nil: return .nothing
+            case .update(let update): return try self.update(update, turn)
             case .appends(var appends):
                 defer { batch = .appends(appends) }
-                streams.begin(moment.epoch, after: transaction.id - 1)
-                outcome.link = left?.link
-                return try commit(&appends, queue, moment, &transaction, &outcome)
+                return try commit(&appends, queue, turn, isJoined: isJoined)
             }
+        } catch {
+            left = nil
+            throw order?.settle() == true ? madeElsewhere(error) : error
         }
-        guard case .made(let done) = attempt else { return attempt }
-        return .made(noted(done, &outcome))
     }
 
-    /// Makes an update's transaction.
-    private mutating func update(
-        _ update: CommitQueue.Update, _ moment: Moment, _ transaction: consuming WriteTransaction
+    // MARK: The turn
+
+    /// Brings what this session knows of the log to where other writers have left it; nothing where none can have had a turn since its last.
+    private mutating func begin(_ turn: WriteTurn) throws {
+        let isContinued = turn.isContinued && turn.number == turnNumber + 1
+        turnNumber = turn.number
+        if isContinued { return }
+        try access.environment.look(turn)
+        guard let words = ahead.memory?.words else { return try requireNothingAhead() }
+        if words.hasFailed {
+            throw EvstoreError.ioFailure(
+                doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
+        }
+        if !words.areValid { words.begin() }
+        // Order: what can be read of LMDB is durable before anything is built on it.
+        if words.durableTransaction != access.environment.lastTransaction { return try checkpoint(turn) }
+        let access = access
+        let (last, link, isApplied) = try access.environment.read { transaction in
+            let epoch = try StateRows.epoch(transaction, access.tables)
+            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+            return (last, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero, transaction.ahead == nil)
+        }
+        if isApplied { ahead.memory?.restart(last) }
+        let isFound = try ahead.takeOver(after: last) { blocks in
+            guard let bytes = BlockLayout.block(blocks, at: 0) else { return false }
+            let block = try Blocks.checkedWithoutNames(bytes, at: last.position.next, access)
+            return BlockDraft.link(after: link, block.body) == block.link
+        }
+        if isFound, let end = ahead.memory?.through { words.acknowledge(Checkpoint(epoch: last.epoch, position: end)) }
+    }
+
+    /// Without the page that processes share, nobody may use it: this one would write over what is in `log/ahead` alone.
+    private func requireNothingAhead() throws {
+        guard try AheadRecovery.isDue(at: path, access.storeID) else { return }
+        throw EvstoreError.ioFailure(doing: "appending", reason: "\(path)/log/turn can't be mapped, and other processes use it")
+    }
+
+    /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
+    mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
+        let began = ContinuousClock.now
+        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
+            try begin(turn)
+            return turn
+        }
+        let holder = access.environment.writer ?? Environment.nobody
+        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
+    }
+
+    // MARK: Appends
+
+    /// Makes a commit of appends: they are judged against the log as it is now, get their positions, are made durable, and then are seen.
+    private mutating func commit(
+        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
-        guard let body = update.body else {
-            let isBehind = try order?.isBehind(transaction.reads, access, last: moment.last, by: update.deadline) ?? false
-            let last = Checkpoint(epoch: moment.epoch, position: moment.last)
-            return try Attempt(
-                isBehind ? .behind : .placed, Done(last: last, link: Blocks.endLink(transaction.reads, access)), &transaction)
+        var admitted = try admit(&appends, queue, isJoined: isJoined)
+        var done = Done(outcomes: admitted.outcomes, last: admitted.last, link: writer.lastLink, hasAdded: true)
+        guard admitted.admission.count > 0 else {
+            streams.noteCommitted(through: admitted.last.position)
+            if try isBehind(done.outcomes, appends) { return .behind }
+            (done.link, done.hasAdded) = (try access.environment.read { try Blocks.endLink($0, access) }, false)
+            return .made(done)
         }
-        try beginSyncing(&transaction)
-        var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
-        do { try body(&changes) } catch {
-            guard isBehind(after: error, changes, update) else { throw error }
-            changes.transaction.undo()
-            return .behind
+        // Order: the keys before what is sealed under them.
+        try access.keys?.subjects.flush()
+        let began = ContinuousClock.now
+        let node: StateRows.Node?
+        switch try place(appends, done, admitted) {
+        case .placed(let placed): node = placed
+        case .behind: return .behind
+        case .cut: return .cut
+        case .unreachable: return .unreachable
         }
-        try changes.finish()
-        let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
-        return Attempt(try place(&changes, done, update), done, &changes.transaction)
+        if try !writeAhead(admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
+        order?.confirm()
+        done.sync = began.duration(to: .now)
+        ended = .now
+        lastCommitted = done.last.position
+        if let numbers = admitted.numbers {
+            left = LeftLog(transaction: access.environment.lastTransaction, numbers: numbers, last: lastCommitted, link: done.link)
+        } else {
+            left = nil
+        }
+        learn(admitted.admission)
+        return .made(done)
     }
 
-    /// Notes what a transaction has made that was committed.
-    private mutating func noted(_ made: Done, _ outcome: inout Outcome) -> Done {
-        var done = made
-        order?.confirm()
-        sweep = outcome.sweep
-        let now = ContinuousClock.now
-        ended = now
-        switch sync {
-        case .began(let began): done.sync = began.duration(to: now)
-        case .took(let duration): done.sync = duration
+    /// What appends add to the log.
+    struct Admitted: ~Copyable {
+        var admission: Admission
+        var outcomes: [Result<AppendOutcome, any Error>]
+        var last: Checkpoint
+        var rows: SideRows
+        /// The numbers that the commit leaves; nil where it changes them.
+        var numbers: StateRows.Numbers?
+    }
+
+    /// Judges appends and puts what they add into blocks. Those that come while the first are admitted join the commit, for some rounds only,
+    /// since the first wait for them.
+    private mutating func admit(
+        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool
+    ) throws -> Admitted {
+        let transaction = try access.environment.beginRead()
+        let (moment, link) = try moment(transaction)
+        let now = Timestamp.now
+        streams.begin(moment.epoch, after: moment.last)
+        var admission = try Admission(moment, access, transaction, time: now)
+        writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
+        blocks.removeAll()
+        try access.keys?.subjects.begin()
+        var outcomes: [Result<AppendOutcome, any Error>] = []
+        var rows = SideRows(access)
+        var rounds = 0
+        repeat {
+            do { try space.check(appends) } catch  where !outcomes.isEmpty {
+                outcomes += appends[outcomes.count...].map { _ in .failure(error) }
+                break
+            }
+            rounds += 1
+            for append in appends[outcomes.count...] {
+                let refused: AppendOutcome?
+                do { refused = try admission.check(append.request, &streams, transaction) } catch let error as EvstoreError {
+                    outcomes.append(.failure(error))
+                    continue
+                }
+                if let refused {
+                    outcomes.append(.success(refused))
+                    continue
+                }
+                let receipt = try admission.takeIn(append.request, &writer, blocks, &streams, &random, transaction)
+                for row in append.request.rows { try rows.add(row, last: receipt.position, transaction) }
+                outcomes.append(.success(.appended(receipt)))
+            }
+        } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
+        let blocks = blocks
+        try writer.finish { blocks.add($1) }
+        let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
+        return Admitted(admission: admission, outcomes: outcomes, last: last, rows: rows, numbers: moment.numbers)
+    }
+
+    /// The log as it is now, and what its next block links to. Nothing is read again where no other writer came in between.
+    private mutating func moment(_ transaction: borrowing ReadTransaction) throws -> (Moment, Digest) {
+        if let left, left.transaction == UInt64(transaction.id), try left.last == Blocks.last(transaction, access),
+            let moment = Moment(left.numbers, last: left.last, overlays)
+        {
+            return (moment, left.link)
         }
-        ahead.confirm(done.last.position)
-        lastCommitted = done.last.position
-        left = outcome.numbers.map { LeftLog(transaction: written, numbers: $0, last: done.last.position, link: done.link) }
-        if let admission = outcome.admission.take() { note(admission) }
-        return done
+        try requireAlone(transaction)
+        guard let moment = try Moment(transaction, access, overlays) else {
+            throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
+        }
+        return (moment, try Blocks.lastLink(transaction, access, moment.epoch))
+    }
+
+    /// Makes the commit durable with one sync; false where LMDB has to do that: after a pause, for what is large, and where rows or indexes are
+    /// written.
+    private mutating func writeAhead(_ admitted: borrowing Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
+        let isBackToBack = isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
+        let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasUnsavedServer != true
+        let moment = admitted.admission.moment
+        let isSwept = moment.last.events(after: moment.numbers.indexed) >= UInt64(options.sweepForcedEvents)
+        guard isBackToBack, isPlain, !isSwept, let words = ahead.memory?.words else { return false }
+        let note = node.map { AheadBlocks.note($0.end, last: $0.last) } ?? []
+        let positions = admitted.admission.first ... admitted.last.position
+        // Also where it fails: its header may say by now that entries follow.
+        isHolding = true
+        var written = try ahead.write(blocks, admitted.last.epoch, positions, note: note)
+        if case .full = written {
+            try checkpoint(turn, isSweeping: true)
+            written = try ahead.write(blocks, admitted.last.epoch, positions, note: note)
+        }
+        guard case .written = written else { return false }
+        words.acknowledge(admitted.last)
+        return true
+    }
+
+    private mutating func writeToLMDB(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws {
+        let (blocks, tables) = (blocks, access.tables)
+        var swept = sweep
+        var hasSwept = false
+        let (moment, count, types, rows) = (
+            admitted.admission.moment, admitted.admission.count, admitted.admission.newTypes, admitted.rows
+        )
+        try write(turn) { session, transaction in
+            var transaction = transaction
+            // A grown map runs this again.
+            swept = session.sweep
+            try blocks.put(&transaction)
+            for (name, id) in types { try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction) }
+            try rows.put(&transaction)
+            if let node {
+                try StateRows.put(node, &transaction, tables)
+                try session.order?.saveServer(&transaction, session.access)
+            }
+            hasSwept = try session.carrySweep(&swept, moment, events: count, &transaction)
+        }
+        sweep = swept
+        if hasSwept { admitted.numbers = nil }
+    }
+
+    /// What was admitted has been committed.
+    private mutating func learn(_ admission: borrowing Admission) {
+        streams.noteCommitted(through: admission.next.previous)
+        for (name, id) in admission.newTypes { access.names.learn(id, name) }
+        // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
+        guard access.tables.positionIndexes.isEmpty else { return }
+        let (overlay, first, last) = (admission.moment.overlay, admission.moment.last.next, admission.next.previous)
+        overlay.merge(first: first, through: last) { admission.note(in: &$0, streams) }
     }
 
     /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes. Not of a node, whose disk
@@ -260,82 +364,6 @@ struct CommitSession: ~Copyable {
         Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark)
     }
 
-    /// What was admitted has been committed.
-    private mutating func note(_ admission: consuming Admission) {
-        // LMDB gives the number of a transaction that has changed nothing to the next one.
-        streams.noteCommitted(after: admission.count > 0 ? written : written - 1)
-        if admission.count == 0 { return }
-        for (name, id) in admission.newTypes { access.names.learn(id, name) }
-        // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
-        guard access.tables.positionIndexes.isEmpty else { return }
-        let (overlay, first, last) = (admission.moment.overlay, admission.moment.last.next, admission.next.previous)
-        overlay.merge(first: first, through: last) { admission.note(in: &$0, streams) }
-    }
-
-    private mutating func commit(
-        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
-        _ outcome: inout Outcome
-    ) throws -> Attempt {
-        let tables = access.tables
-        let now = Timestamp.now
-        let link = try outcome.link ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
-        var admission = try Admission(moment, access, blocks, transaction.reads, time: now)
-        writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
-        blocks.removeAll()
-        let blocks = blocks
-        try access.keys?.subjects.begin()
-        var outcomes: [Result<AppendOutcome, any Error>] = []
-        var shared = ByteBuffer(capacity: 16)
-        // Appends that come while the first are admitted join the commit, for some rounds only, since the first wait for them.
-        var rounds = 0
-        repeat {
-            do { try space.check(appends) } catch  where !outcomes.isEmpty {
-                outcomes += appends[outcomes.count...].map { _ in .failure(error) }
-                break
-            }
-            rounds += 1
-            for append in appends[outcomes.count...] {
-                let refused: AppendOutcome?
-                do { refused = try admission.check(append.request, &streams, transaction.reads) } catch let error as EvstoreError {
-                    outcomes.append(.failure(error))
-                    continue
-                }
-                if let refused {
-                    outcomes.append(.success(refused))
-                    continue
-                }
-                let receipt = try admission.takeIn(append.request, &writer, &streams, &random, &transaction)
-                for row in append.request.rows { try put(row, last: receipt.position, &transaction, &shared) }
-                outcomes.append(.success(.appended(receipt)))
-            }
-        } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
-        try writer.finish { try blocks.add($1, at: $0, &transaction) }
-        for (name, id) in admission.newTypes {
-            try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
-        }
-        let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
-        // Nothing was admitted: there is nothing to commit.
-        guard last.position > moment.last else {
-            outcome.admission = consume admission
-            let placing: Placing = try isBehind(outcomes, appends, transaction.reads) ? .behind : .placed
-            let link = try Blocks.endLink(transaction.reads, access)
-            return Attempt(placing, Done(outcomes: outcomes, last: last, link: link), &transaction)
-        }
-        if try !carrySweep(&outcome.sweep, admission, &transaction) { outcome.numbers = moment.numbers }
-        outcome.admission = consume admission
-        // Order: the keys before what is sealed under them.
-        try access.keys?.subjects.flush()
-        let done = Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
-        let placing = try place(appends, done, from: moment.last.next, shared.bytes, &transaction)
-        guard case .placed = placing else { return Attempt(placing, done, &transaction) }
-        if appends.contains(where: { !$0.request.rows.isEmpty }) {
-            try beginSyncing(&transaction)
-        } else {
-            try makeDurable(from: moment.last.next, through: last.position, &transaction)
-        }
-        return .made(done)
-    }
-
     /// The error of a commit that has failed here and is made in the cluster log.
     private func madeElsewhere(_ error: any Error) -> any Error {
         let failure = commitError(error, after: lastCommitted, path, floorBytes: options.freeDiskFloorBytes)
@@ -344,52 +372,121 @@ struct CommitSession: ~Copyable {
         return EvstoreError.commitOutcomeUnknown(after: lastCommitted)
     }
 
-    /// Removes the entry that is written ahead of a commit that failed, since its callers get an error.
-    private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
-        guard ahead.isUnconfirmed else { return }
-        do { try writeAlone(turn) { session in try session.ahead.endRound() } } catch let failure {
-            throw UndoneCommit(cause: error as? StorageError ?? failure as? StorageError ?? StorageError(misuse: "\(error)"))
+    // MARK: LMDB
+
+    /// Makes one durable transaction of LMDB, which begins with what was in `log/ahead` alone. `body` may run twice, from the start, where the
+    /// map has to grow.
+    mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
+        let access = access
+        let before = access.environment.lastTransaction
+        let result = try access.environment.writeOwned(turn) { transaction in
+            var transaction = transaction
+            try access.ahead?.apply(&transaction)
+            return try body(&self, transaction)
         }
+        if access.environment.lastTransaction != before { try noteDurable() }
+        return result
     }
 
-    /// Whether `endRound` has something to do once appends pause.
-    var isHolding: Bool { ahead.isHolding }
-
-    /// Ends the round that this process has begun, and releases the pages that it kept from being reused.
-    mutating func endRound(_ queue: CommitQueue) throws {
-        guard try ahead.ownsRound() else { return ahead.letGo() }
-        try writeAlone(try turn(queue)) { session in try session.ahead.endRound() }
+    /// LMDB holds everything durably.
+    private mutating func noteDurable() throws {
+        left = nil
+        guard let memory = ahead.memory else { return }
+        let end = try access.environment.read { transaction in
+            Checkpoint(epoch: try StateRows.epoch(transaction, access.tables), position: try Blocks.last(transaction, access))
+        }
+        memory.words.durableTransaction = access.environment.lastTransaction
+        memory.words.acknowledge(end)
+        memory.restart(end)
     }
 
-    private mutating func writeAlone(_ turn: WriteTurn, _ body: (inout CommitSession) throws -> Void) throws {
-        try access.environment.writeOwned(turn) { _ in try body(&self) }
+    /// Moves what is in `log/ahead` alone into LMDB.
+    /// - Parameter isSweeping: with a part of the indexes, where that is due.
+    private mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws {
+        let (access, overlays, known) = (access, overlays, left)
+        var swept = sweep
+        var hasSwept = false
+        try write(turn) { session, transaction in
+            var transaction = transaction
+            swept = session.sweep
+            guard let moment = try Moment(transaction.reads, access, overlays) else { return }
+            // Order: also where nothing is changed, since the newest commit may not be durable.
+            try StateRows.put(indexed: moment.numbers.indexed, &transaction, access.tables)
+            if !isSweeping { return }
+            let waiting = Int(clamping: moment.last.events(after: moment.numbers.indexed))
+            hasSwept = try session.carrySweep(&swept, moment, events: min(waiting, session.options.sweepSliceEntries / 8), &transaction)
+        }
+        sweep = swept
+        // The log is as it was.
+        left = hasSwept ? nil : known
+        left?.transaction = access.environment.lastTransaction
     }
 
-    /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
-    mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
+    /// Makes an update's transaction.
+    private mutating func update(_ update: CommitQueue.Update, _ turn: WriteTurn) throws -> Attempt {
         let began = ContinuousClock.now
-        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
-            noteTurn(turn)
-            return turn
+        guard let body = update.body else {
+            let (access, order) = (access, order)
+            return try access.environment.read { transaction in
+                let epoch = try StateRows.numbers(transaction, access.tables).epoch
+                let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+                if try order?.isBehind(transaction, access, last: last.position, by: update.deadline) == true { return .behind }
+                return .made(Done(last: last, link: try Blocks.endLink(transaction, access)))
+            }
         }
-        let holder = access.environment.writer ?? Environment.nobody
-        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
+        left = nil
+        let attempt = try write(turn) { session, transaction in try session.update(update, body, transaction) }
+        guard case .made(var done) = attempt else { return attempt }
+        order?.confirm()
+        done.sync = began.duration(to: .now)
+        (ended, lastCommitted) = (.now, done.last.position)
+        return .made(done)
     }
 
-    /// Ends the round and the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is claimed to be durable: the
-    /// round stays open, and the next process that opens the store goes back to where the round began.
+    private mutating func update(
+        _ update: CommitQueue.Update, _ body: CommitQueue.Update.Body, _ transaction: consuming WriteTransaction
+    ) throws -> Attempt {
+        try requireAlone(transaction.reads)
+        guard let moment = try Moment(transaction.reads, access, overlays) else {
+            throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
+        }
+        var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
+        do { try body(&changes) } catch {
+            guard isBehind(after: error, changes, update) else { throw error }
+            changes.transaction.undo()
+            return .behind
+        }
+        try changes.finish()
+        let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
+        switch try place(&changes, done, update) {
+        case .placed: return .made(done)
+        case .behind: changes.transaction.undo(); return .behind
+        case .cut: changes.transaction.undo(); return .cut
+        case .unreachable: changes.transaction.undo(); return .unreachable
+        }
+    }
+
+    // MARK: Pauses and the end
+
+    /// Whether this session has written ahead since LMDB had all of it.
+    private(set) var isHolding = false
+
+    /// Appends pause: LMDB takes what is ahead of it.
+    mutating func rest(_ queue: CommitQueue) throws {
+        guard isHolding else { return }
+        isHolding = false
+        let turn = try turn(queue)
+        guard ahead.memory?.words.isOpen == true else { return }
+        if try access.environment.read({ $0.ahead != nil }) { try checkpoint(turn) }
+        try ahead.close()
+    }
+
+    /// Moves what is ahead into LMDB and ends the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is claimed to be
+    /// durable: the next process that opens the store alone recovers it.
     mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
-        defer { ahead.letGo() }
         if hasFailed { return }
-        if ahead.isHolding { try endRound(queue) }
+        try rest(queue)
         try finishSweep(queue)
         order?.report(access)
     }
-}
-
-/// A commit failed, and the entry ahead of it could not be removed: a recovery after a crash may still make the commit.
-struct UndoneCommit: Error, CustomStringConvertible {
-    let cause: StorageError
-
-    var description: String { cause.description }
 }

@@ -25,8 +25,8 @@ final class CommitSignal: Sendable {
     private let pollMilliseconds: Int
     private let readLast: @Sendable () throws -> Checkpoint
 
-    init(watching file: String, _ options: Options, _ readLast: @escaping @Sendable () throws -> Checkpoint) throws {
-        watch = try FileWatch(file)
+    init(watching files: [String], _ options: Options, _ readLast: @escaping @Sendable () throws -> Checkpoint) throws {
+        watch = try FileWatch(files)
         pollMilliseconds = options.pollMilliseconds
         self.readLast = readLast
         state = Monitor(State(last: try readLast()))
@@ -92,8 +92,8 @@ final class CommitSignal: Sendable {
         if isFirst { _ = try WorkerThread.start("evstore-signal") { self.run() } }
     }
 
-    /// After a write that showed nothing yet, the log's end is looked at again: LMDB writes to the file before it shows what it wrote, and
-    /// nothing tells when it does. So often, each time after twice as many milliseconds; also for who has just begun to wait.
+    /// After a write that showed nothing yet, the log's end is looked at again: it is written before it is shown, and
+    /// nothing tells when it is. So often, each time after twice as many milliseconds; also for who has just begun to wait.
     private static let looksMax = 6
 
     private func run() {

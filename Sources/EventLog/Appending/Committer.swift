@@ -133,6 +133,7 @@ final class Committer: @unchecked Sendable {
     var hasWritten: Bool { hasBegun.withLock { $0 } }
 
     private func run() {
+        WorkerThread.useExactTimers()
         while true {
             switch queue.nextDuty() {
             case .commit:
@@ -144,9 +145,9 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// A pause ends the round ahead of the log.
+    /// In a pause LMDB takes what is ahead of it.
     private func rest() {
-        do { try session?.endRound(queue) } catch {
+        do { try session?.rest(queue) } catch {
             _ = failure(error)
             logger.warning("resting \(path): \(error)")
         }
@@ -154,7 +155,6 @@ final class Committer: @unchecked Sendable {
     }
 
     private func end() {
-        // Order: the session's pin is released before the environment is closed.
         do { try anchor.sync() } catch { logger.warning("the anchor of \(path): \(error)") }
         do { try session?.finish(queue, afterFailure: hasFailed) } catch {
             let failure = failure(error)
@@ -181,7 +181,8 @@ final class Committer: @unchecked Sendable {
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
             if let end = session?.anchor(of: done) { note(end) }
-            queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
+            queue.endCommit(
+                isHolding: isHolding, pace(of: done, since: began), answered: done.outcomes.count, took: began.duration(to: .now))
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began)

@@ -2,53 +2,56 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// The blocks that a transaction has added to the log, one behind the other: an entry ahead of the log holds them, and a frame of a cluster
-/// log. Its buffer is used again.
+/// The blocks that a commit adds to the log, one behind the other: what an entry ahead of the log holds, and a frame of a cluster log. Its
+/// buffer is used again.
 final class BlockBatch {
     private var text = ByteBuffer(capacity: 4_096)
     private let table: Table
-    private let bytesMax: Int
-    /// Whether the blocks have more bytes than `bytesMax`, so that not all of them are here.
-    private(set) var isCut = false
+    private(set) var count = 0
 
     var byteCount: Int { text.count }
 
-    init(_ access: LogAccess, bytesMax: Int) { (table, self.bytesMax) = (access.tables.blocks, bytesMax) }
+    init(_ access: LogAccess) { table = access.tables.blocks }
 
     func removeAll() {
         // What a large commit took is given back.
         if text.capacity > Self.keptBytesMax { text = ByteBuffer(capacity: 4_096) } else { text.removeAll() }
-        isCut = false
+        count = 0
     }
 
     private static let keptBytesMax = 4 << 20
 
-    /// Adds a block to the log and to the batch.
-    func add(_ block: RawSpan, at first: Position, _ transaction: inout WriteTransaction) throws {
-        try transaction.append(table, bytes(first.rawValue).lent, block)
-        keep(block, bytesMax)
+    func add(_ block: RawSpan) {
+        text.append(block)
+        count += 1
     }
 
-    /// Fills the batch with the log's blocks from a position on, up to so many bytes where that is given.
+    /// Fills the batch with the log's blocks from a position on.
     ///
     /// Not through `Blocks.view`, which learns the names of types that no other node may know yet.
-    func read(from first: Position, upTo most: Int? = nil, _ transaction: borrowing ReadTransaction) throws {
+    func read(from first: Position, _ transaction: borrowing ReadTransaction) throws {
         removeAll()
         var cursor = try transaction.cursor(table)
-        var isThere = try cursor.seek(bytes(first.rawValue).lent)
-        while isThere, !isCut {
-            keep(cursor.value, most ?? bytesMax)
+        var isThere = try cursor.seek(first.rawValue)
+        while isThere {
+            add(cursor.value)
             isThere = try cursor.next()
         }
     }
 
-    /// Lends the blocks.
+    /// Lends all of them.
     func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
 
     private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
 
-    private func keep(_ block: RawSpan, _ most: Int) {
-        isCut = isCut || text.count + block.byteCount > most
-        if !isCut { text.append(block) }
+    /// Adds them to the log.
+    func put(_ transaction: inout WriteTransaction) throws { try Self.put(text, table, &transaction) }
+
+    private static func put(_ text: borrowing ByteBuffer, _ table: Table, _ transaction: inout WriteTransaction) throws {
+        var offset = 0
+        while let block = BlockLayout.block(text.bytes, at: offset) {
+            try transaction.append(table, bytes(block.load(UInt64.self, at: BlockLayout.Header.first)).lent, block)
+            offset += block.byteCount
+        }
     }
 }

@@ -85,6 +85,14 @@ package enum BlockLayout {
     /// The same for a block of any format; nil where the bytes do not begin a block.
     package static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
 
+    /// The block that begins at an offset, by the length that it says; nil where no such block does.
+    @_lifetime(copy bytes)
+    package static func block(_ bytes: RawSpan, at offset: Int) -> RawSpan? {
+        guard offset <= bytes.byteCount - headerBytes else { return nil }
+        let count = Int(bytes.load(UInt32.self, at: offset + Header.bytes))
+        return count >= headerBytes + checksumBytes && count <= bytes.byteCount - offset ? bytes.slice(offset, count) : nil
+    }
+
     /// Where the records of a block end; its bytes are at least a header and a checksum.
     package static func bodyEnd(_ bytes: RawSpan) -> Int {
         let isCoded = bytes.load(UInt32.self, at: Header.flags) & Mark.coded != 0

@@ -11,6 +11,8 @@ package final class LogAccess: Sendable {
     package let names: TypeNames
     package let storeID: StoreID
     let isSealed: Bool
+    /// The events that LMDB does not have yet; nil where processes share no page.
+    let ahead: AheadBlocks?
     /// Whether it seals its blocks as a whole.
     let sealsBlocks: Bool
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
@@ -24,6 +26,9 @@ package final class LogAccess: Sendable {
             environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
         )
         (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
+        let (path, made) = (Directory.parent(of: environment.directory), self.tables)
+        let words = store.goesAhead ? AheadWords(environment, store.id, at: path) : nil
+        ahead = words.flatMap { words in environment.joinAhead { AheadBlocks(words, at: path, store.id.tag, made) } as? AheadBlocks }
     }
 
     /// Lends a block with its records opened where they are sealed.
@@ -89,7 +94,11 @@ package final class LogAccess: Sendable {
 package enum Blocks {
     /// The last event's place and its block's link, without looking at the block's records.
     package static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        try last(transaction, access.tables.blocks)
+    }
+
+    static func last(_ transaction: borrowing ReadTransaction, _ table: Table) throws -> Position {
+        var cursor = try transaction.cursor(table)
         guard try cursor.last() else { return .start }
         let first = try position(cursor.key)
         guard cursor.value.byteCount >= BlockLayout.headerBytes else {

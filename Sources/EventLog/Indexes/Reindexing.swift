@@ -27,20 +27,18 @@ enum Reindexing {
     // MARK: Indexes that older stores lack
 
     /// Brings each index that the store lacks, or that programs without it have left behind, to where the others are.
-    static func complete(_ access: LogAccess, at store: String) throws {
-        for index in access.tables.positionIndexes { while try completeNext(index, access, store) {} }
+    static func complete(_ access: LogAccess) throws {
+        for index in access.tables.positionIndexes { while try completeNext(index, access) {} }
     }
 
     /// False where nothing was left to do.
-    private static func completeNext(_ index: PositionIndex, _ access: LogAccess, _ store: String) throws -> Bool {
+    private static func completeNext(_ index: PositionIndex, _ access: LogAccess) throws -> Bool {
         let isComplete = try access.environment.read { transaction in
             try index.mark(transaction) == StateRows.numbers(transaction, access.tables).indexedTo
         }
         if isComplete { return false }
         return try access.environment.write { transaction in
-            // Order: a round that is running ends before LMDB commits anything else.
-            try AheadWriter.endRound(at: store, access.storeID, access.environment)
-            transaction.setSyncing(true)
+            try access.ahead?.apply(&transaction)
             return try completeNext(index, &transaction, access)
         }
     }

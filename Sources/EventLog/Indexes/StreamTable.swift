@@ -51,16 +51,16 @@ struct StreamTable: ~Copyable {
     private let seed = UInt64.random(in: .min ... .max)
     private var epoch = Epoch.first
     private var generation: UInt64 = 1
-    /// The transaction after which all of it was right; nil while one is under way, and after one that failed.
-    private var settled: UInt?
-    /// The entries whose heads have moved in the transaction.
+    /// The log's end as of which all of it was right; nil while a commit is under way, and after one that failed.
+    private var settled: Position?
+    /// The entries whose heads have moved in the commit.
     private var changed = Slots<UInt32>(capacity: 64)
 
-    /// Begins a transaction that follows `transaction`: keeps the entries that are right as of it, and drops what a failed one has left.
-    mutating func begin(_ epoch: Epoch, after transaction: UInt) {
+    /// Begins a commit behind a position: keeps the entries that are right as of it, and drops what a failed one has left.
+    mutating func begin(_ epoch: Epoch, after last: Position) {
         if settled == nil || epoch != self.epoch || entries.count > Self.entriesMax {
             removeAll()
-        } else if settled != transaction {
+        } else if settled != last {
             generation += 1
         }
         for index in 0 ..< changed.count { entries[Int(changed[index])].isChanged = false }
@@ -68,8 +68,8 @@ struct StreamTable: ~Copyable {
         (self.epoch, settled) = (epoch, nil)
     }
 
-    /// Notes that the transaction under way was committed, or has changed nothing.
-    mutating func noteCommitted(after transaction: UInt) { settled = transaction }
+    /// Notes that the commit under way was made, or has changed nothing.
+    mutating func noteCommitted(through last: Position) { settled = last }
 
     private mutating func removeAll() {
         entries.removeAll()
@@ -82,7 +82,7 @@ struct StreamTable: ~Copyable {
 
     subscript(index: Int) -> Entry { entries[index] }
 
-    /// Whether an entry's head is right, in the transaction that is under way.
+    /// Whether an entry's head is right, in the commit that is under way.
     func isCurrent(_ index: Int) -> Bool { entries[index].generation == generation }
 
     /// The index of a name's entry, which is made where there is none.
@@ -177,7 +177,7 @@ struct StreamTable: ~Copyable {
         entries[index] = entry
     }
 
-    /// Lends each stream whose head has moved in the transaction, once.
+    /// Lends each stream whose head has moved in the commit, once.
     func forEachChanged(_ body: (UInt64, StreamHead) -> Void) {
         for index in 0 ..< changed.count {
             let entry = entries[Int(changed[index])]

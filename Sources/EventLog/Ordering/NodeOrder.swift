@@ -14,19 +14,14 @@ final class NodeOrder {
     private let logger: Logger
     let fence: ServerFence?
     private var sequencer: (any Sequencer)?
-    /// A frame that the cluster log has, whose transaction has not been committed here: it runs again where the map has to grow.
-    private var added: Added?
+    /// A frame that the cluster log has, whose commit has not been made here. An update runs again where the map has to grow.
+    private var added: NewFrame?
     /// Whether it has added any.
     private var hasAdded = false
     /// The server that the transaction writes down.
     private var saving: ServerMark?
     /// Why the cluster log can't be asked; nil while it can.
     let trouble = Monitor<EvstoreError?>(nil)
-
-    private struct Added {
-        var frame: NewFrame
-        var done: CommitSession.Done
-    }
 
     init(_ membership: Membership, _ context: LogContext) {
         (self.membership, source, store, logger) = (membership, context.options.sequencing, context.path, context.logger)
@@ -79,55 +74,49 @@ final class NodeOrder {
 
     // MARK: Adding
 
-    /// What a transaction has made that is to have its place in the cluster log.
+    /// What a commit has made that is to have its place in the cluster log.
     struct Change {
         var rows: [UInt8]
         /// Where its blocks begin; the position behind the last one where it has none.
         var first: Position
-        var done: CommitSession.Done
+        var last: Checkpoint
         /// Whether it takes this node out.
         var isLeaving = false
     }
 
-    /// Adds what a transaction has made to the cluster log, with the blocks that it has added.
+    /// Adds what a commit has made to the cluster log, with the blocks that it adds.
+    /// - Returns: with `placed` the node with that frame, for its row.
     /// - Throws: `EvstoreError`: logUnavailable, commitOutcomeUnknown.
-    func add(
-        _ change: Change, _ blocks: BlockBatch, _ transaction: inout WriteTransaction, _ access: LogAccess,
+    func place(
+        _ change: Change, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, _ access: LogAccess,
         by deadline: ContinuousClock.Instant
     ) throws -> Placing {
-        let node = try node(transaction.reads, access, isLeaving: change.isLeaving)
+        let node = try node(transaction, access, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: the frames are passed by first.
         guard change.first == node.last.next else { return .behind }
-        let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: $0) }
+        let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.last, rows: change.rows.lent, blocks: $0) }
         try frame.checkSize()
-        // An update runs again where the map has to grow; its frame is the same, and stands already.
-        if added?.frame.bytes != frame.bytes {
+        // That of an update which runs again stands already.
+        if added?.bytes != frame.bytes {
             do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
-                // Whoever waits for PostgreSQL does it without LMDB's lock.
+                // Whoever waits for PostgreSQL does it without the writer's turn.
                 if case .logUnavailable = error, .now < deadline { return .unreachable }
                 throw error
             }
             guard try asked().add(frame, after: node.end, by: deadline) else { return .behind }
-            added = Added(frame: frame, done: change.done)
+            added = frame
             hasAdded = true
         }
-        try saveServer(&transaction, access)
-        try StateRows.put(
-            StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
-        return .placed
+        return .placed(StateRows.Node(membership: node.membership, end: frame.end, last: change.last.position))
     }
 
-    private func saveServer(_ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+    /// Whether the cluster log is on another server than the node's rows say.
+    var hasUnsavedServer: Bool { fence?.unsaved != nil }
+
+    /// Writes down the server that the cluster log is on now; `confirm` follows.
+    func saveServer(_ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         saving = fence?.unsaved
         if let saving { try StateRows.put(saving, &transaction, access.tables) }
-    }
-
-    /// The frame that an earlier run of the same transaction has added: taken in, in place of what it would do.
-    func takeInAdded(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> CommitSession.Done? {
-        guard let added else { return nil }
-        _ = try FrameIntake.run(added.frame.bytes.lent, node(transaction.reads, access), &transaction, access)
-        try saveServer(&transaction, access)
-        return added.done
     }
 
     /// Whether the cluster log has frames that this node has not, so that what was refused was judged by an older state.
@@ -161,7 +150,7 @@ final class NodeOrder {
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
             // Order: on this disk first, since frames that every node has are pruned.
-            try AheadWriter.sync(at: store, access.storeID)
+            try AheadWriter.sync(at: store, access.ahead)
             _ = try sequencer.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
         } catch { logger.debug("telling the cluster log how far this node is: \(error)") }
     }
@@ -176,8 +165,8 @@ final class NodeOrder {
 
 /// What became of a commit's place in the order of all commits.
 enum Placing {
-    /// It has its place, and is made. A store that is alone always says so.
-    case placed
+    /// It has its place, and is made: in a cluster log, by the node with its frame. A store that is alone always says so.
+    case placed(StateRows.Node?)
     /// Another node was first: its frames are taken in, and the commit is made anew.
     case behind
     /// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.

@@ -32,9 +32,11 @@ extension StateRows {
     static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
         guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
         guard row.byteCount > fixedBytes else { throw damagedNode }
-        let end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
+        var end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
         let id = [UInt8](copying: row.slice(40, 16))
-        let last = Position(row.load(UInt64.self, at: 56))
+        var last = Position(row.load(UInt64.self, at: 56))
+        // The row is as old as LMDB's last block: what comes behind it notes its own frame.
+        if let noted = transaction.ahead.flatMap({ AheadBlocks.node($0.note) }) { (end, last) = noted }
         var texts: [String] = []
         var offset = fixedBytes
         while offset < row.byteCount {

@@ -6,45 +6,53 @@ internal import Platform
 /// `evstore.json`: says that a directory is a store, which one, and in which format.
 package struct Manifest: Codable {
     var format: Int
+    /// From format 9 on, the format of rows and blocks, which goes on counting by itself; absent below.
+    var layout: Int?
     var storeId: String
     var created: String
     /// Whether its events are sealed; absent where they are not.
     var sealed: Bool?
 
     package static let name = "evstore.json"
-    /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
-    /// rows. A sealed store had 5, then 6 with codes, and has 8 with blocks that are sealed as a whole, the newest that is read. What has its
-    /// order from elsewhere, a node of a cluster log and a replica, has 7: an older program would append to it as to a store that is alone.
-    static let format = 4
-    private static let formatSealed = 5
+    /// The formats of rows and blocks: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of rows. A sealed store had 5, then 6 with codes,
+    /// and has 8 with blocks that are sealed as a whole. What has its order from elsewhere, a node of a cluster log and a replica, has 7: an
+    /// older program would append to it as to a store that is alone. 9 has events that are in `log/ahead` alone (`AheadBlocks`); it says the format
+    /// of rows and blocks beside it, as `layout`.
+    private static let layout = 4
+    private static let layoutSealed = 5
     static let formatWithCodes = 6
-    private static let formatOrderedElsewhere = 7
+    private static let layoutOrderedElsewhere = 7
     static let formatWithSealedBlocks = 8
-    private static let formatNewest = 8
-    /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
-    /// never opens it. Its rows stay without checksums.
-    private static let formatRaised = 3
+    private static let format = 9
+    /// What the rows and blocks of an older store become once this program writes it. Its rows stay without checksums.
+    private static let layoutRaised = 3
+
+    private var identity: StoreIdentity? {
+        guard let id = StoreID(hex: storeId), format > 0, layout == nil || (1 ..< Self.format).contains(layout ?? 0) else { return nil }
+        return StoreIdentity(id: id, format: layout ?? format, goesAhead: format >= Self.format, isSealed: sealed ?? false)
+    }
 
     /// - Parameter keys: of a store whose events are sealed.
     static func write(_ storeID: StoreID, _ keys: StoreKeys?, at store: String) throws -> StoreIdentity {
         let isSealed = keys != nil
+        let layout = keys?.codes != nil ? formatWithSealedBlocks : isSealed ? layoutSealed : layout
         let manifest = Manifest(
-            format: keys?.codes != nil ? formatWithSealedBlocks : isSealed ? formatSealed : format, storeId: storeID.description,
-            created: Timestamp.now.description,
+            format: format, layout: layout, storeId: storeID.description, created: Timestamp.now.description,
             sealed: isSealed ? true : nil)
         try manifest.write(to: store + "/" + name)
-        return StoreIdentity(id: storeID, format: manifest.format, isSealed: isSealed)
+        return StoreIdentity(id: storeID, format: layout, goesAhead: true, isSealed: isSealed)
     }
 
-    /// Writes this program's format where a lower one stands, durably, whole or not at all.
+    /// Whether a store has the format that this program writes.
+    static func isRaised(at store: String) throws -> Bool { try whole(at: store).format >= format }
+
+    /// Writes this program's format where a lower one stands, durably, whole or not at all; nobody else may have the store open.
     static func raise(at store: String) throws {
         var manifest = try whole(at: store)
-        if manifest.format > formatRaised { return }
-        if manifest.format < formatRaised {
-            manifest.format = formatRaised
+        if manifest.format < format {
+            (manifest.format, manifest.layout) = (format, max(manifest.format, layoutRaised))
             try manifest.replace(at: store)
         }
-        // Order: also where another process has raised it, since it may have been killed before its sync.
         try Directory.sync(store)
     }
 
@@ -52,14 +60,15 @@ package struct Manifest: Codable {
     /// - Throws: `EvstoreError.usage` where it has an older format.
     package static func set(isOrderedElsewhere: Bool, at store: String) throws {
         var manifest = try whole(at: store)
-        let wanted = isOrderedElsewhere ? formatOrderedElsewhere : format
-        if manifest.format == wanted { return }
-        guard manifest.format == (isOrderedElsewhere ? format : formatOrderedElsewhere) else {
+        let wanted = isOrderedElsewhere ? layoutOrderedElsewhere : layout
+        let now = manifest.layout ?? manifest.format
+        if now == wanted { return }
+        guard now == (isOrderedElsewhere ? layout : layoutOrderedElsewhere) else {
             throw EvstoreError.usage(
-                "\(store) has format \(manifest.format), and what has its order from elsewhere has rows with checksums",
+                "\(store) has format \(now), and what has its order from elsewhere has rows with checksums",
                 fix: "make a backup of it and restore that: the restored store has the newest format")
         }
-        manifest.format = wanted
+        if manifest.layout == nil { manifest.format = wanted } else { manifest.layout = wanted }
         try manifest.replace(at: store)
         try Directory.sync(store)
     }
@@ -85,13 +94,13 @@ package struct Manifest: Codable {
     /// The same, with the format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= formatNewest else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatNewest)
+        guard manifest.format <= format else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format)
         }
-        guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
-            throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")
+        guard let identity = manifest.identity else {
+            throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id, or formats that no store has")
         }
-        return StoreIdentity(id: storeID, format: manifest.format, isSealed: manifest.sealed ?? false)
+        return identity
     }
 
     private static func whole(at store: String) throws -> Manifest {

@@ -69,6 +69,10 @@ package enum StateRows {
             indexed: try indexed(transaction, tables), stamp: stamp)
     }
 
+    static func epoch(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Epoch {
+        Epoch(try numbersRow(transaction, tables).load(UInt32.self, at: 20))
+    }
+
     package static func state(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StoreState {
         let numbers = try numbers(transaction, tables)
         let row = try numbersRow(transaction, tables)

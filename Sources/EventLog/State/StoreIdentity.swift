@@ -1,7 +1,10 @@
 /// A store's id and format, as its manifest says them.
 package struct StoreIdentity: Hashable, Sendable {
     package let id: StoreID
+    /// Of its rows and blocks.
     let format: Int
+    /// Whether events may be in `log/ahead` alone (`AheadBlocks`), which an older program would not see.
+    let goesAhead: Bool
     /// Whether envelopes stand in the places of payloads.
     let isSealed: Bool
 

@@ -52,13 +52,39 @@ enum StoreOpening {
                 try LogFile.vouch(at: store)
                 return presence
             }
-            guard let round = try AheadRecovery.run(at: store, storeID, options, tables) else { continue }
-            // Order: the end of the round is durable before other processes open the store, since their appends build on it.
-            try AheadRecovery.finish(round, at: store)
+            // Order: all of it is durable before other processes open the store, since their appends build on it.
+            try AheadRecovery.run(at: store, storeID, options, tables)
             try presence.take(shared: true, what: "")
             return presence
         }
         return nil
+    }
+
+    /// Brings a store of an older format to this program's, which other programs of its time must not have open.
+    /// - Throws: `EvstoreError.locked` where another process has it open.
+    static func raise(_ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
+        if try Manifest.isRaised(at: store) { return }
+        // Order: one after the other, so that of several programs that start at once one raises it and the others find it raised.
+        guard let opening = try wait(for: store, storeID) else { throw EvstoreError.readOnly(path: store) }
+        defer { withExtendedLifetime(opening) {} }
+        if try Manifest.isRaised(at: store) { return }
+        let presence = try alone(store)
+        defer { withExtendedLifetime(presence) {} }
+        if try LogFile.isDoubtful(at: store), try !AheadRecovery.isDue(at: store, storeID) { try LogFile.check(at: store, tables) }
+        // Order: no header of an older program is left.
+        try AheadRecovery.run(at: store, storeID, options, tables)
+        try Manifest.raise(at: store)
+    }
+
+    /// The presence lock for this process alone. One that has closed the store, or only looks at its numbers, is waited for.
+    private static func alone(_ store: String) throws -> HeldLock {
+        let what = "brings it to the format of this program"
+        for _ in 0 ..< 50 {
+            if let presence = try StoreLock.presence.acquireIfFree(at: store, what: what) { return presence }
+            try checkCancellation(store)
+            _ = Monitor(false).wait(milliseconds: 20) { $0 }
+        }
+        return try StoreLock.presence.acquire(at: store, what: what)
     }
 
     private static func share(_ store: String) throws -> HeldLock {

@@ -1,66 +1,71 @@
 internal import Bytes
 internal import EventModel
-internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// Recovers a log whose last round was not ended, because of a power cut or because the last process that had it open was killed. An
-/// interrupted recovery begins again from the start.
+/// Moves into LMDB what a power cut, or the kill of the last process that had the log open, has left in `log/ahead`. An interrupted recovery
+/// begins again from the start.
 enum AheadRecovery {
-    /// Whether a round is running, so that the log has to be recovered unless another process has it open.
-    static func isDue(at store: String, _ storeID: StoreID) throws -> Bool { try header(at: store, storeID)?.base != nil }
+    /// Whether entries may be there that LMDB lacks, so that the log has to be recovered unless another process has it open.
+    static func isDue(at store: String, _ storeID: StoreID) throws -> Bool {
+        guard let file = try file(store, .read) else { return false }
+        let bytes = try file.read(WriteAhead.Header.bytes)
+        if let header = WriteAhead.Header(bytes) { return header.isOpen }
+        // One that was torn by a power cut says neither.
+        if try OlderRound.header(of: file, storeID) != nil { return try OlderRound.isRunning(in: file, storeID) }
+        return bytes.contains { $0 != 0 }
+    }
 
-    /// Whether the round was begun on this machine since its last boot: then what LMDB has written without syncing is still in its page
-    /// cache.
+    /// Whether that was left on this machine since its last boot: then what LMDB has written is still in its page cache, and the page that
+    /// processes share says what is acknowledged.
     static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
-        try header(at: store, storeID)?.boot == WriteAhead.Header.bootDigest
+        guard let file = try file(store, .read) else { return false }
+        let boot = try WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.boot ?? OlderRound.header(of: file, storeID)?.boot
+        return boot == WriteAhead.Header.bootDigest
     }
 
-    private static func header(at store: String, _ storeID: StoreID) throws -> WriteAhead.Header? {
+    private static func file(_ store: String, _ access: File.Access) throws -> File? {
         let path = store + WriteAhead.fileName
-        guard try Directory.status(path) != nil else { return nil }
-        return try WriteAhead.header(of: File(path, .read), storeID)
+        return try Directory.status(path) == nil ? nil : File(path, access)
     }
 
-    /// Goes back to the commit that the round began with and applies the round's blocks; nobody may have the log open.
-    /// - Returns: the round, which `finish` has to end; until then the next opening recovers again.
+    /// Recovers the log; nobody may have it open.
     /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
-    static func run(
-        at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
-    ) throws -> WriteAhead.Header? {
-        let file = try File(store + WriteAhead.fileName, .write)
-        guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
+    static func run(at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
+        guard let file = try file(store, .write) else { return }
         let identity = try Manifest.identity(at: store)
         // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        // Pages that were not synced may be torn; those of the commit that the round began with must not be.
-        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, tables) }
-        // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
-        var running = header
-        running.hasFailed = false
-        try WriteAhead.write(running, to: file)
-        if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
+        if try !OlderRound.apply(file, at: store, identity, keys, options, tables) {
+            if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, tables) }
+            let bytes = try file.read(WriteAhead.fileBytes)
+            try change(store, identity, keys, options, tables) { transaction, access in
+                try apply(bytes, &transaction, access, store)
+            }
+        }
+        // Order: LMDB holds everything durably.
+        try file.write([UInt8](repeating: 0, count: WriteAhead.pageBytes), at: WriteAhead.pageBytes)
+        try WriteAhead.Header(storeID, isOpen: false).write(to: file)
+    }
+
+    /// Changes the log in one durable transaction, and notes where a node's log ends then: its anchor may have become durable before the
+    /// entries did.
+    static func change(
+        _ store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options, _ tables: [TableDescriptor],
+        _ body: (inout WriteTransaction, LogAccess) throws -> Void
+    ) throws {
         let environment = try EventLog.openEnvironment(store, options, readOnly: false, tables)
         defer { environment.close() }
         let access = try LogAccess(environment, of: identity, keys, tables)
-        let entries = try file.read(
-            WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
+        access.ahead?.words.clear()
         try environment.writeOwned { transaction in
             var transaction = transaction
-            transaction.setSyncing(true)
-            try takeIn(entries, round: header.round, &transaction, access, store)
+            try body(&transaction, access)
+            // Order: also where nothing is changed, since the newest commit may not be durable.
+            let numbers = try StateRows.numbers(transaction.reads, access.tables)
+            try StateRows.put(indexed: numbers.indexed, &transaction, access.tables)
         }
-        try noteLoss(access, at: store)
-        return running
-    }
-
-    static func finish(_ running: WriteAhead.Header, at store: String) throws {
-        try WriteAhead.end(running, in: File(store + WriteAhead.fileName, .write))
-    }
-
-    /// Notes where a node's log ends now: its anchor may have become durable before the entries did.
-    private static func noteLoss(_ access: LogAccess, at store: String) throws {
-        try access.environment.read { transaction in
+        try environment.read { transaction in
             guard try StateRows.node(transaction, access.tables) != nil else { return }
             let epoch = try StateRows.numbers(transaction, access.tables).epoch
             let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
@@ -68,53 +73,70 @@ enum AheadRecovery {
         }
     }
 
-    private static func takeIn(
-        _ entries: [UInt8], round: UInt64, _ transaction: inout WriteTransaction, _ access: LogAccess, _ store: String
-    ) throws {
-        // What a node has lost of its unsynced entries comes again from the cluster log: what does not follow there is the end.
-        let isNode = try StateRows.node(transaction.reads, access.tables) != nil
-        var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: true)
-        var offset = 0
-        while let frame = whole(entries.lent, at: offset, round) {
-            let end = offset + WriteAhead.Frame.headerBytes + frame.blocksBytes
-            var next = offset + WriteAhead.Frame.headerBytes
-            do {
-                while next < end { next += try blocks.add(entries.lent.slice(next, end - next), &transaction) }
-            } catch let gap as BlockGap {
-                if isNode { return }
-                throw damaged(store, "the block at position \(gap.position) does not follow the one before it")
-            } catch let error as EvstoreError {
-                if case .corruptBlock = error, isNode { return }
-                throw error
-            }
-            guard blocks.last == frame.last else {
-                if isNode { return }
-                throw damaged(store, "an entry that ends at position \(frame.last) ends at \(blocks.last)")
-            }
-            offset += frame.pagesBytes
+    private static func apply(_ bytes: [UInt8], _ transaction: inout WriteTransaction, _ access: LogAccess, _ store: String) throws {
+        let epoch = try StateRows.numbers(transaction.reads, access.tables).epoch
+        var node = try StateRows.node(transaction.reads, access.tables)
+        var recovered = RecoveredBlocks(
+            try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: node != nil, store)
+        var offset = WriteAhead.entriesStart
+        func whole(at offset: Int) -> WriteAhead.Entry? {
+            guard offset < bytes.count, let entry = WriteAhead.Entry(whole: bytes.lent.slice(offset, bytes.count - offset)) else { return nil }
+            return entry.epoch == epoch && entry.storeTag == access.storeID.tag ? entry : nil
         }
-        if isNode { return }
-        // A commit that was not finished is the last: nothing was written behind it.
-        while offset < entries.count {
-            if let frame = whole(entries.lent, at: offset, round), frame.first > blocks.last {
-                throw damaged(store, "what was appended from position \(blocks.last.next) to \(frame.first.previous) is lost")
+        while let entry = whole(at: offset), entry.first <= recovered.last.next {
+            if entry.last > recovered.last {
+                let blocks = bytes.lent.slice(offset + WriteAhead.Entry.headerBytes, entry.blocksBytes)
+                if try !recovered.add(blocks, through: entry.last, &transaction) { break }
+                let note = bytes.lent.slice(offset + WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes)
+                if entry.isOfNode, let found = AheadBlocks.node([UInt8](copying: note)) {
+                    node?.end = found.end
+                    node?.last = found.last
+                }
             }
+            offset += entry.pagesBytes
+        }
+        if let node { return try StateRows.put(node, &transaction, access.tables) }
+        // A commit that was not finished is the last: nothing was written behind it.
+        while offset < bytes.count {
+            if let entry = whole(at: offset) { try recovered.requireNothing(from: entry.first) }
             offset += WriteAhead.pageBytes
         }
     }
+}
 
-    /// An entry of the round whose checksum is right.
-    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> WriteAhead.Frame? {
-        guard offset < entries.byteCount else { return nil }
-        let rest = entries.slice(offset, entries.byteCount - offset)
-        guard let frame = WriteAhead.Frame(rest, round: round), frame.blocksBytes + WriteAhead.frameBytes <= rest.byteCount else {
-            return nil
+/// Takes in the blocks of entries, one after the other.
+struct RecoveredBlocks {
+    private var blocks: BlockIntake
+    /// What a node has lost of its unsynced entries comes again from the cluster log: what does not follow there is the end.
+    private let isNode: Bool
+    private let store: String
+
+    init(_ blocks: BlockIntake, isNode: Bool, _ store: String) { (self.blocks, self.isNode, self.store) = (blocks, isNode, store) }
+
+    var last: Position { blocks.last }
+
+    /// Takes in those of an entry; false where a node's log ends before it.
+    mutating func add(_ bytes: RawSpan, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
+        var next = 0
+        do {
+            while next < bytes.byteCount { next += try blocks.add(bytes.slice(next, bytes.byteCount - next), &transaction) }
+        } catch let gap as BlockGap {
+            if isNode { return false }
+            throw damaged("the block at position \(gap.position) does not follow the one before it")
+        } catch let error as EvstoreError {
+            if case .corruptBlock = error, isNode { return false }
+            throw error
         }
-        let sum = WriteAhead.Frame.headerBytes + frame.blocksBytes
-        return checksum(rest.slice(0, sum)) == rest.load(UInt64.self, at: sum) ? frame : nil
+        if blocks.last == last { return true }
+        if isNode { return false }
+        throw damaged("an entry that ends at position \(last) ends at \(blocks.last)")
     }
 
-    private static func damaged(_ store: String, _ reason: String) -> EvstoreError {
-        .storeDamaged(path: store, reason: "log/ahead: " + reason)
+    /// - Throws: `EvstoreError.storeDamaged` where events from a position on are there and those before them are not.
+    func requireNothing(from first: Position) throws {
+        if first <= blocks.last { return }
+        throw damaged("what was appended from position \(blocks.last.next) to \(first.previous) is lost")
     }
+
+    private func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "log/ahead: " + reason) }
 }

@@ -22,9 +22,9 @@ struct LogRemains {
     /// The store's id by each source, the most reliable first.
     private(set) var storeIDs: [StoreID] = []
     private var claims: [Claim] = []
-    /// The blocks of a round that was not ended: all of them were acknowledged.
+    /// The blocks of the tail, or of a round that was not ended: all of them were acknowledged.
     private(set) var running: [FoundBlock] = []
-    /// Blocks of earlier rounds, whose entries are whole.
+    /// Blocks of earlier epochs or rounds, whose entries are whole.
     private(set) var ended: [FoundBlock] = []
     /// The pages of `log/ahead` that are not empty and have no whole entry.
     private(set) var brokenEntries: [Range<Int>] = []
@@ -148,48 +148,57 @@ struct LogRemains {
     private static let emptyPage = checksum([UInt8](repeating: 0, count: WriteAhead.pageBytes).lent)
 
     private mutating func readAhead(_ file: File) throws {
-        let headers = try [0, 1].compactMap {
-            try WriteAhead.Header(salvaging: file.read(WriteAhead.Header.bytes, at: $0 * WriteAhead.pageBytes))
+        let older = try [0, 1].compactMap {
+            try OlderRound.Header(salvaging: file.read(OlderRound.Header.bytes, at: $0 * WriteAhead.pageBytes))
         }
-        storeIDs += headers.map(\.storeID)
-        let header = headers.max { $0.round < $1.round }
+        let header = try WriteAhead.Header(file.read(WriteAhead.Header.bytes))
+        storeIDs += [header?.storeID].compactMap(\.self) + older.map(\.storeID)
         let bytes = try file.read(WriteAhead.fileBytes)
-        var found: [(round: UInt64, block: FoundBlock)] = []
+        /// By the order in which they were written: epochs, or rounds of an older program.
+        var found: [(order: UInt64, isOlder: Bool, block: FoundBlock)] = []
         var offset = WriteAhead.entriesStart
-        while offset + WriteAhead.frameBytes <= bytes.count {
+        while offset + WriteAhead.Entry.headerBytes <= bytes.count {
             let rest = bytes.lent.slice(offset, bytes.count - offset)
-            guard let (frame, round) = WriteAhead.Frame.salvaged(rest) else {
+            if let entry = WriteAhead.Entry(whole: rest) {
+                for block in Self.blocks(rest, WriteAhead.Entry.headerBytes, entry.blocksBytes, at: offset) {
+                    found.append((UInt64(entry.epoch.rawValue), false, block))
+                }
+                offset += entry.pagesBytes
+            } else if let (frame, round) = OlderRound.Frame.salvaged(rest) {
+                for block in Self.blocks(rest, OlderRound.Frame.headerBytes, frame.blocksBytes, at: offset) {
+                    found.append((round, true, block))
+                }
+                offset += frame.pagesBytes
+            } else {
                 let page = rest.slice(0, min(WriteAhead.pageBytes, rest.byteCount))
                 if checksum(page) != Self.emptyPage { brokenEntries.append(offset ..< offset + page.byteCount) }
                 offset += WriteAhead.pageBytes
-                continue
             }
-            for block in Self.blocks(of: frame, rest, at: offset) { found.append((round, block)) }
-            offset += frame.pagesBytes
         }
-        // Without a header the highest round counts as not ended: its blocks were acknowledged either way.
-        let round = header.map { $0.base == nil ? 0 : $0.round } ?? found.map(\.round).max() ?? 0
-        running = found.filter { $0.round == round }.map(\.block)
-        ended = found.filter { $0.round != round }.map(\.block)
+        // Those of this format are of the log's epoch, or of one that a cut has ended. Without a header the highest epoch or round counts: its
+        // blocks were acknowledged either way.
+        let isOlder = found.allSatisfy(\.isOlder)
+        let highest = found.filter { $0.isOlder == isOlder }.map(\.order).max() ?? 0
+        let counting = isOlder ? older.max { $0.round < $1.round }.map { $0.base == nil ? 0 : $0.round } ?? highest : highest
+        let isOpen = isOlder || header?.isOpen != false
+        running = found.filter { isOpen && $0.isOlder == isOlder && $0.order == counting }.map(\.block)
+        ended = found.filter { !isOpen || $0.isOlder != isOlder || $0.order != counting }.map(\.block)
         if let last = running.max(by: { ($0.epoch, $0.last) < ($1.epoch, $1.last) }) {
             claims.append(Claim(epoch: last.epoch, last: last.last, link: last.link))
         }
     }
 
-    private static func blocks(of frame: WriteAhead.Frame, _ bytes: RawSpan, at offset: Int) -> [FoundBlock] {
+    /// The blocks of an entry whose blocks begin so far behind its own beginning, up to the first that is none.
+    private static func blocks(_ bytes: RawSpan, _ start: Int, _ count: Int, at offset: Int) -> [FoundBlock] {
         var blocks: [FoundBlock] = []
-        var next = WriteAhead.Frame.headerBytes
-        let end = next + frame.blocksBytes
-        while next + BlockLayout.headerBytes <= end {
-            let count = Int(bytes.load(UInt32.self, at: next + BlockLayout.Header.bytes))
-            guard count >= BlockLayout.headerBytes, count <= end - next else { break }
-            let block = bytes.slice(next, count)
+        var next = start
+        while let block = BlockLayout.block(bytes.slice(0, start + count), at: next) {
             let first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
             do throws(EvstoreError) {
                 _ = try BlockLayout.check(block, at: first, storeTag: block.load(UInt64.self, at: BlockLayout.Header.storeTag))
             } catch { break }
             blocks.append(FoundBlock(block, in: .ahead, at: offset + next, isPlaced: true))
-            next += count
+            next += block.byteCount
         }
         return blocks
     }

@@ -1,0 +1,186 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+internal import Platform
+
+/// The events that are acknowledged and not in LMDB yet, as this process has them in memory: read transactions show their blocks behind
+/// those of LMDB. What other processes have added is copied from `log/ahead`, up to where the page that all share says that it is
+/// acknowledged (`AheadWords`).
+final class AheadBlocks: AheadSource {
+    private struct State {
+        var rows = AheadBlocks.newRows()
+        /// The rows are the blocks behind `base` up to `through`, all of one epoch.
+        var epoch = Epoch.first
+        var base = Position.start
+        var through = Position.start
+        /// Where in the file the entry behind them begins.
+        var next = WriteAhead.entriesStart
+        var note: [UInt8] = []
+        /// The view that was made last, and the end of LMDB's blocks before it.
+        var view: (after: Position, view: AheadView)?
+        var file: File?
+    }
+
+    let words: AheadWords
+    private let path: String
+    private let storeTag: UInt64
+    private let tables: Tables
+    private let state = Monitor(State())
+
+    init(_ words: AheadWords, at store: String, _ storeTag: UInt64, _ tables: Tables) {
+        (self.words, path, self.storeTag, self.tables) = (words, store + WriteAhead.fileName, storeTag, tables)
+    }
+
+    private static func newRows() -> AheadRows {
+        AheadRows(bytesMax: WriteAhead.fileBytes - WriteAhead.entriesStart, rowsMax: WriteAhead.blocksMax)
+    }
+
+    // MARK: For readers
+
+    var end: AheadEnd { words.end }
+
+    func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer {
+        if end.last == 0 { return .none }
+        let after: Position
+        do {
+            after = try Blocks.last(transaction, tables.blocks)
+            // Order: the end was asked for before the transaction began, so that one of another epoch is older than a cut that LMDB shows.
+            guard after.rawValue < end.last, try StateRows.epoch(transaction, tables).rawValue == end.epoch else { return .none }
+        } catch let error as StorageError { throw error } catch {
+            // Whoever reads what is damaged there is told.
+            return .none
+        }
+        guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else { return .begunTooEarly }
+        return .rows(view)
+    }
+
+    /// The blocks behind a position up to another one, at least; nil where the file has them no more.
+    private func view(after: Position, upTo end: Position, _ epoch: Epoch) throws(StorageError) -> AheadView? {
+        try state.withLock { (state) throws(StorageError) -> AheadView? in
+            if state.epoch == epoch, state.through >= end, let known = state.view, known.after == after { return known.view }
+            if state.epoch != epoch || state.base > after || state.through < end {
+                guard try catchUp(&state, after: after, upTo: end, epoch) else { return nil }
+            }
+            let start = state.rows.index(of: after.next.rawValue, state.rows.count)
+            guard start < state.rows.count, state.rows.key(start) == after.next.rawValue else { return nil }
+            let view = AheadView(state.rows, start ..< state.rows.count, of: tables.blocks, note: state.note)
+            state.view = (after, view)
+            return view
+        }
+    }
+
+    private func catchUp(
+        _ state: inout State, after: Position, upTo end: Position, _ epoch: Epoch
+    ) throws(StorageError) -> Bool {
+        if state.file == nil {
+            if try Directory.status(path) == nil { return false }
+            state.file = try File(path, .read)
+        }
+        let isKnown = state.epoch == epoch && state.base <= after && after <= state.through
+        if isKnown, try readOn(&state, upTo: end) { return true }
+        Self.restart(&state, Checkpoint(epoch: epoch, position: after))
+        return try readOn(&state, upTo: end)
+    }
+
+    /// Adds the entries that follow, until the rows reach the end; false where they don't.
+    private func readOn(_ state: inout State, upTo end: Position) throws(StorageError) -> Bool {
+        guard let file = state.file else { return false }
+        while state.through < end {
+            guard let bytes = try Self.entry(in: file, at: state.next), let entry = WriteAhead.Entry(whole: bytes.lent),
+                entry.epoch == state.epoch, entry.storeTag == storeTag
+            else { return false }
+            // At the front there may be some that LMDB has.
+            if state.rows.count > 0 || entry.last > state.through {
+                guard entry.first == state.through.next, Self.add(bytes.lent, entry, &state) else { return false }
+            }
+            state.next += entry.pagesBytes
+        }
+        return true
+    }
+
+    /// The bytes of the entry that begins at an offset; nil where none does.
+    static func entry(in file: File, at offset: Int) throws(StorageError) -> [UInt8]? {
+        let start = try file.read(WriteAhead.pageBytes, at: offset)
+        guard let entry = WriteAhead.Entry(start.lent) else { return nil }
+        return entry.byteCount <= start.count ? start : try file.read(entry.byteCount, at: offset)
+    }
+
+    /// Adds the blocks of an entry; false where it has no such blocks.
+    private static func add(_ bytes: RawSpan, _ entry: WriteAhead.Entry, _ state: inout State) -> Bool {
+        let blocks = bytes.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
+        let isAdded = add(blocks, through: entry.last, &state)
+        let note = bytes.slice(WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes)
+        if isAdded, entry.isOfNode { state.note = [UInt8](copying: note) }
+        return isAdded
+    }
+
+    private static func add(_ blocks: RawSpan, through last: Position, _ state: inout State) -> Bool {
+        var offset = 0
+        while offset < blocks.byteCount {
+            guard let block = BlockLayout.block(blocks, at: offset), state.rows.hasRoom(1, block.byteCount) else { return false }
+            state.rows.append(block.load(UInt64.self, at: BlockLayout.Header.first), block)
+            offset += block.byteCount
+        }
+        (state.through, state.view) = (last, nil)
+        return true
+    }
+
+    private static func restart(_ state: inout State, _ end: Checkpoint) {
+        state.view = nil
+        // Views of others may show the rows.
+        if isKnownUniquelyReferenced(&state.rows) { state.rows.removeAll() } else { state.rows = newRows() }
+        (state.epoch, state.base, state.through) = (end.epoch, end.position, end.position)
+        (state.next, state.note) = (WriteAhead.entriesStart, [])
+    }
+
+    // MARK: For who has the writer's turn
+
+    /// The last position that is here.
+    var through: Position { state.withLock { $0.through } }
+
+    /// Where in the file the next entry goes, once all that is acknowledged was looked at.
+    var next: Int { state.withLock { $0.next } }
+
+    /// Whether so many blocks fit in.
+    func hasRoom(_ count: Int, _ bytes: Int) -> Bool { state.withLock { $0.rows.hasRoom(count, bytes) } }
+
+    /// Adds what this process has written at `next`.
+    func add(_ blocks: RawSpan, through last: Position, _ pagesBytes: Int, note: [UInt8]) {
+        state.withLock { state in
+            let isAdded = Self.add(blocks, through: last, &state)
+            precondition(isAdded, "what was made here is blocks that fit in")
+            state.next += pagesBytes
+            if !note.isEmpty { state.note = note }
+        }
+    }
+
+    /// Begins anew at an end up to which LMDB holds everything durably.
+    func restart(_ end: Checkpoint) { state.withLock { Self.restart(&$0, end) } }
+
+    /// Moves what LMDB lacks into it, within a transaction that is to be durable. O(blocks that are ahead).
+    /// - Throws: `EvstoreError.storeDamaged` where entries that were acknowledged are gone.
+    func apply(_ transaction: inout WriteTransaction) throws {
+        let end = words.end
+        let after = try Blocks.last(transaction.reads, tables.blocks)
+        guard end.last > after.rawValue, try StateRows.epoch(transaction.reads, tables).rawValue == end.epoch else { return }
+        guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else {
+            throw EvstoreError.storeDamaged(path: path, reason: "entries that were acknowledged are not there")
+        }
+        try view.forEach { try transaction.append(tables.blocks, bytes($0).lent, $1) }
+        if let (end, last) = Self.node(view.note), var node = try StateRows.node(transaction.reads, tables) {
+            (node.end, node.last) = (end, last)
+            try StateRows.put(node, &transaction, tables)
+        }
+    }
+
+    // MARK: Of a node
+
+    /// What an entry notes of the frame that it was made of, with the last position of the log with it.
+    static func note(_ end: FrameEnd, last: Position) -> [UInt8] { bytes(end.number) + bytes(last.rawValue) + end.link }
+
+    static func node(_ note: [UInt8]) -> (end: FrameEnd, last: Position)? {
+        guard note.count == WriteAhead.Entry.noteBytes else { return nil }
+        let end = FrameEnd(number: note.lent.load(UInt64.self, at: 0), link: Array(note[16...]))
+        return (end, Position(note.lent.load(UInt64.self, at: 8)))
+    }
+}

@@ -1,0 +1,174 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+package import LMDB
+internal import Platform
+
+/// `log/ahead` as programs wrote it before format 9 of a store: LMDB committed each append without syncing, in one **round** after another. A
+/// round began with everything synced and kept that commit: its meta page is in the header. This program writes none; it ends the one that a
+/// program has left, and a salvage reads it. After a power cut the log goes back to the round's commit and applies its blocks again.
+///
+/// Integers are little-endian; the two headers lie at 0 and 4,096, the round's number modulo 2 says which.
+///
+///     0    u32  magic: "evw" and the format, 1
+///     4    u32  0 where LMDB holds everything durably, 1 where a round is running, 2 where its end has failed
+///     8    u64  round
+///     16   16   store id
+///     32   u64  XXH3-64 of the machine's boot id
+///     40   152  the meta page of the commit that the round goes back to (`MetaPage`); zeros where none is running
+///     192  u64  XXH3-64 of the bytes before
+///
+/// Entries follow from 8,192, each at a multiple of 4,096:
+///
+///     0    u32  magic: "eve" and the format, 1
+///     4    u32  bytes of the blocks
+///     8    u64  round
+///     16   u64  first position
+///     24   u64  last position
+///     32        blocks, one after the other
+///     end  u64  XXH3-64 of the bytes before
+///
+/// 1. The header with a right checksum and the higher round counts; without any, no round is running.
+/// 2. An entry counts if its round is the header's, its checksum is right, and its first position follows the one before.
+/// 3. The first page that holds no such entry ends the round. An entry beyond it that is right in itself means damage, but in a node.
+package enum OlderRound {
+    package struct Header: Hashable {
+        package static let bytes = 200
+        private static let magic: UInt32 = 0x01_77_76_65
+        private static let roundMax: UInt64 = 1 << 62
+        static let bootDigest = checksum(Array(ProcessIdentity.boot.utf8).lent)
+
+        package var round: UInt64
+        package var storeID: StoreID
+        var boot = Header.bootDigest
+        /// The commit to go back to; nil where no round is running.
+        package var base: MetaPage?
+        /// Whether its end has failed: what LMDB has written since may be lost, although it can still be read.
+        var hasFailed = false
+
+        var row: [UInt8] {
+            var row = ByteBuffer(capacity: Self.bytes)
+            row.append(littleEndian: Self.magic)
+            row.append(littleEndian: UInt32(base == nil ? 0 : hasFailed ? 2 : 1))
+            row.append(littleEndian: round)
+            row.append(storeID.bytes)
+            row.append(littleEndian: boot)
+            if let base { row.append(base.bytes) } else { row.append(zeros: MetaPage.size) }
+            let sum = checksum(row.bytes)
+            row.append(littleEndian: sum)
+            return row.array()
+        }
+
+        init(round: UInt64, storeID: StoreID, base: MetaPage?) { (self.round, self.storeID, self.base) = (round, storeID, base) }
+
+        /// Nil where the bytes are no header of this store, such as one that was torn.
+        init?(_ bytes: [UInt8], of storeID: StoreID) throws {
+            try self.init(salvaging: bytes)
+            if self.storeID != storeID { return nil }
+        }
+
+        /// The same for any store.
+        package init?(salvaging bytes: [UInt8]) throws {
+            let row = bytes.lent
+            guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
+                checksum(row.slice(0, Self.bytes - 8)) == row.load(UInt64.self, at: Self.bytes - 8),
+                let storeID = StoreID(Array(bytes[16 ..< 32]))
+            else { return nil }
+            (round, self.storeID) = (row.load(UInt64.self, at: 8), storeID)
+            // More than could be ended: the next one could not be counted.
+            if round > Self.roundMax { return nil }
+            boot = row.load(UInt64.self, at: 32)
+            let state = row.load(UInt32.self, at: 4)
+            if state == 0 { return }
+            hasFailed = state == 2
+            let page = Array(bytes[40 ..< 40 + MetaPage.size])
+            base = try MetaPage(page, number: row.load(UInt64.self, at: 40), in: WriteAhead.fileName)
+        }
+    }
+
+    /// The header that counts; nil where the file has none.
+    static func header(of file: File, _ storeID: StoreID) throws -> Header? {
+        let bytes = try file.read(WriteAhead.pageBytes + Header.bytes)
+        let found = try [0, WriteAhead.pageBytes].compactMap {
+            try Header(Array(bytes.dropFirst($0).prefix(Header.bytes)), of: storeID)
+        }
+        return found.max { $0.round < $1.round }
+    }
+
+    /// Whether one is running.
+    static func isRunning(in file: File, _ storeID: StoreID) throws -> Bool { try header(of: file, storeID)?.base != nil }
+
+    /// Goes back to the commit that the round began with and applies the round's blocks; nobody may have the log open. An interrupted one
+    /// begins again from the start.
+    /// - Returns: false where no round is running; the caller overwrites the headers.
+    static func apply(
+        _ file: File, at store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options, _ tables: [TableDescriptor]
+    ) throws -> Bool {
+        guard var running = try header(of: file, identity.id), let base = running.base else { return false }
+        // Pages that were not synced may be torn; those of the commit that the round began with must not be.
+        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, tables) }
+        // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
+        running.hasFailed = false
+        try file.write(running.row, at: Int(running.round & 1) * WriteAhead.pageBytes)
+        try file.sync()
+        if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
+        let entries = try file.read(WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
+        let round = running.round
+        try AheadRecovery.change(store, identity, keys, options, tables) { transaction, access in
+            let isNode = try StateRows.node(transaction.reads, access.tables) != nil
+            var recovered = RecoveredBlocks(try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: isNode, store)
+            var offset = 0
+            while let frame = whole(entries.lent, at: offset, round) {
+                let blocks = entries.lent.slice(offset + Frame.headerBytes, frame.blocksBytes)
+                if try !recovered.add(blocks, through: frame.last, &transaction) { return }
+                offset += frame.pagesBytes
+            }
+            if isNode { return }
+            // A commit that was not finished is the last: nothing was written behind it.
+            while offset < entries.count {
+                if let frame = whole(entries.lent, at: offset, round) { try recovered.requireNothing(from: frame.first) }
+                offset += WriteAhead.pageBytes
+            }
+        }
+        return true
+    }
+
+    /// An entry of the round whose checksum is right.
+    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> Frame? {
+        guard offset < entries.byteCount, let found = Frame.salvaged(entries.slice(offset, entries.byteCount - offset)) else { return nil }
+        return found.round == round ? found.frame : nil
+    }
+
+    /// The header of an entry.
+    package struct Frame {
+        private static let magic: UInt32 = 0x01_65_76_65
+        package static let headerBytes = 32
+        private static let frameBytes = 40
+        package let blocksBytes: Int
+        let first, last: Position
+
+        /// Nil where no entry of this round lies here. The checksum is not looked at.
+        init?(_ bytes: RawSpan, round: UInt64) {
+            guard bytes.byteCount >= Self.headerBytes, bytes.load(UInt32.self, at: 0) == Self.magic,
+                bytes.load(UInt64.self, at: 8) == round
+            else { return nil }
+            blocksBytes = Int(bytes.load(UInt32.self, at: 4))
+            (first, last) = (Position(bytes.load(UInt64.self, at: 16)), Position(bytes.load(UInt64.self, at: 24)))
+            guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
+        }
+
+        /// A whole entry of any round; nil where none lies here.
+        package static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
+            guard bytes.byteCount >= headerBytes else { return nil }
+            let round = bytes.load(UInt64.self, at: 8)
+            guard let frame = Frame(bytes, round: round), frame.blocksBytes + frameBytes <= bytes.byteCount else { return nil }
+            let end = headerBytes + frame.blocksBytes
+            return checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) ? (frame, round) : nil
+        }
+
+        /// How far it is to the next entry.
+        package var pagesBytes: Int { Self.pagesBytes(ofBlocks: blocksBytes) }
+
+        static func pagesBytes(ofBlocks bytes: Int) -> Int { (bytes + frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes }
+    }
+}

@@ -1,0 +1,160 @@
+import Bytes
+import EventModel
+import EvstoreTesting
+import Foundation
+import LMDB
+import Platform
+import TestStores
+import TestSupport
+import Testing
+
+@testable import EventLog
+
+@Suite("Events that LMDB does not have yet")
+struct AheadBlocksTests {
+    let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private static let quick = Options.small { $0.appendInPlaceMilliseconds = 600_000 }
+
+    private static func isAhead(_ log: EventLog) throws -> Bool { try log.access.environment.read { $0.ahead != nil } }
+
+    /// Appends until an event is ahead of LMDB: on a slow machine appends may not follow each other quickly enough.
+    private func goAhead(_ log: EventLog) async throws {
+        for _ in 0 ..< 500 {
+            try await log.add(event("quick"))
+            if try Self.isAhead(log) { return }
+        }
+        Issue.record("no append was written ahead")
+    }
+
+    /// A copy of the store as a kill leaves it: nothing is closed.
+    private func killed(_ name: String) throws -> String {
+        let copy = directory.path + "/" + name
+        try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
+        return copy
+    }
+
+    @Test("every way of reading finds them, and LMDB has them after a pause")
+    func read() async throws {
+        let log = try makeLog(directory, Self.quick)
+        try await goAhead(log)
+        try await log.add(event("a", "1"), event("a", "2", id: "given"))
+        try #require(try Self.isAhead(log))
+        let last = try log.read { $0.last.position }
+        #expect(try log.payloads("a") == ["1", "2"] && log.payloads("a", from: 9, backwards: true) == ["2", "1"])
+        #expect(try log.read { try $0.position(of: EventID("given")) } == last)
+        #expect(try log.read { try $0.head(of: StreamName("a"))?.position } == last)
+        #expect(try log.everything().count == Int(last.rawValue))
+        #expect(try log.read { try $0.census().reduce(0) { $0 + $1.count } } == last.rawValue)
+        #expect(try log.verify(deep: true).isEmpty)
+        let end = ContinuousClock.now + .seconds(10)
+        while try Self.isAhead(log), .now < end { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(try !Self.isAhead(log) && log.read { $0.last.position } == last && log.payloads("a") == ["1", "2"])
+        try await log.close()
+    }
+
+    @Test("they are there after a kill, and after another kill while they are put right")
+    func kill() async throws {
+        let log = try makeLog(directory, Self.quick)
+        try await goAhead(log)
+        let all = try log.everything()
+        let copy = try killed("copy")
+        try await log.close()
+        try FileManager.default.copyItem(atPath: copy, toPath: copy + "-2")
+        // As a kill before the header says that there is nothing more.
+        let header = try File(copy + WriteAhead.fileName, .read).read(WriteAhead.Header.bytes)
+        try await EventLog.open(at: copy, options: .small()).close()
+        try File(copy + WriteAhead.fileName, .write).write(header)
+        for path in [copy, copy + "-2"] {
+            let again = try EventLog.open(at: path, options: .small())
+            #expect(try again.everything() == all && again.verify(deep: true).isEmpty)
+            try await again.add(event("more"))
+            #expect(try again.everything().count == all.count + 1)
+            try await again.close()
+        }
+    }
+
+    @Test("a commit of LMDB that may not be durable is made so before anything is built on it")
+    func durable() async throws {
+        let log = try makeLog(directory, Self.quick)
+        try await goAhead(log)
+        let words = try #require(log.access.ahead?.words)
+        // As it is where the process that made the commit was killed before it could say so.
+        words.durableTransaction = 0
+        try await Task.sleep(for: .milliseconds(30))
+        let before = log.access.environment.lastTransaction
+        try await log.add(event("a"))
+        #expect(log.access.environment.lastTransaction > before && words.durableTransaction == log.access.environment.lastTransaction)
+        try await log.close()
+    }
+
+    @Test("an entry behind the end, whose writer was killed before it acknowledged it, is taken over by the next writer")
+    func takeover() async throws {
+        let log = try makeLog(directory, Self.quick)
+        try await goAhead(log)
+        let (words, last) = (try #require(log.access.ahead?.words), try log.read { $0.last })
+        try await log.add(event("late", "1"))
+        try #require(try Self.isAhead(log))
+        // As the kill leaves it, seen by a process that has not looked since.
+        words.acknowledge(last)
+        log.access.ahead?.restart(last)
+        try await Task.sleep(for: .milliseconds(30))
+        #expect(try log.payloads("late").isEmpty && log.read { $0.last } == last)
+        await #expect(throws: EvstoreError.self) {
+            try await log.add(event("late", "2"), conditions: [StreamCondition(StreamName("late"), .noStream)])
+        }
+        #expect(try log.payloads("late") == ["1"])
+        try await log.close()
+    }
+
+    @Test("random appends, updates, cuts, pauses and kills leave what a plain list says", arguments: 1 ... 6 as ClosedRange<UInt64>)
+    func model(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed, "ahead", 0)
+        var options = Self.quick
+        options.sweepForcedEvents = [40, 100_000].randomElement(using: &random) ?? 40
+        var log = try makeLog(directory, options)
+        var (expected, path) = ([String](), directory.store)
+        for step in 0 ..< 120 {
+            switch Int.random(in: 0 ..< 40, using: &random) {
+            case 0:
+                let kept = Int.random(in: max(0, expected.count - 5) ... expected.count, using: &random)
+                try await log.update { try $0.cut(to: Position(UInt64(kept))) }
+                expected.removeLast(expected.count - kept)
+            case 1: try await log.update { try $0.put(Catalogue.notes, [UInt8(step)], [1]) }
+            case 2: try await Task.sleep(for: .milliseconds(250))
+            case 3:
+                try await log.close()
+                log = try EventLog.open(at: path, options: options)
+            case 4:
+                let copy = directory.path + "/copy-\(step)"
+                try FileManager.default.copyItem(atPath: path, toPath: copy)
+                try await log.close()
+                (log, path) = (try EventLog.open(at: copy, options: options), copy)
+            default:
+                let size = [3, 300, 20_000, 90_000][[0, 0, 0, 1, 1, 1, 2, 2, 3].randomElement(using: &random) ?? 0]
+                let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map { number in
+                    try event("s-\(step % 7)", "\(step).\(number)" + String(repeating: "x", count: size), type: "type-\(step / 40)")
+                }
+                _ = try await log.append(AppendRequest(events: events, conditions: []))
+                expected += events.map { "\($0.stream.text) \(String(decoding: $0.payload, as: UTF8.self))" }
+            }
+            guard step % 20 == 0 else { continue }
+            let found = try log.read { reader -> [String] in
+                var found: [String] = []
+                try reader.blocks(from: Position(1)) { block in
+                    for index in block.indices {
+                        let record = block.record(index)
+                        found.append("\(try reader.name(ofStream: record.streamID).text) \(text(record.payload))")
+                    }
+                    return true
+                }
+                return found
+            }
+            #expect(found == expected, "seed \(seed), step \(step)")
+        }
+        #expect(try log.verify(deep: true).isEmpty, "seed \(seed)")
+        try await log.close()
+    }
+}

@@ -1,0 +1,128 @@
+import Bytes
+import EventModel
+import EvstoreTesting
+import Foundation
+import Hashing
+import LMDB
+import Platform
+import TestStores
+import TestSupport
+import Testing
+
+@testable import EventLog
+
+/// A store of format 4 as a program of that format leaves it where the power goes within a round.
+private struct OldStore {
+    let path: String
+    /// What it must have once it is put right.
+    let events: [String]
+    private let base: MetaPage
+    private let blocks: [[UInt8]]
+    private let storeID: StoreID
+
+    init(_ directory: TemporaryDirectory) async throws {
+        path = directory.store
+        let log = try makeLog(directory)
+        storeID = log.storeID
+        for number in 0 ..< 20 { try await log.add(event("s-\(number % 3)", "\(number)")) }
+        // The round's commit keeps its pages.
+        try await log.update { try $0.put(Catalogue.notes, [1], [1]) }
+        var pin = try log.access.environment.pin()
+        let transaction = try #require(pin?.transaction)
+        let data = try File(path + "/log/data.mdb", .read)
+        base = try MetaPage(data.read(MetaPage.size, at: Int(transaction & 1) * 4_096), number: UInt64(transaction & 1), in: data.path)
+        let last = try log.read { $0.last.position }
+        for number in 20 ..< 30 { try await log.add(event("s-\(number % 3)", "\(number)")) }
+        try await log.update { try $0.put(Catalogue.notes, [2], [2]) }
+        events = try log.everything()
+        blocks = try log.read { reader in
+            var blocks: [[UInt8]] = []
+            try reader.rawBlocks(from: last.next) { block in
+                blocks.append([UInt8](copying: block.bytes))
+                return true
+            }
+            return blocks
+        }
+        // Order: before the environment is closed.
+        pin = nil
+        try await log.close()
+        let manifest = path + "/evstore.json"
+        let text = try String(contentsOfFile: manifest, encoding: .utf8)
+        try text.replacing(#""format" : 9"#, with: #""format" : 4"#).replacing("  \"layout\" : 4,\n", with: "")
+            .write(toFile: manifest, atomically: false, encoding: .utf8)
+    }
+
+    /// The pages of the round's own commits are lost, and `log/ahead` has their blocks, each as an entry.
+    func breakOff() throws {
+        let data = try File(path + "/log/data.mdb", .write)
+        let (bytes, start) = (try data.status().bytes, (Int(base.lastPage) + 1) * base.pageBytes)
+        if bytes > start { try data.write([UInt8](repeating: 0, count: bytes - start), at: start) }
+        var file = [UInt8](repeating: 0, count: WriteAhead.fileBytes)
+        func put(_ bytes: [UInt8], at offset: Int) { file.replaceSubrange(offset ..< offset + bytes.count, with: bytes) }
+        var header: [UInt8] = bytesOf(UInt32(0x01_77_76_65)) + bytesOf(UInt32(1)) + bytesOf(UInt64(7)) + storeID.bytes
+        header += bytesOf(WriteAhead.Header.bootDigest &+ 1) + base.bytes
+        header += bytesOf(checksum(header.lent))
+        put(header, at: WriteAhead.pageBytes)
+        var offset = WriteAhead.entriesStart
+        for block in blocks {
+            let first = block.lent.load(UInt64.self, at: BlockLayout.Header.first)
+            let count = UInt64(block.lent.load(UInt32.self, at: BlockLayout.Header.count))
+            var entry = bytesOf(UInt32(0x01_65_76_65)) + bytesOf(UInt32(block.count)) + bytesOf(UInt64(7)) + bytesOf(first)
+            entry += bytesOf(first + count - 1) + block
+            entry += bytesOf(checksum(entry.lent))
+            put(entry, at: offset)
+            offset += (entry.count + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
+        }
+        try File(path + WriteAhead.fileName, .create).write(file)
+        let anchor = path + "/anchor"
+        if try Directory.status(anchor) != nil { try FileManager.default.removeItem(atPath: anchor) }
+    }
+
+    private func bytesOf<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value) }
+}
+
+@Suite("What a program of an older format has left")
+struct OlderRoundTests {
+    @Test("a round that was not ended is put right, whatever the power cut has left of its commits, and the store has the new format then")
+    func powerCut() async throws {
+        let directory = try TemporaryDirectory()
+        let old = try await OldStore(directory)
+        try old.breakOff()
+        for _ in 0 ..< 2 {
+            let log = try EventLog.open(at: old.path, options: .small())
+            #expect(try log.everything() == old.events && log.verify(deep: true).isEmpty)
+            try await log.close()
+        }
+        let log = try EventLog.open(at: old.path, options: .small())
+        try await log.add(event("s-1", "new"))
+        #expect(try log.everything().count == old.events.count + 1)
+        try await log.close()
+        #expect(try Manifest.isRaised(at: old.path) && Manifest.identity(at: old.path).format == 4)
+    }
+
+    @Test("a store of an older format is raised by whoever has it alone, and by one of several that start at once")
+    func raised() async throws {
+        let directory = try TemporaryDirectory()
+        let old = try await OldStore(directory)
+        let held = try StoreLock.presence.acquire(at: old.path, shared: true, what: "has it open")
+        #expect { try EventLog.open(at: old.path, options: .small()) } throws: { ($0 as? EvstoreError)?.code == "locked" }
+        let reader = try EventLog.open(at: old.path, options: .small(), readOnly: true)
+        #expect(try reader.everything() == old.events)
+        try await reader.close()
+        try held.release()
+        #expect(try !Manifest.isRaised(at: old.path))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0 ..< 4 {
+                group.addTask {
+                    let log = try EventLog.open(at: old.path, options: .small())
+                    try await log.add(event("more"))
+                    try await log.close()
+                }
+            }
+            try await group.waitForAll()
+        }
+        let log = try EventLog.open(at: old.path, options: .small())
+        #expect(try log.everything().count == old.events.count + 4 && log.verify(deep: true).isEmpty)
+        try await log.close()
+    }
+}
