@@ -66,11 +66,16 @@ package final class Monitor<State>: @unchecked Sendable {
 
     /// Waits until `ready` says so or the time has passed; says whether it was ready.
     package func wait(milliseconds: Int, until ready: (inout State) -> Bool) -> Bool {
+        wait(microseconds: min(milliseconds, Int.max / 1_000) * 1_000, until: ready)
+    }
+
+    /// As `wait(milliseconds:until:)`; how much later it ends is the thread's `WorkerThread.useExactTimers`.
+    package func wait(microseconds: Int, until ready: (inout State) -> Bool) -> Bool {
         defer { withExtendedLifetime(self) {} }
         var end = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &end)
-        let nanoseconds = end.tv_nsec + (milliseconds % 1_000) * 1_000_000
-        end.tv_sec += milliseconds / 1_000 + nanoseconds / 1_000_000_000
+        let nanoseconds = end.tv_nsec + (microseconds % 1_000_000) * 1_000
+        end.tv_sec += microseconds / 1_000_000 + nanoseconds / 1_000_000_000
         end.tv_nsec = nanoseconds % 1_000_000_000
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

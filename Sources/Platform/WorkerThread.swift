@@ -1,3 +1,4 @@
+internal import CEvstoreSystem
 internal import Glibc
 
 /// An operating system thread that runs one closure to its end.
@@ -30,6 +31,9 @@ package final class WorkerThread: Sendable {
 
     /// Waits until the closure has ended.
     package func join() { done.wait(until: { $0 }, { _ in }) }
+
+    /// Has the calling thread's waits end within a microsecond of their time.
+    package static func useExactTimers() { evstore_exact_timers() }
 
     /// Identifies the calling thread within this process.
     package static var currentID: UInt { UInt(pthread_self()) }

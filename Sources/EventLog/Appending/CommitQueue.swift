@@ -17,10 +17,37 @@ final class CommitQueue: Sendable {
         var isCommitting = false
         /// What the last commit of appends tells of the next.
         var pace = Pace.unknown
-        /// When the round ahead of the log is ended, unless a commit comes before.
+        /// When LMDB takes what is ahead of it, unless a commit comes before.
         var rest: ContinuousClock.Instant?
+        var gathering = Gathering()
 
         var count: Int { waiting.count - taken }
+    }
+
+    /// Whom a commit waits for: callers who have just had their answers and append again at once share a sync with those who wait already.
+    fileprivate struct Gathering {
+        /// How many came together with the last commit: it has answered them, or they waited at its end.
+        var expected = 0
+        var patienceMicroseconds = 0
+        /// While the writing thread waits: how many wake it; else 0.
+        var wanted = 0
+        /// How many commits begin without waiting, since those who were expected did not come; and how many after the next time.
+        var hurried = 0
+        var penalty = 0
+        static let patience = 20 ... 1_000
+        static let penalties = 4 ... 256
+
+        mutating func expect(_ count: Int, afterCommitOf duration: Duration) {
+            expected = count
+            let half = nearest(duration / .microseconds(2))
+            patienceMicroseconds = min(max(half, Self.patience.lowerBound), Self.patience.upperBound)
+        }
+
+        mutating func end(haveCome: Bool) {
+            wanted = 0
+            penalty = haveCome ? 0 : min(max(penalty * 2, Self.penalties.lowerBound), Self.penalties.upperBound)
+            hurried = penalty
+        }
     }
 
     /// Whether a commit is likely to be short, and alone.
@@ -39,7 +66,7 @@ final class CommitQueue: Sendable {
     /// Up to which size an append is committed by its caller's thread.
     private static let inPlaceBytesMax = 64 << 10
     private static let inPlaceEventsMax = 64
-    /// How long appends pause before the round ahead of the log is ended.
+    /// How long appends pause before LMDB takes what is ahead of it.
     private static let restInterval = Duration.milliseconds(200)
 
     private let state = Monitor(State())
@@ -57,7 +84,7 @@ final class CommitQueue: Sendable {
         let (isAdded, isIdle) = state.withLock { state in
             if state.isClosed { return (false, false) }
             state.waiting.append(work)
-            return (true, !state.isCommitting)
+            return (true, !state.isCommitting && state.count >= state.gathering.wanted)
         }
         // Whoever commits looks for further work at its end.
         if isIdle { state.wake() }
@@ -87,9 +114,25 @@ final class CommitQueue: Sendable {
             } else {
                 state.wait(until: { $0.hasDuty || $0.rest != nil }, { _ in })
             }
+            gather()
             let duty = state.withLock { $0.takeDuty() }
             if let duty { return duty }
         }
+    }
+
+    private func gather() {
+        let patience = state.withLock { state -> Int? in
+            guard state.hasDuty, !state.isClosed, state.count < state.gathering.expected else { return nil }
+            if state.gathering.hurried > 0 {
+                state.gathering.hurried -= 1
+                return nil
+            }
+            state.gathering.wanted = state.gathering.expected
+            return state.gathering.patienceMicroseconds
+        }
+        guard let patience else { return }
+        let haveCome = state.wait(microseconds: patience) { $0.count >= $0.gathering.wanted || $0.isClosed }
+        state.withLock { $0.gathering.end(haveCome: haveCome) }
     }
 
     /// Takes the turn for a caller's own thread, which commits without waking another: where nothing waits, nobody commits, and the last
@@ -106,14 +149,17 @@ final class CommitQueue: Sendable {
     }
 
     /// Gives the turn back.
-    /// - Parameter isHolding: whether a round ahead of the log has to be ended once appends pause.
-    /// - Parameter pace: nil where it is as before.
-    func endCommit(isHolding: Bool, _ pace: Pace?) {
+    /// - Parameters:
+    ///   - isHolding: whether LMDB has to take what is ahead of it once appends pause.
+    ///   - pace: nil where it is as before.
+    ///   - answered: how many appends it has held.
+    func endCommit(isHolding: Bool, _ pace: Pace?, answered: Int = 0, took duration: Duration = .zero) {
         let isWaited = state.withLock { state in
             let hadNoRest = state.rest == nil
             state.isCommitting = false
             state.rest = isHolding ? .now + Self.restInterval : nil
             if let pace { state.pace = pace }
+            state.gathering.expect(answered > 0 ? answered + state.count : 0, afterCommitOf: duration)
             return state.hasDuty || hadNoRest && isHolding
         }
         if isWaited { state.wake() }
