@@ -1,5 +1,6 @@
 internal import Bytes
 internal import EventModel
+internal import Glibc
 internal import Platform
 
 /// Appends and updates that wait to be committed, first come, first served, and whose turn it is to commit: one thread at a time. Each
@@ -66,6 +67,7 @@ final class CommitQueue: Sendable {
     /// Up to which size an append is committed by its caller's thread.
     private static let inPlaceBytesMax = 64 << 10
     private static let inPlaceEventsMax = 64
+    private static let spinInterval = Duration.microseconds(50)
     /// How long appends pause before LMDB takes what is ahead of it.
     private static let restInterval = Duration.milliseconds(200)
 
@@ -107,6 +109,7 @@ final class CommitQueue: Sendable {
     /// Takes the turn to commit for the writing thread, once there is something to do. `endCommit` follows, but after `end`.
     func nextDuty() -> Duty {
         while true {
+            spin()
             let rest = state.withLock { $0.isCommitting ? .now + Self.restInterval : $0.rest }
             if let rest {
                 let left = ContinuousClock.now.duration(to: rest)
@@ -120,13 +123,18 @@ final class CommitQueue: Sendable {
         }
     }
 
+    /// Stays awake for a moment where several are expected, and leaves the processor to whoever wants it: being woken takes as long as their
+    /// coming.
+    private func spin() {
+        let end = ContinuousClock.now + Self.spinInterval
+        while state.withLock({ $0.isGathering }), .now < end { sched_yield() }
+    }
+
+    /// Waits for those who are expected beside the ones that wait already.
     private func gather() {
         let patience = state.withLock { state -> Int? in
-            guard state.hasDuty, !state.isClosed, state.count < state.gathering.expected else { return nil }
-            if state.gathering.hurried > 0 {
-                state.gathering.hurried -= 1
-                return nil
-            }
+            if state.gathering.hurried > 0 { state.gathering.hurried -= 1 }
+            guard state.isGathering, state.count > 0 else { return nil }
             state.gathering.wanted = state.gathering.expected
             return state.gathering.patienceMicroseconds
         }
@@ -252,6 +260,11 @@ extension CommitQueue.State {
     }
 
     var isGivenUp: Bool { isClosed && end.map { $0 <= .now } ?? false }
+
+    /// Whether more appends are expected than wait.
+    fileprivate var isGathering: Bool {
+        !isCommitting && !isClosed && gathering.expected > 1 && count < gathering.expected && gathering.hurried == 0
+    }
 
     /// Whether the writing thread has something to do now.
     fileprivate var hasDuty: Bool { !isCommitting && (count > 0 || isClosed) }
