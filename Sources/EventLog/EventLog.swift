@@ -78,7 +78,7 @@ package final class EventLog: Sendable {
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
-        // Order: the lock goes last, since a process that finds it free may recover an open round.
+        // Order: the lock goes last, since a process that finds it free may recover the log.
         let end: @Sendable () -> Void = { withExtendedLifetime(presence) { environment.close() } }
         if let committer { committer.close(end) } else { end() }
     }
@@ -220,7 +220,7 @@ package final class EventLog: Sendable {
     /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing, nor does it in
     /// the child of a fork.
     /// - Throws: `EvstoreError.deadlinePassed` where another process was writing for as long as an append waits: the files are
-    ///   closed all the same, and the next process that opens the store ends the round.
+    ///   closed all the same, and the next process that opens the store moves what is ahead into LMDB.
     package func close() async throws {
         guard isOfThisProcess else { return }
         let isFirst = isClosed.withLock { isClosed in

@@ -147,7 +147,7 @@ struct SettlingTests {
             try Outage.notes(scene)
             try FileManager.default.removeItem(atPath: scene + "/store/log/ahead")
         }
-        // On a slow machine appends may not follow each other quickly enough for a round.
+        // On a slow machine appends may not follow each other quickly enough to be written ahead.
         for seed in 1 ... 40 where try outage.work(seed, DiskFault(.kill, at: 1), file: "/log").signal == SIGKILL { break }
         #expect(FileManager.default.fileExists(atPath: outage.store + "/log/ahead"))
         for seed in 41 ... 43 { #expect(try outage.work(seed).exit == 0) }

@@ -127,7 +127,7 @@ struct StandingStillTests {
     func log() async throws {
         let notes = try await TemporaryStore.notes()
         let store = try await EventStore.open(at: notes.path, options: Self.impatient)
-        // Two in a row begin a round ahead of the log, which closing has to end.
+        // The second of two in a row is ahead of LMDB, which closing has to move there.
         for number in [10, 20] { _ = try await store.append([Note.event(number)]) }
         try await notes.store.close()
         let writer = try await StoppedWriter("stop-log", of: notes)

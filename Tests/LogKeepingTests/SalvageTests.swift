@@ -131,13 +131,13 @@ struct SalvageTests {
             try File(source + "/log/ahead", .createNew).write(ahead)
             running = try Set(LogRemains(of: SalvageSource(source)).running.map { Int($0.first.rawValue) })
         }
-        try #require(running.count == 5, "the appends were too slow for a round")
+        try #require(running.count == 5, "the appends were too slow to be written ahead")
         let events = try SalvageScene.events(of: log)
         try await log.close()
         let copy = directory.path + "/copy"
         try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
         try File(copy + "/log/ahead", .write).write(ahead)
-        // What LMDB had of the round is lost; then all that it had.
+        // What LMDB has of them by now is lost; then all that it had.
         let pages = try SalvageScene.pages(of: copy + "/log/data.mdb", events.count)
         var random = SeededGenerator(seed: 2)
         try SalvageScene.damage(copy, running.flatMap { pages[$0 - 1] }, &random)

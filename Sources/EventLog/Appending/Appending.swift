@@ -7,5 +7,5 @@
 // 5. `Admission.check` looks at ids and expectations, against the log as it is now; `Admission.takeIn` gives position, revision and the
 //    pointers back in the stream.
 // 6. `BlockWriter.add` puts the record into a block; `BlockDraft.complete` closes it: offsets, checksum, link to the block before.
-// 7. `AheadWriter.write` makes quick commits durable beside the log, and LMDB all others; `Environment.writeOwned` commits.
+// 7. `AheadWriter.write` makes quick commits durable ahead of LMDB, which takes them later (`CommitSession.checkpoint`), and LMDB all others.
 // 8. `AnchorFile.note` notes for the file outside the log how far it goes; `CommitSignal.announce` wakes those who wait for events.

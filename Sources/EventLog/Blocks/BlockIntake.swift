@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Takes blocks into the log that were written elsewhere, one after the other: those of a round ahead of the log, and those of a cluster.
+/// Takes blocks into the log that were written elsewhere, one after the other: those ahead of LMDB, and those of a cluster.
 /// Each must follow the one before it.
 struct BlockIntake {
     private let access: LogAccess

@@ -13,7 +13,7 @@ package struct LogUsage: Hashable, Sendable {
     package var bytes: UInt64
     package var readers: Int
     package var readersMax: Int
-    /// The reader of the oldest commit; nil where nobody reads. A process that appends keeps a commit for as long as its round.
+    /// The reader of the oldest commit; nil where nobody reads.
     package var oldestReader: Reader?
     /// The number of the newest commit.
     package var transaction: UInt64

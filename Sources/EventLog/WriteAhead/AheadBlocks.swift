@@ -18,6 +18,8 @@ final class AheadBlocks: AheadSource {
         var note: [UInt8] = []
         /// The view that was made last, and the end of LMDB's blocks before it.
         var view: (after: Position, view: AheadView)?
+        /// Where LMDB's blocks end as of the transaction that was looked at last.
+        var seen: (transaction: UInt, end: Checkpoint)?
         var file: File?
     }
 
@@ -41,17 +43,24 @@ final class AheadBlocks: AheadSource {
 
     func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer {
         if end.last == 0 { return .none }
-        let after: Position
-        do {
-            after = try Blocks.last(transaction, tables.blocks)
-            // Order: the end was asked for before the transaction began, so that one of another epoch is older than a cut that LMDB shows.
-            guard after.rawValue < end.last, try StateRows.epoch(transaction, tables).rawValue == end.epoch else { return .none }
-        } catch let error as StorageError { throw error } catch {
+        let after: Checkpoint
+        do { after = try self.end(transaction) } catch let error as StorageError { throw error } catch {
             // Whoever reads what is damaged there is told.
             return .none
         }
-        guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else { return .begunTooEarly }
+        // Order: the end was asked for before the transaction began, so that one of another epoch is older than a cut that LMDB shows.
+        guard after.position.rawValue < end.last, after.epoch.rawValue == end.epoch else { return .none }
+        guard let view = try view(after: after.position, upTo: Position(end.last), after.epoch) else { return .begunTooEarly }
         return .rows(view)
+    }
+
+    /// Where LMDB's blocks end.
+    private func end(_ transaction: borrowing ReadTransaction) throws -> Checkpoint {
+        let id = transaction.id
+        if let seen = state.withLock({ $0.seen }), seen.transaction == id { return seen.end }
+        let end = Checkpoint(epoch: try StateRows.epoch(transaction, tables), position: try Blocks.last(transaction, tables.blocks))
+        state.withLock { $0.seen = (id, end) }
+        return end
     }
 
     /// The blocks behind a position up to another one, at least; nil where the file has them no more.
@@ -161,6 +170,7 @@ final class AheadBlocks: AheadSource {
     /// - Throws: `EvstoreError.storeDamaged` where entries that were acknowledged are gone.
     func apply(_ transaction: inout WriteTransaction) throws {
         let end = words.end
+        // Not as it was looked up for readers, who know the transactions that were committed.
         let after = try Blocks.last(transaction.reads, tables.blocks)
         guard end.last > after.rawValue, try StateRows.epoch(transaction.reads, tables).rawValue == end.epoch else { return }
         guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else {

@@ -22,7 +22,7 @@ struct LogRemains {
     /// The store's id by each source, the most reliable first.
     private(set) var storeIDs: [StoreID] = []
     private var claims: [Claim] = []
-    /// The blocks of the tail, or of a round that was not ended: all of them were acknowledged.
+    /// The blocks that are ahead, or of a round that was not ended: all of them were acknowledged.
     private(set) var running: [FoundBlock] = []
     /// Blocks of earlier epochs or rounds, whose entries are whole.
     private(set) var ended: [FoundBlock] = []
@@ -130,7 +130,7 @@ struct LogRemains {
         }
     }
 
-    /// Whether it is known which commit was the newest: by both meta pages, the anchor, or a round that was not ended.
+    /// Whether it is known which commit was the newest: by both meta pages, the anchor, or `log/ahead`.
     var isEndKnown: Bool { hasBothCommits || !claims.isEmpty }
 
     /// The log's end by each source, given the blocks that were found.

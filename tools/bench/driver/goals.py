@@ -387,7 +387,7 @@ class Goals(Further, Clustering):
             Entry("PostgreSQL", "the table and its indexes", postgres), Entry("UmaDB", "the whole store, with what it fills with zeros ahead", umadb),
         ], [Target("at most 110", None, 110, least=False)], rounds_max=1)
         yield Case("P9", f"bytes beside the payload, an event a commit, {single:,} events", "bytes", [
-            Entry("evstore", "the directory `log`, with `log/ahead` and the pages that a round keeps", ours_singly),
+            Entry("evstore", "the directory `log`, with `log/ahead`", ours_singly),
         ], [Target("at most 220", None, 220, least=False)], rounds_max=1)
 
     # --- P10

@@ -58,7 +58,7 @@ struct Appender {
                 throw error
             }
             acks.write(Data("\(receipt.positions.lowerBound) \(mark) \(count)\n".utf8))
-            // A pause that ends a round of appends ahead of the log, and one that nearly does.
+            // A pause in which LMDB takes what is ahead, and one in which it nearly does.
             let pause = Int.random(in: 0 ..< 40, using: &chance)
             if caller == 0, pause < 2 { try await Task.sleep(for: .milliseconds(pause == 0 ? 260 : 190)) }
         }

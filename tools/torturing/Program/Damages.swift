@@ -38,7 +38,7 @@ extension TortureCase {
         for path in mutants.map(\.scene) + [base, oracle] { try FileManager.default.removeItem(atPath: path) }
     }
 
-    /// A store of notes: closed, or left in the middle of a round of appends.
+    /// A store of notes: closed, or left with appends ahead of LMDB.
     private static func prepare(_ scene: String, _ shape: Int, _ trial: inout Trial) throws {
         try SparseFile.copy(try trial.stage.prepared(.append).scene, to: scene)
         let appended = try trial.stage.worker("run", "append", scene, "\(trial.index)")

@@ -8,7 +8,7 @@ enum Peer: String, CaseIterable {
     case service
     /// One append, as a command makes it.
     case command
-    /// Appends that follow each other quickly, and a pause that ends a round of them.
+    /// Appends that follow each other quickly, and a pause, in which LMDB takes them.
     case visitor
     /// Looks at everything, and puts right what it finds on coming in.
     case verifier

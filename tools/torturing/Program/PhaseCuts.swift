@@ -6,8 +6,8 @@ import Torturing
 /// A part of a process's life in which others may come to rely on what it has not made durable yet.
 enum Phase: String, CaseIterable, Codable, Sendable {
     case opening, recovery
-    /// The end of a round of appends ahead of the log.
-    case round
+    /// A pause, in which LMDB takes what is ahead of it.
+    case pause
     case closing
 }
 
@@ -25,7 +25,7 @@ enum CountedCalls: Int, CaseIterable {
     /// Which of them lie within a phase, about.
     /// - Parameter length: how many a visitor makes.
     func range(of phase: Phase, length: Int) -> ClosedRange<Int> {
-        // The first calls are an opening, or a recovery; the last end a round, and then close.
+        // The first calls are an opening, or a recovery; the last are of a pause, and then close.
         let (opening, ending, closing) =
             switch self {
             case .all: (22, 12, 6)
@@ -34,7 +34,7 @@ enum CountedCalls: Int, CaseIterable {
             }
         return switch phase {
         case .opening, .recovery: 1 ... opening
-        case .round: max(1, length - ending) ... max(1, length - closing / 2)
+        case .pause: max(1, length - ending) ... max(1, length - closing / 2)
         case .closing: max(1, length - closing) ... max(1, length)
         }
     }
@@ -96,7 +96,7 @@ struct PhaseCut {
     /// Kills a process within the phase, or holds it up; returns the one that is held up.
     private func interrupt(_ chance: inout SeededGenerator, _ outcome: inout Outcome) throws -> Running? {
         if phase == .recovery {
-            // Most leave a round that was not ended.
+            // Most leave something ahead of LMDB.
             let fault = DiskFault(.kill, at: Int.random(in: 25 ... 140, using: &chance))
             outcome.what = "service, \(fault), "
             _ = try start(.service, 1, disk(fault)).wait()
@@ -163,7 +163,7 @@ extension TortureCase {
     static let phaseCuts = TortureCase(
         "R19",
         "power cuts of \(makers.joined(separator: ", ")) by FS_IOC_SHUTDOWN, when processes have built on what one has left that was "
-            + "killed or held up while it opened, put right, ended a round or closed",
+            + "killed or held up while it opened, put right, paused or closed",
         goal: 32, seconds: 25, floor: 2, runsPerTrial: Phase.allCases.count,
         obstacle: { Mounting.obstacle ?? (makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil) }
     ) { trial in

@@ -98,9 +98,11 @@ enum Work {
         try say(["events": report.added, "seconds": seconds])
     }
 
+    /// Into a store that is there, one of several processes does so.
     private static func append(_ words: Words) async throws {
         let events = try Frame.read(words.text("frames"), limit: words.number("events")).map { try $0.event }
-        let store = try await create(words)
+        let isThere = FileManager.default.fileExists(atPath: try words.text("store"))
+        let store = try await isThere ? open(words) : create(words)
         let times = try await store.appendSingly(events, writers: words.number("writers"))
         try await store.close()
         try say(times, events: events.count, appends: events.count)
