@@ -137,7 +137,7 @@ package final class EventLog: Sendable {
         do {
             // Not as it was when the log was opened: it may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
-            if isNode { try AheadWriter.sync(at: path, access.ahead) }
+            if isNode { try AheadWriter.sync(at: path, access.ahead?.words) }
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 

@@ -37,6 +37,7 @@ package final class AheadRows: @unchecked Sendable {
 
     /// Adds a row, whose key is higher than all others.
     package func append(_ key: UInt64, _ value: RawSpan) {
+        defer { withExtendedLifetime(self) {} }
         precondition(hasRoom(1, value.byteCount), "a row fits in")
         unsafe rows[count] = Row(key: key, start: used, count: value.byteCount)
         unsafe value.withUnsafeBytes { source in
@@ -50,12 +51,14 @@ package final class AheadRows: @unchecked Sendable {
     package func removeAll() { (used, count) = (0, 0) }
 
     package func key(_ index: Int) -> UInt64 {
+        defer { withExtendedLifetime(self) {} }
         precondition(index >= 0 && index < count, "a row that is there")
         return unsafe rows[index].key
     }
 
     /// The first of the rows up to `end` whose key is not below `key`; `end` where there is none.
     package func index(of key: UInt64, _ end: Int) -> Int {
+        defer { withExtendedLifetime(self) {} }
         var (low, high) = (0, end)
         while low < high {
             let middle = (low + high) / 2
@@ -106,7 +109,7 @@ package final class AheadView: Sendable {
 /// Says which rows follow those of a table in the file: a read transaction shows them as if they were there.
 package protocol AheadSource: AnyObject, Sendable {
     /// Up to where there are rows. Asked before a transaction begins.
-    var end: AheadEnd { get }
+    func end() throws(StorageError) -> AheadEnd
 
     /// The rows that a transaction lacks up to `end`, which was asked for before it began.
     func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer

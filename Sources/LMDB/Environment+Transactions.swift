@@ -15,7 +15,7 @@ extension Environment {
         try checkProcess()
         guard let source = aheadSource else { return try begin() }
         for attempt in 1 ... Self.aheadAttempts {
-            let end = source.end
+            let end = try source.end()
             var transaction = try begin()
             switch try source.rows(upTo: end, transaction) {
             case .none: return transaction
@@ -104,6 +104,7 @@ extension Environment {
             }
             let code = unsafe mdb_txn_commit(pointer)
             if code != MDB_SUCCESS { throw failedCommit(code) }
+            state.isCommitted = true
             keepLastPageInFile()
             return result
         } catch {

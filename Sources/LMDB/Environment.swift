@@ -141,11 +141,14 @@ package final class Environment: @unchecked Sendable {
         }
     }
 
-    /// The number of the newest commit.
-    package var lastTransaction: UInt64 {
-        var info = unsafe MDB_envinfo()
-        return unsafe mdb_env_info(handle, &info) == 0 ? UInt64(info.me_last_txnid) : 0
+    /// The page that its processes share, also for one who may only read it; nil where it is not there.
+    package func sharedPage() throws(StorageError) -> SharedPage? {
+        if let turnPage { return turnPage.page }
+        return try TurnPage.lookOnly(directory)
     }
+
+    /// The number of the newest commit.
+    package var lastTransaction: UInt64 { get throws(StorageError) { try UInt64(usage.transaction) } }
 
     /// A table that was named at `open`; nil where the file lacks it and it was dispensable.
     package func find(_ name: String) -> Table? { tables.withLock { $0[name] } }

@@ -84,16 +84,6 @@ package struct MetaPage: Hashable, Sendable {
     package var lastPage: UInt64 { bytes.lent.load(UInt64.self, at: 136) }
     package var transaction: UInt64 { bytes.lent.load(UInt64.self, at: 144) }
 
-    /// The meta page of the newest commit; the caller holds the write lock.
-    package static func newest(of file: File, pageBytes: Int, transaction: UInt) throws(StorageError) -> MetaPage {
-        let number = UInt64(transaction & 1)
-        let page = try MetaPage(number, of: file, at: Int(number) * pageBytes)
-        guard page.transaction == UInt64(transaction) else {
-            throw StorageError(invalid: "\(file.path): meta page \(number) is of transaction \(page.transaction), not of \(transaction)")
-        }
-        return page
-    }
-
     /// Makes this the file's newest commit again, durably; nobody may have the environment open.
     package func restore(to file: File) throws(StorageError) {
         // The other meta page gets the same commit under the number before it, so that LMDB picks this one.

@@ -23,17 +23,18 @@ package final class TurnPage: Sendable {
         // A page that is not there on a full disk would be a signal.
         let isThere = try Environment.makeOnce(Self.name, in: directory) { (file) throws(StorageError) in try Self.fill(file, from: 0) }
         guard isThere else { return nil }
-        do throws(StorageError) {
-            let file = try File(path, .write)
-            let bytes = try file.status().bytes
-            if bytes < SharedPage.bytes { try Self.fill(file, from: bytes) }
-            page = try SharedPage(file)
-        } catch {
-            guard error.isReadOnly else { throw error }
-            let file = try File(path, .read)
-            if try file.status().bytes < SharedPage.bytes { return nil }
-            page = try SharedPage(file, isWritable: false)
-        }
+        let file = try File(path, .write)
+        let bytes = try file.status().bytes
+        if bytes < SharedPage.bytes { try Self.fill(file, from: bytes) }
+        page = try SharedPage(file)
+    }
+
+    /// The page for one who only reads it; nil where it is not there.
+    package static func lookOnly(_ directory: String) throws(StorageError) -> SharedPage? {
+        let path = directory + "/" + name
+        if try Directory.status(path) == nil { return nil }
+        let file = try File(path, .read)
+        return try file.status().bytes < SharedPage.bytes ? nil : SharedPage(file, isWritable: false)
     }
 
     private static func fill(_ file: File, from start: Int) throws(StorageError) {

@@ -5,7 +5,7 @@ package import Platform
 /// The one transaction that changes an environment. It is committed or undone by the call that lent
 /// it, and is useless afterwards and on any other thread.
 package struct WriteTransaction: ~Copyable {
-    let state: WriteState
+    package let state: WriteState
     /// The transaction as a reader that sees its own changes.
     package let reads: ReadTransaction
 
@@ -85,7 +85,9 @@ package struct WriteTransaction: ~Copyable {
 }
 
 /// What a write transaction and the call that lent it both know.
-final class WriteState {
+package final class WriteState {
+    /// Whether all of it is in the file, durably where the environment syncs.
+    package internal(set) var isCommitted = false
     let thread = WorkerThread.currentID
     var isFinished = false
     var isUndone = false

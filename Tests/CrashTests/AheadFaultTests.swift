@@ -63,7 +63,9 @@ struct AheadFaultTests {
         }
     }
 
-    @Test("a sync that has failed ahead of the log stops every process until all have closed it", arguments: Fault.all.filter { $0.error == EIO })
+    @Test(
+        "a sync that has failed ahead of the log stops every process until all have closed it",
+        arguments: Fault.all.filter { $0.error == EIO })
     func failedSync(fault: Fault) async throws {
         let scene = try Scene()
         let open = try await EventStore.open(at: scene.store, options: .forTests)

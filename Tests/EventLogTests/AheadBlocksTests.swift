@@ -84,9 +84,10 @@ struct AheadBlocksTests {
         // As it is where the process that made the commit was killed before it could say so.
         words.durableTransaction = 0
         try await Task.sleep(for: .milliseconds(30))
-        let before = log.access.environment.lastTransaction
+        let before = try log.access.environment.lastTransaction
         try await log.add(event("a"))
-        #expect(log.access.environment.lastTransaction > before && words.durableTransaction == log.access.environment.lastTransaction)
+        let after = try log.access.environment.lastTransaction
+        #expect(after > before && words.durableTransaction == after)
         try await log.close()
     }
 
@@ -99,7 +100,8 @@ struct AheadBlocksTests {
         try #require(try Self.isAhead(log))
         // As the kill leaves it, seen by a process that has not looked since.
         words.acknowledge(last)
-        log.access.ahead?.restart(last)
+        let inFile = try log.access.environment.write { Checkpoint(epoch: last.epoch, position: try Blocks.last($0.reads, log.access)) }
+        log.access.ahead?.restart(inFile)
         try await Task.sleep(for: .milliseconds(30))
         #expect(try log.payloads("late").isEmpty && log.read { $0.last } == last)
         await #expect(throws: EvstoreError.self) {
@@ -156,5 +158,72 @@ struct AheadBlocksTests {
         }
         #expect(try log.verify(deep: true).isEmpty, "seed \(seed)")
         try await log.close()
+    }
+}
+
+@Suite("Readers beside a writer who moves what is ahead")
+struct AheadReadersTests {
+    let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    @Test("a transaction that was begun before LMDB took what is ahead takes nothing back from who writes")
+    func slow() async throws {
+        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let ahead = try #require(log.access.ahead)
+        func goAhead() async throws {
+            for _ in 0 ..< 500 {
+                try await log.add(event("a"))
+                if try log.access.environment.read({ $0.ahead != nil }) { return }
+            }
+            Issue.record("no append was written ahead")
+        }
+        try await goAhead()
+        let end = try ahead.end()
+        // A thread that is held up here, for as long as the rest takes.
+        let old = try log.access.environment.beginRead()
+        try await log.update { try $0.put(Catalogue.notes, [1], [1]) }
+        try await goAhead()
+        let last = try log.read { $0.last }
+        let place = ahead.place(behind: last)
+        if case .begunTooEarly = try ahead.rows(upTo: end, old) {} else { Issue.record("it has not begun too early") }
+        let after = ahead.place(behind: last)
+        #expect(place?.offset == after?.offset && place?.pass == after?.pass && place != nil)
+        try await log.add(event("a"))
+        #expect(try log.everything().count == Int(last.position.rawValue) + 1)
+        try await log.close()
+    }
+
+    @Test("readers on many threads see every acknowledged event while the file is written from the front again and again")
+    func beside() async throws {
+        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let (isDone, acknowledged, findings) = (Monitor(false), Monitor(0 as UInt64), Monitor<[String]>([]))
+        // Threads of their own: the tasks of other tests would wait for these.
+        let readers = try (0 ..< 3).map { _ in
+            try WorkerThread.start("reader") {
+                while !isDone.withLock({ $0 }) {
+                    let least = acknowledged.withLock { $0 }
+                    do {
+                        let (last, isThere) = try log.read { reader in
+                            (reader.last.position, try reader.record(at: reader.last.position) { $0.position == reader.last.position })
+                        }
+                        if last.rawValue < least || last > .start && isThere != true { findings.withLock { $0.append("\(last) of \(least)") } }
+                    } catch { findings.withLock { $0.append("\(error)") } }
+                }
+            }
+        }
+        let payload = "\"" + String(repeating: "x", count: 60_000) + "\""
+        for number in 1 ... 400 {
+            try await log.add(event("s-\(number % 5)", number % 3 == 0 ? payload : "{}"))
+            acknowledged.withLock { $0 = UInt64(number) }
+            if number % 37 == 0 { try await log.update { try $0.put(Catalogue.notes, [UInt8(number % 251)], [1]) } }
+        }
+        isDone.change { $0 = true }
+        for reader in readers { reader.join() }
+        #expect(findings.withLock { $0 } == [])
+        try await log.close()
+        let again = try EventLog.open(at: directory.store, options: .small())
+        #expect(try again.everything().count == 400 && again.verify(deep: true).isEmpty)
+        try await again.close()
     }
 }

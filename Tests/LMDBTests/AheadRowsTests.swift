@@ -12,7 +12,7 @@ private final class Rows: AheadSource {
 
     init(_ view: AheadView?) { self.view = view }
 
-    var end: AheadEnd { AheadEnd(epoch: 1, last: 1) }
+    func end() -> AheadEnd { AheadEnd(epoch: 1, last: 1) }
 
     func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer {
         view.map { .rows($0) } ?? .none
@@ -77,7 +77,8 @@ struct AheadRowsTests {
                 place = wanted
                 #expect(isThere == (wanted != nil), "seed \(seed)")
                 guard let wanted, isThere else { continue }
-                #expect(cursor.key.load(UInt64.self, at: 0) == keys[wanted] && cursor.value.byte(at: 0) == UInt8(keys[wanted]), "seed \(seed)")
+                #expect(
+                    cursor.key.load(UInt64.self, at: 0) == keys[wanted] && cursor.value.byte(at: 0) == UInt8(keys[wanted]), "seed \(seed)")
             }
             var unlike = try transaction.cursor(other)
             #expect(try unlike.last() && unlike.key.byteCount == 1, "another table has none")

@@ -136,8 +136,7 @@ struct Admission: ~Copyable {
 
     /// Gives the events of a checked append their positions and revisions, and adds the blocks that are ready. An error here fails the whole commit.
     mutating func takeIn(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ blocks: BlockBatch, _ streams: inout StreamTable,
-        _ random: inout Randomness, _ transaction: borrowing ReadTransaction
+        _ request: AppendRequest, _ making: inout BlockMaking, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span
@@ -145,7 +144,7 @@ struct Admission: ~Copyable {
         var revision: UInt64 = 0
         jumps.reserveCapacity(jumps.count + events.count)
         for index in events.indices {
-            let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &random) : nil
+            let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &making.random) : nil
             if index == 0, let made { firstMade = made }
             var place = BlockWriter.Place(
                 type: try type(events[index].type, transaction), isSameAppend: index > 0, madeID: made)
@@ -158,7 +157,7 @@ struct Admission: ~Copyable {
                 place.stream = next.rawValue
                 begun.append((events[index].stream.text, next.rawValue))
             }
-            try writer.add(events, index, place) { blocks.add($1) }
+            try making.add(events, index, place)
             streams.append(stream, at: next, jump: place.jump)
             if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
             count(IndexEntries.Kind(type: place.type, born: events[index].born.rawValue))

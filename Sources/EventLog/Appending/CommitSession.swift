@@ -11,11 +11,9 @@ struct CommitSession: ~Copyable {
     let overlays: Overlays
     let options: Options
     private let path: String
-    private var writer: BlockWriter
-    /// What the commit that is being made adds to the log.
-    let blocks: BlockBatch
+    /// Makes what a commit adds to the log.
+    private var making: BlockMaking
     private var streams = StreamTable()
-    private var random = Randomness()
     var sweep: Sweep?
     private var ahead: AheadWriter
     /// Of a node of a cluster log: gives commits their place in its order.
@@ -35,6 +33,8 @@ struct CommitSession: ~Copyable {
     private var ended: ContinuousClock.Instant?
     /// The log as this process has left it; nil where it is to be read.
     private var left: LeftLog?
+    /// Whether the words of the page were compared with the header of `log/ahead`.
+    private var hasSettled = false
     private var space: FreeSpace
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
@@ -43,13 +43,15 @@ struct CommitSession: ~Copyable {
     init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?, _ mark: FileMark) throws {
         self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
-        writer = BlockWriter(access)
         // A node's commits are durable in the cluster log.
         ahead = AheadWriter(path, access, isSynced: order == nil)
         (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
-        blocks = BlockBatch(access)
+        making = BlockMaking(access)
     }
+
+    /// What the commit that is being made adds to the log.
+    var blocks: BlockBatch { making.blocks }
 
     /// What a commit has done, for those who wait for it.
     struct Done {
@@ -149,34 +151,41 @@ struct CommitSession: ~Copyable {
         let isContinued = turn.isContinued && turn.number == turnNumber + 1
         turnNumber = turn.number
         if isContinued { return }
+        left = nil
         try access.environment.look(turn)
-        guard let words = ahead.memory?.words else { return try requireNothingAhead() }
-        if words.hasFailed {
-            throw EvstoreError.ioFailure(
-                doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
-        }
-        if !words.areValid { words.begin() }
-        // Order: what can be read of LMDB is durable before anything is built on it.
-        if words.durableTransaction != access.environment.lastTransaction { return try checkpoint(turn) }
+        guard let words = ahead.words else { return try requireNothingAhead() }
+        try words.requireSound()
+        try settle(words)
         let access = access
-        let (last, link, isApplied) = try access.environment.read { transaction in
+        let (last, isApplied, link) = try access.environment.read { transaction in
             let epoch = try StateRows.epoch(transaction, access.tables)
             let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
-            return (last, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero, transaction.ahead == nil)
+            return (last, transaction.ahead == nil, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero)
         }
-        if isApplied { ahead.memory?.restart(last) }
-        let isFound = try ahead.takeOver(after: last) { blocks in
-            guard let bytes = BlockLayout.block(blocks, at: 0) else { return false }
-            let block = try Blocks.checkedWithoutNames(bytes, at: last.position.next, access)
-            return BlockDraft.link(after: link, block.body) == block.link
+        if let end = try ahead.takeOver(after: last, isApplied: isApplied, link: link, access) { words.acknowledge(end) }
+        // Order: what can be read of LMDB is durable before anything is built on it.
+        if words.durableTransaction != (try access.environment.lastTransaction) { _ = try checkpoint(turn) }
+    }
+
+    /// Makes the words of the page agree with the header of `log/ahead`, where another store's page or an older copy of the file lies there.
+    private mutating func settle(_ words: AheadWords) throws {
+        if words.areValid, words.isOpen == false || hasSettled { return }
+        let isOpen = try AheadRecovery.isOpen(at: path)
+        if !words.areValid {
+            if isOpen { return try requireNothingAhead() }
+            words.begin()
+        } else if !isOpen {
+            words.isOpen = false
+            words.acknowledgeLMDB()
         }
-        if isFound, let end = ahead.memory?.through { words.acknowledge(Checkpoint(epoch: last.epoch, position: end)) }
+        hasSettled = true
     }
 
     /// Without the page that processes share, nobody may use it: this one would write over what is in `log/ahead` alone.
     private func requireNothingAhead() throws {
-        guard try AheadRecovery.isDue(at: path, access.storeID) else { return }
-        throw EvstoreError.ioFailure(doing: "appending", reason: "\(path)/log/turn can't be mapped, and other processes use it")
+        guard try AheadRecovery.isOpen(at: path) else { return }
+        throw EvstoreError.ioFailure(
+            doing: "appending", reason: "\(path)/log/turn can't be mapped, or is not the page of the other processes that have the store open")
     }
 
     /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
@@ -197,7 +206,7 @@ struct CommitSession: ~Copyable {
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
         var admitted = try admit(&appends, queue, isJoined: isJoined)
-        var done = Done(outcomes: admitted.outcomes, last: admitted.last, link: writer.lastLink, hasAdded: true)
+        var done = Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true)
         guard admitted.admission.count > 0 else {
             streams.noteCommitted(through: admitted.last.position)
             if try isBehind(done.outcomes, appends) { return .behind }
@@ -214,13 +223,13 @@ struct CommitSession: ~Copyable {
         case .cut: return .cut
         case .unreachable: return .unreachable
         }
-        if try !writeAhead(admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
+        if try !writeAhead(&admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
         order?.confirm()
         done.sync = began.duration(to: .now)
         ended = .now
         lastCommitted = done.last.position
         if let numbers = admitted.numbers {
-            left = LeftLog(transaction: access.environment.lastTransaction, numbers: numbers, last: lastCommitted, link: done.link)
+            left = LeftLog(transaction: admitted.transaction, numbers: numbers, last: lastCommitted, link: done.link)
         } else {
             left = nil
         }
@@ -236,6 +245,8 @@ struct CommitSession: ~Copyable {
         var rows: SideRows
         /// The numbers that the commit leaves; nil where it changes them.
         var numbers: StateRows.Numbers?
+        /// The newest of LMDB, before and then after the commit.
+        var transaction: UInt64
     }
 
     /// Judges appends and puts what they add into blocks. Those that come while the first are admitted join the commit, for some rounds only,
@@ -248,8 +259,7 @@ struct CommitSession: ~Copyable {
         let now = Timestamp.now
         streams.begin(moment.epoch, after: moment.last)
         var admission = try Admission(moment, access, transaction, time: now)
-        writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
-        blocks.removeAll()
+        making.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
         var rows = SideRows(access)
@@ -270,15 +280,16 @@ struct CommitSession: ~Copyable {
                     outcomes.append(.success(refused))
                     continue
                 }
-                let receipt = try admission.takeIn(append.request, &writer, blocks, &streams, &random, transaction)
+                let receipt = try admission.takeIn(append.request, &making, &streams, transaction)
                 for row in append.request.rows { try rows.add(row, last: receipt.position, transaction) }
                 outcomes.append(.success(.appended(receipt)))
             }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
-        let blocks = blocks
-        try writer.finish { blocks.add($1) }
+        try making.finish()
         let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
-        return Admitted(admission: admission, outcomes: outcomes, last: last, rows: rows, numbers: moment.numbers)
+        return Admitted(
+            admission: admission, outcomes: outcomes, last: last, rows: rows, numbers: moment.numbers,
+            transaction: UInt64(transaction.id))
     }
 
     /// The log as it is now, and what its next block links to. Nothing is read again where no other writer came in between.
@@ -297,20 +308,23 @@ struct CommitSession: ~Copyable {
 
     /// Makes the commit durable with one sync; false where LMDB has to do that: after a pause, for what is large, and where rows or indexes are
     /// written.
-    private mutating func writeAhead(_ admitted: borrowing Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
+    private mutating func writeAhead(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
         let isBackToBack = isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
         let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasUnsavedServer != true
         let moment = admitted.admission.moment
         let isSwept = moment.last.events(after: moment.numbers.indexed) >= UInt64(options.sweepForcedEvents)
-        guard isBackToBack, isPlain, !isSwept, let words = ahead.memory?.words else { return false }
-        let note = node.map { AheadBlocks.note($0.end, last: $0.last) } ?? []
-        let positions = admitted.admission.first ... admitted.last.position
+        guard isBackToBack, isPlain, !isSwept, let words = ahead.words else { return false }
+        var contents = AheadWriter.Contents(
+            epoch: admitted.last.epoch, positions: admitted.admission.first ... admitted.last.position,
+            note: node.map { AheadBlocks.note($0.end, last: $0.last) } ?? [], transaction: admitted.transaction)
         // Also where it fails: its header may say by now that entries follow.
         isHolding = true
-        var written = try ahead.write(blocks, admitted.last.epoch, positions, note: note)
+        var written = try ahead.write(blocks, contents)
         if case .full = written {
-            try checkpoint(turn, isSweeping: true)
-            written = try ahead.write(blocks, admitted.last.epoch, positions, note: note)
+            if try checkpoint(turn, isSweeping: true) { admitted.numbers = nil }
+            admitted.transaction = try access.environment.lastTransaction
+            contents.transaction = admitted.transaction
+            written = try ahead.write(blocks, contents)
         }
         guard case .written = written else { return false }
         words.acknowledge(admitted.last)
@@ -324,8 +338,10 @@ struct CommitSession: ~Copyable {
         let (moment, count, types, rows) = (
             admitted.admission.moment, admitted.admission.count, admitted.admission.newTypes, admitted.rows
         )
+        var written: UInt64 = 0
         try write(turn) { session, transaction in
             var transaction = transaction
+            written = UInt64(transaction.id)
             // A grown map runs this again.
             swept = session.sweep
             try blocks.put(&transaction)
@@ -337,7 +353,7 @@ struct CommitSession: ~Copyable {
             }
             hasSwept = try session.carrySweep(&swept, moment, events: count, &transaction)
         }
-        sweep = swept
+        (sweep, admitted.transaction) = (swept, written)
         if hasSwept { admitted.numbers = nil }
     }
 
@@ -378,32 +394,28 @@ struct CommitSession: ~Copyable {
     /// map has to grow.
     mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
         let access = access
-        let before = access.environment.lastTransaction
+        var written: (transaction: UInt64, state: WriteState)?
         let result = try access.environment.writeOwned(turn) { transaction in
             var transaction = transaction
+            written = (UInt64(transaction.id), transaction.state)
             try access.ahead?.apply(&transaction)
             return try body(&self, transaction)
         }
-        if access.environment.lastTransaction != before { try noteDurable() }
-        return result
-    }
-
-    /// LMDB holds everything durably.
-    private mutating func noteDurable() throws {
+        // Nothing fails from here on. The number of a transaction that has changed nothing is used again: `begin` sees that.
         left = nil
-        guard let memory = ahead.memory else { return }
-        let end = try access.environment.read { transaction in
-            Checkpoint(epoch: try StateRows.epoch(transaction, access.tables), position: try Blocks.last(transaction, access))
+        if let words = ahead.words, let (written, state) = written, state.isCommitted {
+            words.durableTransaction = written
+            words.acknowledgeLMDB()
+            ahead.begin()
         }
-        memory.words.durableTransaction = access.environment.lastTransaction
-        memory.words.acknowledge(end)
-        memory.restart(end)
+        return result
     }
 
     /// Moves what is in `log/ahead` alone into LMDB.
     /// - Parameter isSweeping: with a part of the indexes, where that is due.
-    private mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws {
-        let (access, overlays, known) = (access, overlays, left)
+    /// - Returns: whether it has changed the numbers that a commit begins with.
+    private mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
+        let (access, overlays) = (access, overlays)
         var swept = sweep
         var hasSwept = false
         try write(turn) { session, transaction in
@@ -417,9 +429,7 @@ struct CommitSession: ~Copyable {
             hasSwept = try session.carrySweep(&swept, moment, events: min(waiting, session.options.sweepSliceEntries / 8), &transaction)
         }
         sweep = swept
-        // The log is as it was.
-        left = hasSwept ? nil : known
-        left?.transaction = access.environment.lastTransaction
+        return hasSwept
     }
 
     /// Makes an update's transaction.
@@ -473,12 +483,13 @@ struct CommitSession: ~Copyable {
 
     /// Appends pause: LMDB takes what is ahead of it.
     mutating func rest(_ queue: CommitQueue) throws {
-        guard isHolding else { return }
-        isHolding = false
+        guard isHolding, let words = ahead.words else { return }
         let turn = try turn(queue)
-        guard ahead.memory?.words.isOpen == true else { return }
-        if try access.environment.read({ $0.ahead != nil }) { try checkpoint(turn) }
-        try ahead.close()
+        if words.isOpen {
+            if try access.environment.read({ $0.ahead != nil }) { _ = try checkpoint(turn) }
+            try ahead.close()
+        }
+        isHolding = false
     }
 
     /// Moves what is ahead into LMDB and ends the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is claimed to be

@@ -94,7 +94,7 @@ final class CommitSignal: Sendable {
 
     /// After a write that showed nothing yet, the log's end is looked at again: it is written before it is shown, and
     /// nothing tells when it is. So often, each time after twice as many milliseconds; also for who has just begun to wait.
-    private static let looksMax = 6
+    private static let looksMax = 9
 
     private func run() {
         var looks = 0

@@ -93,6 +93,13 @@ package enum BlockLayout {
         return count >= headerBytes + checksumBytes && count <= bytes.byteCount - offset ? bytes.slice(offset, count) : nil
     }
 
+    /// The last position of a block that begins at a position, by what its header says; nil where it begins elsewhere or has no events.
+    static func last(_ block: RawSpan, at first: Position) -> Position? {
+        let count = UInt64(block.load(UInt32.self, at: Header.count))
+        guard Position(block.load(UInt64.self, at: Header.first)) == first, count > 0, first > .start, first <= .largest else { return nil }
+        return first.plus(count - 1)
+    }
+
     /// Where the records of a block end; its bytes are at least a header and a checksum.
     package static func bodyEnd(_ bytes: RawSpan) -> Int {
         let isCoded = bytes.load(UInt32.self, at: Header.flags) & Mark.coded != 0

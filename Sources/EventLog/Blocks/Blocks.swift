@@ -11,7 +11,7 @@ package final class LogAccess: Sendable {
     package let names: TypeNames
     package let storeID: StoreID
     let isSealed: Bool
-    /// The events that LMDB does not have yet; nil where processes share no page.
+    /// The events that LMDB does not have yet; nil in a store of an older format, where it has all.
     let ahead: AheadBlocks?
     /// Whether it seals its blocks as a whole.
     let sealsBlocks: Bool
@@ -27,8 +27,8 @@ package final class LogAccess: Sendable {
         )
         (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
         let (path, made) = (Directory.parent(of: environment.directory), self.tables)
-        let words = store.goesAhead ? AheadWords(environment, store.id, at: path) : nil
-        ahead = words.flatMap { words in environment.joinAhead { AheadBlocks(words, at: path, store.id.tag, made) } as? AheadBlocks }
+        let words = try store.goesAhead ? environment.sharedPage().map { page throws(StorageError) in try AheadWords(page, store.id, at: path) } : nil
+        ahead = store.goesAhead ? environment.joinAhead { AheadBlocks(words, at: path, store.id, made) } as? AheadBlocks : nil
     }
 
     /// Lends a block with its records opened where they are sealed.

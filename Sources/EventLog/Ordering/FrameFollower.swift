@@ -66,7 +66,7 @@ final class FrameFollower: Sendable {
     private func report(_ report: NodeReport, to sequencer: any Sequencer, by deadline: ContinuousClock.Instant) throws {
         let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
         // Order: on this disk first, since frames that every node has are pruned.
-        try AheadWriter.sync(at: context.path, context.access.ahead)
+        try AheadWriter.sync(at: context.path, context.access.ahead?.words)
         let isNoted = try sequencer.report(report, mayTakeOver: mayTakeOver, by: deadline)
         if noted.note(hasTwin: !isNoted), !isNoted {
             context.logger.warning(

@@ -150,7 +150,7 @@ final class NodeOrder {
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
             // Order: on this disk first, since frames that every node has are pruned.
-            try AheadWriter.sync(at: store, access.ahead)
+            try AheadWriter.sync(at: store, access.ahead?.words)
             _ = try sequencer.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
         } catch { logger.debug("telling the cluster log how far this node is: \(error)") }
     }

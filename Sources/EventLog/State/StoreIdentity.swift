@@ -4,7 +4,7 @@ package struct StoreIdentity: Hashable, Sendable {
     /// Of its rows and blocks.
     let format: Int
     /// Whether events may be in `log/ahead` alone (`AheadBlocks`), which an older program would not see.
-    let goesAhead: Bool
+    var goesAhead: Bool
     /// Whether envelopes stand in the places of payloads.
     let isSealed: Bool
 

@@ -70,7 +70,6 @@ enum StoreOpening {
         if try Manifest.isRaised(at: store) { return }
         let presence = try alone(store)
         defer { withExtendedLifetime(presence) {} }
-        if try LogFile.isDoubtful(at: store), try !AheadRecovery.isDue(at: store, storeID) { try LogFile.check(at: store, tables) }
         // Order: no header of an older program is left.
         try AheadRecovery.run(at: store, storeID, options, tables)
         try Manifest.raise(at: store)

@@ -8,13 +8,16 @@ internal import Platform
 /// acknowledged (`AheadWords`).
 final class AheadBlocks: AheadSource {
     private struct State {
+        /// Nil where the processes share no page, as far as is known.
+        var words: AheadWords?
         var rows = AheadBlocks.newRows()
-        /// The rows are the blocks behind `base` up to `through`, all of one epoch.
+        /// The rows are the blocks behind `base` up to `through`, all of one epoch. LMDB has all up to `base`, which only rises.
         var epoch = Epoch.first
         var base = Position.start
         var through = Position.start
-        /// Where in the file the entry behind them begins.
+        /// Where in the file the entry behind them begins, and of which pass it is; nil where that is not known yet.
         var next = WriteAhead.entriesStart
+        var pass: UInt64?
         var note: [UInt8] = []
         /// The view that was made last, and the end of LMDB's blocks before it.
         var view: (after: Position, view: AheadView)?
@@ -23,23 +26,39 @@ final class AheadBlocks: AheadSource {
         var file: File?
     }
 
-    let words: AheadWords
-    private let path: String
-    private let storeTag: UInt64
+    private let store: String
+    private let storeID: StoreID
     private let tables: Tables
-    private let state = Monitor(State())
+    private let state: Monitor<State>
 
-    init(_ words: AheadWords, at store: String, _ storeTag: UInt64, _ tables: Tables) {
-        (self.words, path, self.storeTag, self.tables) = (words, store + WriteAhead.fileName, storeTag, tables)
+    init(_ words: AheadWords?, at store: String, _ storeID: StoreID, _ tables: Tables) {
+        (self.store, self.storeID, self.tables) = (store, storeID, tables)
+        state = Monitor(State(words: words))
     }
 
     private static func newRows() -> AheadRows {
         AheadRows(bytesMax: WriteAhead.fileBytes - WriteAhead.entriesStart, rowsMax: WriteAhead.blocksMax)
     }
 
+    /// Nil where the processes share no page.
+    var words: AheadWords? { state.withLock { $0.words } }
+
     // MARK: For readers
 
-    var end: AheadEnd { words.end }
+    /// - Throws: where entries may be ahead, and the page that says up to where can't be read or is another store's.
+    func end() throws(StorageError) -> AheadEnd {
+        if let words, words.areValid { return words.end }
+        // Nothing is ahead without the page of those who write it, unless they have made it since, or see another one.
+        guard try AheadRecovery.isOpen(at: store) else { return AheadEnd(epoch: 0, last: 0) }
+        if words == nil, let page = try TurnPage.lookOnly(store + "/log") {
+            let mapped = try AheadWords(page, storeID, at: store)
+            state.withLock { $0.words = mapped }
+        }
+        guard let words, words.areValid else {
+            throw StorageError(invalid: "\(store)/log/turn is not the page of those who have written \(store)\(WriteAhead.fileName)")
+        }
+        return words.end
+    }
 
     func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer {
         if end.last == 0 { return .none }
@@ -63,11 +82,14 @@ final class AheadBlocks: AheadSource {
         return end
     }
 
-    /// The blocks behind a position up to another one, at least; nil where the file has them no more.
+    /// The blocks behind a position up to another one, at least; nil for a transaction that is older than what LMDB has been seen to have,
+    /// and where the file has them no more.
     private func view(after: Position, upTo end: Position, _ epoch: Epoch) throws(StorageError) -> AheadView? {
         try state.withLock { (state) throws(StorageError) -> AheadView? in
+            // Order: who is behind never takes back what this process has, and the one who writes with it.
+            if state.epoch > epoch || state.epoch == epoch && state.base > after { return nil }
             if state.epoch == epoch, state.through >= end, let known = state.view, known.after == after { return known.view }
-            if state.epoch != epoch || state.base > after || state.through < end {
+            if state.epoch < epoch || state.through < end {
                 guard try catchUp(&state, after: after, upTo: end, epoch) else { return nil }
             }
             let start = state.rows.index(of: after.next.rawValue, state.rows.count)
@@ -82,10 +104,11 @@ final class AheadBlocks: AheadSource {
         _ state: inout State, after: Position, upTo end: Position, _ epoch: Epoch
     ) throws(StorageError) -> Bool {
         if state.file == nil {
+            let path = store + WriteAhead.fileName
             if try Directory.status(path) == nil { return false }
             state.file = try File(path, .read)
         }
-        let isKnown = state.epoch == epoch && state.base <= after && after <= state.through
+        let isKnown = state.epoch == epoch && after <= state.through
         if isKnown, try readOn(&state, upTo: end) { return true }
         Self.restart(&state, Checkpoint(epoch: epoch, position: after))
         return try readOn(&state, upTo: end)
@@ -96,11 +119,14 @@ final class AheadBlocks: AheadSource {
         guard let file = state.file else { return false }
         while state.through < end {
             guard let bytes = try Self.entry(in: file, at: state.next), let entry = WriteAhead.Entry(whole: bytes.lent),
-                entry.epoch == state.epoch, entry.storeTag == storeTag
+                entry.epoch == state.epoch, entry.storeTag == storeID.tag, state.pass == nil || state.pass == entry.pass
             else { return false }
+            state.pass = entry.pass
             // At the front there may be some that LMDB has.
             if state.rows.count > 0 || entry.last > state.through {
-                guard entry.first == state.through.next, Self.add(bytes.lent, entry, &state) else { return false }
+                let blocks = bytes.lent.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
+                guard entry.first == state.through.next, Self.add(blocks, through: entry.last, &state) else { return false }
+                if entry.isOfNode { state.note = Self.note(bytes.lent) }
             }
             state.next += entry.pagesBytes
         }
@@ -114,19 +140,16 @@ final class AheadBlocks: AheadSource {
         return entry.byteCount <= start.count ? start : try file.read(entry.byteCount, at: offset)
     }
 
-    /// Adds the blocks of an entry; false where it has no such blocks.
-    private static func add(_ bytes: RawSpan, _ entry: WriteAhead.Entry, _ state: inout State) -> Bool {
-        let blocks = bytes.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
-        let isAdded = add(blocks, through: entry.last, &state)
-        let note = bytes.slice(WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes)
-        if isAdded, entry.isOfNode { state.note = [UInt8](copying: note) }
-        return isAdded
-    }
-
+    /// Adds blocks that fill the positions up to `last`; false, and nothing is added, where they don't.
     private static func add(_ blocks: RawSpan, through last: Position, _ state: inout State) -> Bool {
-        var offset = 0
+        var (offset, next, count) = (0, state.through.next, 0)
         while offset < blocks.byteCount {
-            guard let block = BlockLayout.block(blocks, at: offset), state.rows.hasRoom(1, block.byteCount) else { return false }
+            guard let block = BlockLayout.block(blocks, at: offset), let end = BlockLayout.last(block, at: next) else { return false }
+            (offset, next, count) = (offset + block.byteCount, end.next, count + 1)
+        }
+        guard next == last.next, state.rows.hasRoom(count, blocks.byteCount) else { return false }
+        offset = 0
+        while let block = BlockLayout.block(blocks, at: offset) {
             state.rows.append(block.load(UInt64.self, at: BlockLayout.Header.first), block)
             offset += block.byteCount
         }
@@ -139,27 +162,31 @@ final class AheadBlocks: AheadSource {
         // Views of others may show the rows.
         if isKnownUniquelyReferenced(&state.rows) { state.rows.removeAll() } else { state.rows = newRows() }
         (state.epoch, state.base, state.through) = (end.epoch, end.position, end.position)
-        (state.next, state.note) = (WriteAhead.entriesStart, [])
+        (state.next, state.pass, state.note) = (WriteAhead.entriesStart, nil, [])
     }
 
     // MARK: For who has the writer's turn
 
-    /// The last position that is here.
-    var through: Position { state.withLock { $0.through } }
-
-    /// Where in the file the next entry goes, once all that is acknowledged was looked at.
-    var next: Int { state.withLock { $0.next } }
+    /// Where in the file the entry behind a position goes, and its pass, once all up to it was looked at; nil where another thread has begun
+    /// anew meanwhile.
+    func place(behind last: Checkpoint) -> (offset: Int, pass: UInt64)? {
+        state.withLock { state in
+            guard state.epoch == last.epoch, state.through == last.position, let pass = state.pass else { return nil }
+            return (state.next, pass)
+        }
+    }
 
     /// Whether so many blocks fit in.
     func hasRoom(_ count: Int, _ bytes: Int) -> Bool { state.withLock { $0.rows.hasRoom(count, bytes) } }
 
-    /// Adds what this process has written at `next`.
-    func add(_ blocks: RawSpan, through last: Position, _ pagesBytes: Int, note: [UInt8]) {
+    /// Adds what this process has written; where that does not follow what is here, readers copy it from the file.
+    func add(_ blocks: RawSpan, _ head: WriteAhead.Entry.Head, at offset: Int) {
         state.withLock { state in
-            let isAdded = Self.add(blocks, through: last, &state)
-            precondition(isAdded, "what was made here is blocks that fit in")
-            state.next += pagesBytes
-            if !note.isEmpty { state.note = note }
+            guard state.epoch == head.epoch, state.through.next == head.positions.lowerBound,
+                state.pass == nil || state.pass == head.pass, Self.add(blocks, through: head.positions.upperBound, &state)
+            else { return }
+            (state.next, state.pass) = (offset + WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount), head.pass)
+            if !head.note.isEmpty { state.note = head.note }
         }
     }
 
@@ -169,12 +196,12 @@ final class AheadBlocks: AheadSource {
     /// Moves what LMDB lacks into it, within a transaction that is to be durable. O(blocks that are ahead).
     /// - Throws: `EvstoreError.storeDamaged` where entries that were acknowledged are gone.
     func apply(_ transaction: inout WriteTransaction) throws {
-        let end = words.end
+        let end = try end()
         // Not as it was looked up for readers, who know the transactions that were committed.
         let after = try Blocks.last(transaction.reads, tables.blocks)
         guard end.last > after.rawValue, try StateRows.epoch(transaction.reads, tables).rawValue == end.epoch else { return }
         guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else {
-            throw EvstoreError.storeDamaged(path: path, reason: "entries that were acknowledged are not there")
+            throw EvstoreError.storeDamaged(path: store, reason: "log/ahead: entries that were acknowledged are not there")
         }
         try view.forEach { try transaction.append(tables.blocks, bytes($0).lent, $1) }
         if let (end, last) = Self.node(view.note), var node = try StateRows.node(transaction.reads, tables) {
@@ -188,9 +215,16 @@ final class AheadBlocks: AheadSource {
     /// What an entry notes of the frame that it was made of, with the last position of the log with it.
     static func note(_ end: FrameEnd, last: Position) -> [UInt8] { bytes(end.number) + bytes(last.rawValue) + end.link }
 
+    /// The note of an entry of a node.
+    static func note(_ entry: RawSpan) -> [UInt8] {
+        [UInt8](copying: entry.slice(WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes))
+    }
+
+    /// Nil where it is none, or none that a node has written.
     static func node(_ note: [UInt8]) -> (end: FrameEnd, last: Position)? {
         guard note.count == WriteAhead.Entry.noteBytes else { return nil }
         let end = FrameEnd(number: note.lent.load(UInt64.self, at: 0), link: Array(note[16...]))
-        return (end, Position(note.lent.load(UInt64.self, at: 8)))
+        let last = Position(note.lent.load(UInt64.self, at: 8))
+        return last <= .largest && end.number <= Position.largest.rawValue ? (end, last) : nil
     }
 }

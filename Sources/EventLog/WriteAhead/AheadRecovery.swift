@@ -9,22 +9,35 @@ enum AheadRecovery {
     /// Whether entries may be there that LMDB lacks, so that the log has to be recovered unless another process has it open.
     static func isDue(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
+        // An older program goes on with its rounds behind a recovery of this one, which takes their headers away.
+        if let older = try OlderRound.header(of: file, storeID) {
+            return try older.base != nil || WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.isOpen == true
+        }
+        return try isOpen(file)
+    }
+
+    /// The same of a store that only programs of this format have open.
+    static func isOpen(at store: String) throws(StorageError) -> Bool {
+        guard let file = try file(store, .read) else { return false }
+        return try isOpen(file)
+    }
+
+    private static func isOpen(_ file: File) throws(StorageError) -> Bool {
         let bytes = try file.read(WriteAhead.Header.bytes)
-        if let header = WriteAhead.Header(bytes) { return header.isOpen }
         // One that was torn by a power cut says neither.
-        if try OlderRound.header(of: file, storeID) != nil { return try OlderRound.isRunning(in: file, storeID) }
-        return bytes.contains { $0 != 0 }
+        return WriteAhead.Header(bytes)?.isOpen ?? bytes.contains { $0 != 0 }
     }
 
     /// Whether that was left on this machine since its last boot: then what LMDB has written is still in its page cache, and the page that
     /// processes share says what is acknowledged.
     static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
-        let boot = try WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.boot ?? OlderRound.header(of: file, storeID)?.boot
+        let older = try OlderRound.header(of: file, storeID)
+        let boot = try older?.base != nil ? older?.boot : WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.boot
         return boot == WriteAhead.Header.bootDigest
     }
 
-    private static func file(_ store: String, _ access: File.Access) throws -> File? {
+    private static func file(_ store: String, _ access: File.Access) throws(StorageError) -> File? {
         let path = store + WriteAhead.fileName
         return try Directory.status(path) == nil ? nil : File(path, access)
     }
@@ -36,28 +49,41 @@ enum AheadRecovery {
         let identity = try Manifest.identity(at: store)
         // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        if try !OlderRound.apply(file, at: store, identity, keys, options, tables) {
+        let scene = Scene(store: store, identity: identity, keys: keys, options: options, tables: tables)
+        if try !OlderRound.apply(file, scene) {
             if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, tables) }
             let bytes = try file.read(WriteAhead.fileBytes)
-            try change(store, identity, keys, options, tables) { transaction, access in
+            try change(scene) { transaction, access in
                 try apply(bytes, &transaction, access, store)
             }
         }
         // Order: LMDB holds everything durably.
         try file.write([UInt8](repeating: 0, count: WriteAhead.pageBytes), at: WriteAhead.pageBytes)
         try WriteAhead.Header(storeID, isOpen: false).write(to: file)
+        // Its pages were checked where nobody vouched for them, and the recovery has changed the file.
+        try LogFile.vouch(at: store)
+    }
+
+    /// A store that is recovered.
+    struct Scene {
+        let store: String
+        let identity: StoreIdentity
+        /// Nil where rows have no codes.
+        let keys: StoreKeys?
+        let options: Options
+        let tables: [TableDescriptor]
     }
 
     /// Changes the log in one durable transaction, and notes where a node's log ends then: its anchor may have become durable before the
     /// entries did.
-    static func change(
-        _ store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options, _ tables: [TableDescriptor],
-        _ body: (inout WriteTransaction, LogAccess) throws -> Void
-    ) throws {
-        let environment = try EventLog.openEnvironment(store, options, readOnly: false, tables)
+    static func change(_ scene: Scene, _ body: (inout WriteTransaction, LogAccess) throws -> Void) throws {
+        let store = scene.store
+        let environment = try EventLog.openEnvironment(store, scene.options, readOnly: false, scene.tables)
         defer { environment.close() }
-        let access = try LogAccess(environment, of: identity, keys, tables)
-        access.ahead?.words.clear()
+        var identity = scene.identity
+        // Nobody else has it open: what is ahead is read here, and not as readers see it.
+        identity.goesAhead = false
+        let access = try LogAccess(environment, of: identity, scene.keys, scene.tables)
         try environment.writeOwned { transaction in
             var transaction = transaction
             try body(&transaction, access)
@@ -65,6 +91,8 @@ enum AheadRecovery {
             let numbers = try StateRows.numbers(transaction.reads, access.tables)
             try StateRows.put(indexed: numbers.indexed, &transaction, access.tables)
         }
+        // Order: what the page says is needed until LMDB has it.
+        if let page = environment.turnPage?.page { try AheadWords(page, access.storeID, at: store).begin() }
         try environment.read { transaction in
             guard try StateRows.node(transaction, access.tables) != nil else { return }
             let epoch = try StateRows.numbers(transaction, access.tables).epoch
@@ -79,16 +107,22 @@ enum AheadRecovery {
         var recovered = RecoveredBlocks(
             try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: node != nil, store)
         var offset = WriteAhead.entriesStart
+        var pass: UInt64?
         func whole(at offset: Int) -> WriteAhead.Entry? {
-            guard offset < bytes.count, let entry = WriteAhead.Entry(whole: bytes.lent.slice(offset, bytes.count - offset)) else { return nil }
-            return entry.epoch == epoch && entry.storeTag == access.storeID.tag ? entry : nil
+            guard offset < bytes.count, let entry = WriteAhead.Entry(whole: bytes.lent.slice(offset, bytes.count - offset)) else {
+                return nil
+            }
+            let isOfThis = entry.epoch == epoch && entry.storeTag == access.storeID.tag && (pass == nil || pass == entry.pass)
+            return isOfThis ? entry : nil
         }
+        // As readers follow them (`AheadBlocks`).
         while let entry = whole(at: offset), entry.first <= recovered.last.next {
+            pass = entry.pass
             if entry.last > recovered.last {
-                let blocks = bytes.lent.slice(offset + WriteAhead.Entry.headerBytes, entry.blocksBytes)
+                let rest = bytes.lent.slice(offset, bytes.count - offset)
+                let blocks = rest.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
                 if try !recovered.add(blocks, through: entry.last, &transaction) { break }
-                let note = bytes.lent.slice(offset + WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes)
-                if entry.isOfNode, let found = AheadBlocks.node([UInt8](copying: note)) {
+                if entry.isOfNode, let found = AheadBlocks.node(AheadBlocks.note(rest)) {
                     node?.end = found.end
                     node?.last = found.last
                 }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// What the processes that have a log open tell each other of what is ahead of LMDB, in the page `log/turn` (`TurnPage`). Only who has the writer's turn
 /// stores here.
 ///
-///     64    u64  whose: of the boot, the store and its file; of another value, nothing here holds
+///     64    u64  whose: of the store and its file; of another value, nothing here holds
 ///     72    u64  the last position that is acknowledged
 ///     80    u64  the number of LMDB's last transaction that is known to be durable
 ///     88    u32  the epoch of that position
@@ -19,14 +19,10 @@ struct AheadWords: Sendable {
     private let page: SharedPage
     private let own: UInt64
 
-    /// Nil where the processes share no page.
-    init?(_ environment: Environment, _ storeID: StoreID, at store: String) {
-        guard let page = environment.turnPage?.page else { return nil }
-        do {
-            let status = try LogFile.status(at: store)
-            own = checksum(Array("\(ProcessIdentity.boot) \(storeID) \(status.inode)".utf8).lent) | 1
-        } catch { return nil }
+    init(_ page: SharedPage, _ storeID: StoreID, at store: String) throws(StorageError) {
         self.page = page
+        // Not of the boot: what a page says from before it is never ahead of what LMDB has, and not all processes see one boot's id.
+        own = checksum(Array("\(storeID) \(try LogFile.status(at: store).inode)".utf8).lent) | 1
     }
 
     var isWritable: Bool { page.isWritable }
@@ -36,17 +32,12 @@ struct AheadWords: Sendable {
 
     /// Begins anew, with nothing that is known.
     func begin() {
-        clear()
-        page.word(Self.failed) { $0.store(0, ordering: .relaxed) }
-        page.longWord(Self.whose) { $0.store(own, ordering: .sequentiallyConsistent) }
-    }
-
-    /// Has nothing here hold any more.
-    func clear() {
         page.longWord(Self.whose) { $0.store(0, ordering: .sequentiallyConsistent) }
         page.longWord(Self.acknowledged) { $0.store(0, ordering: .relaxed) }
         page.longWord(Self.durable) { $0.store(0, ordering: .relaxed) }
         page.word(Self.open) { $0.store(0, ordering: .relaxed) }
+        page.word(Self.failed) { $0.store(0, ordering: .relaxed) }
+        page.longWord(Self.whose) { $0.store(own, ordering: .sequentiallyConsistent) }
     }
 
     /// Up to where events are acknowledged; its `last` is 0 where that is where LMDB's end.
@@ -55,7 +46,8 @@ struct AheadWords: Sendable {
         while true {
             let before = page.word(Self.epoch) { $0.load(ordering: .sequentiallyConsistent) }
             let last = page.longWord(Self.acknowledged) { $0.load(ordering: .sequentiallyConsistent) }
-            if page.word(Self.epoch, { $0.load(ordering: .sequentiallyConsistent) }) == before { return AheadEnd(epoch: before, last: last) }
+            let after = page.word(Self.epoch) { $0.load(ordering: .sequentiallyConsistent) }
+            if after == before { return AheadEnd(epoch: before, last: last) }
         }
     }
 
@@ -85,6 +77,13 @@ struct AheadWords: Sendable {
     }
 
     var hasFailed: Bool { areValid && page.word(Self.failed) { $0.load(ordering: .acquiring) } != 0 }
+
+    /// - Throws: `EvstoreError.ioFailure` once a sync has failed.
+    func requireSound() throws {
+        if !hasFailed { return }
+        throw EvstoreError.ioFailure(
+            doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
+    }
 
     func fail() { page.word(Self.failed) { $0.store(1, ordering: .sequentiallyConsistent) } }
 }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import EventModel
+internal import Hashing
 internal import LMDB
 internal import Platform
 
@@ -11,8 +12,11 @@ struct AheadWriter: ~Copyable {
     /// Whether an entry is durable once it is written: of a node of a cluster log the system writes it when it likes, and what a power cut takes
     /// of it comes again from the cluster log.
     private let isSynced: Bool
-    /// The entries in memory; nil where processes share no page: then LMDB holds everything.
+    /// The entries in memory; nil where this process can't write the page that all share: then LMDB takes every commit.
     let memory: AheadBlocks?
+    let words: AheadWords?
+    /// Where the next entry goes, and of which pass it is; nil at the front, where a pass begins.
+    private var place: (offset: Int, pass: UInt64)?
     /// Nil until it is needed.
     private var file: File?
     private var cannotOpen = false
@@ -23,25 +27,43 @@ struct AheadWriter: ~Copyable {
     init(_ store: String, _ access: LogAccess, isSynced: Bool) {
         (self.store, storeID, self.isSynced) = (store, access.storeID, isSynced)
         directory = access.environment.directory
-        memory = access.ahead.flatMap { $0.words.isWritable ? $0 : nil }
+        words = access.ahead?.words.flatMap { $0.isWritable ? $0 : nil }
+        memory = words == nil ? nil : access.ahead
     }
 
     /// What became of an entry.
     enum Written { case written, full, unfit }
 
-    /// Adds the blocks to what is ahead, durably where entries are synced; the caller acknowledges them.
-    /// - Parameter note: of a node (`AheadBlocks.note`), else empty.
+    /// What an entry says of itself.
+    struct Contents {
+        var epoch: Epoch
+        var positions: ClosedRange<Position>
+        /// Of a node (`AheadBlocks.note`), else empty.
+        var note: [UInt8]
+        /// The number of LMDB's newest transaction.
+        var transaction: UInt64
+    }
+
+    /// Writes the blocks ahead, durably where entries are synced; the caller acknowledges them.
     /// - Returns: `full` where LMDB has to take what is ahead first, `unfit` where it has to take the blocks, too.
     /// - Throws: `StorageError` where nothing was written, `UndoneCommit` where that is not known.
-    mutating func write(_ blocks: BlockBatch, _ epoch: Epoch, _ positions: ClosedRange<Position>, note: [UInt8]) throws -> Written {
-        guard let memory, blocks.byteCount <= WriteAhead.blocksBytesMax, let file = usable() else { return .unfit }
-        let place = memory.next
-        let pagesBytes = WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount)
-        guard place + pagesBytes <= WriteAhead.fileBytes, memory.hasRoom(blocks.count, blocks.byteCount) else { return .full }
-        try open(file, memory.words)
-        WriteAhead.Entry.encode(blocks, epoch, positions, storeID.tag, note: note, into: &entry)
-        try put(file, at: place, memory.words)
-        blocks.lend { memory.add($0, through: positions.upperBound, pagesBytes, note: note) }
+    mutating func write(_ blocks: BlockBatch, _ contents: Contents) throws -> Written {
+        guard let memory, let words, blocks.byteCount <= WriteAhead.blocksBytesMax, let file = usable() else { return .unfit }
+        let (offset, pass) = place ?? (WriteAhead.entriesStart, contents.transaction)
+        let end = offset + WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount)
+        if place == nil {
+            memory.restart(Checkpoint(epoch: contents.epoch, position: contents.positions.lowerBound.previous))
+        } else if end > WriteAhead.fileBytes || !memory.hasRoom(blocks.count, blocks.byteCount) {
+            return .full
+        }
+        guard end <= WriteAhead.fileBytes, memory.hasRoom(blocks.count, blocks.byteCount) else { return .unfit }
+        try open(file, words)
+        let head = WriteAhead.Entry.Head(
+            epoch: contents.epoch, positions: contents.positions, storeTag: storeID.tag, pass: pass, note: contents.note)
+        WriteAhead.Entry.encode(blocks, head, into: &entry)
+        try put(file, at: offset, words)
+        place = (end, pass)
+        blocks.lend { memory.add($0, head, at: offset) }
         return .written
     }
 
@@ -70,39 +92,76 @@ struct AheadWriter: ~Copyable {
         words.isOpen = true
     }
 
+    /// LMDB holds everything: the next entry goes to the front.
+    mutating func begin() { place = nil }
+
     /// Has the header say durably that LMDB holds everything, which it does.
     mutating func close() throws {
-        guard let words = memory?.words, words.isOpen else { return }
+        guard let words, words.isOpen else { return }
         words.isOpen = false
         words.acknowledgeLMDB()
         try WriteAhead.Header(storeID, isOpen: false).write(to: opened())
     }
 
-    /// Adds an entry that a process has written behind the last one that is acknowledged, and that was killed before it acknowledged it. Its
-    /// caller has no answer; but it may be on the disk, and so it is made to be there.
-    /// - Returns: whether there was one.
-    mutating func takeOver(after last: Checkpoint, _ check: (RawSpan) throws -> Bool) throws -> Bool {
-        guard let memory, memory.words.isOpen, let file = usable(), let bytes = try AheadBlocks.entry(in: file, at: memory.next),
-            let found = WriteAhead.Entry(whole: bytes.lent), found.epoch == last.epoch, found.storeTag == storeID.tag,
-            found.first == last.position.next
-        else { return false }
+    /// Goes behind the last entry that is acknowledged, and adds the one that a process has written there, and that was killed before it
+    /// acknowledged it. Its caller has no answer; but it may be on the disk, and so it is made to be there.
+    /// - Parameters:
+    ///   - last: the end of the log.
+    ///   - isApplied: whether LMDB has all up to there.
+    ///   - link: that of the last block.
+    /// - Returns: the end with that entry; nil where there was none.
+    mutating func takeOver(after last: Checkpoint, isApplied: Bool, link: Digest, _ access: LogAccess) throws -> Checkpoint? {
+        guard let memory, let words, words.isOpen else {
+            place = nil
+            return nil
+        }
+        // Order: where entries may follow, nothing is written before they were looked at.
+        let file = try opened()
+        if isApplied { memory.restart(last) }
+        place = isApplied ? nil : memory.place(behind: last)
+        guard isApplied || place != nil else {
+            throw EvstoreError.storeDamaged(path: store, reason: "log/ahead: entries that were acknowledged are not there")
+        }
+        let offset = place?.offset ?? WriteAhead.entriesStart
+        guard let bytes = try AheadBlocks.entry(in: file, at: offset), let found = WriteAhead.Entry(whole: bytes.lent),
+            found.epoch == last.epoch, found.storeTag == storeID.tag, found.first == last.position.next,
+            place == nil || place?.pass == found.pass
+        else { return nil }
         let blocks = bytes.lent.slice(WriteAhead.Entry.headerBytes, found.blocksBytes)
-        guard try check(blocks) else { return false }
+        guard try Self.follow(blocks, through: found.last, link, access) else { return nil }
         entry.removeAll()
         entry.append(bytes.lent.slice(0, found.byteCount))
-        if Guard.takeover.isOn { try put(file, at: memory.next, memory.words) }
-        let note = bytes.lent.slice(WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes)
-        memory.add(blocks, through: found.last, found.pagesBytes, note: found.isOfNode ? [UInt8](copying: note) : [])
-        return true
+        if Guard.takeover.isOn { try put(file, at: offset, words) }
+        place = (offset + found.pagesBytes, found.pass)
+        let head = WriteAhead.Entry.Head(
+            epoch: found.epoch, positions: found.first ... found.last, storeTag: found.storeTag, pass: found.pass,
+            note: found.isOfNode ? AheadBlocks.note(bytes.lent) : [])
+        memory.add(blocks, head, at: offset)
+        return Checkpoint(epoch: found.epoch, position: found.last)
+    }
+
+    /// Whether blocks follow the log's last one, up to a position.
+    private static func follow(_ blocks: RawSpan, through last: Position, _ link: Digest, _ access: LogAccess) throws -> Bool {
+        var (offset, link, end) = (0, link, Position.start)
+        while let bytes = BlockLayout.block(blocks, at: offset) {
+            let first = Position(bytes.load(UInt64.self, at: BlockLayout.Header.first))
+            let block: BlockView
+            do throws(EvstoreError) { block = try Blocks.checkedWithoutNames(bytes, at: first, access) } catch { return false }
+            guard end == .start || block.first == end.next, BlockDraft.link(after: link, block.body) == block.link else { return false }
+            (offset, link, end) = (offset + bytes.byteCount, block.link, block.last)
+        }
+        return offset == blocks.byteCount && end == last
     }
 
     /// Makes all entries durable that there are, of a node. Once that has failed it is never tried again: it would succeed without the bytes
     /// that were lost.
-    static func sync(at store: String, _ memory: AheadBlocks?) throws {
+    static func sync(at store: String, _ words: AheadWords?) throws {
+        try words?.requireSound()
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
         do { try File(path, .write).sync() } catch {
-            memory?.words.fail()
+            // Where no entry follows, LMDB has them all.
+            if words?.isOpen == true { words?.fail() }
             throw error
         }
     }

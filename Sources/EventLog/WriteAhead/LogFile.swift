@@ -7,7 +7,7 @@ internal import Platform
 enum LogFile {
     private static let name = "/log/data.mdb"
 
-    static func status(at store: String) throws -> FileStatus { try File(store + name, .read).status() }
+    static func status(at store: String) throws(StorageError) -> FileStatus { try File(store + name, .read).status() }
 
     /// Whether the file's pages have to be checked: it was copied, restored or changed, or the machine stopped while it was in use.
     static func isDoubtful(at store: String) throws -> Bool {

@@ -36,11 +36,10 @@ package enum OlderRound {
         package static let bytes = 200
         private static let magic: UInt32 = 0x01_77_76_65
         private static let roundMax: UInt64 = 1 << 62
-        static let bootDigest = checksum(Array(ProcessIdentity.boot.utf8).lent)
 
         package var round: UInt64
         package var storeID: StoreID
-        var boot = Header.bootDigest
+        var boot: UInt64
         /// The commit to go back to; nil where no round is running.
         package var base: MetaPage?
         /// Whether its end has failed: what LMDB has written since may be lost, although it can still be read.
@@ -58,8 +57,6 @@ package enum OlderRound {
             row.append(littleEndian: sum)
             return row.array()
         }
-
-        init(round: UInt64, storeID: StoreID, base: MetaPage?) { (self.round, self.storeID, self.base) = (round, storeID, base) }
 
         /// Nil where the bytes are no header of this store, such as one that was torn.
         init?(_ bytes: [UInt8], of storeID: StoreID) throws {
@@ -95,18 +92,14 @@ package enum OlderRound {
         return found.max { $0.round < $1.round }
     }
 
-    /// Whether one is running.
-    static func isRunning(in file: File, _ storeID: StoreID) throws -> Bool { try header(of: file, storeID)?.base != nil }
-
     /// Goes back to the commit that the round began with and applies the round's blocks; nobody may have the log open. An interrupted one
     /// begins again from the start.
     /// - Returns: false where no round is running; the caller overwrites the headers.
-    static func apply(
-        _ file: File, at store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options, _ tables: [TableDescriptor]
-    ) throws -> Bool {
-        guard var running = try header(of: file, identity.id), let base = running.base else { return false }
+    static func apply(_ file: File, _ scene: AheadRecovery.Scene) throws -> Bool {
+        guard var running = try header(of: file, scene.identity.id), let base = running.base else { return false }
+        let store = scene.store
         // Pages that were not synced may be torn; those of the commit that the round began with must not be.
-        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, tables) }
+        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, scene.tables) }
         // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
         running.hasFailed = false
         try file.write(running.row, at: Int(running.round & 1) * WriteAhead.pageBytes)
@@ -114,7 +107,7 @@ package enum OlderRound {
         if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
         let entries = try file.read(WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
         let round = running.round
-        try AheadRecovery.change(store, identity, keys, options, tables) { transaction, access in
+        try AheadRecovery.change(scene) { transaction, access in
             let isNode = try StateRows.node(transaction.reads, access.tables) != nil
             var recovered = RecoveredBlocks(try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: isNode, store)
             var offset = 0
@@ -167,8 +160,8 @@ package enum OlderRound {
         }
 
         /// How far it is to the next entry.
-        package var pagesBytes: Int { Self.pagesBytes(ofBlocks: blocksBytes) }
-
-        static func pagesBytes(ofBlocks bytes: Int) -> Int { (bytes + frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes }
+        package var pagesBytes: Int {
+            (blocksBytes + Self.frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
+        }
     }
 }

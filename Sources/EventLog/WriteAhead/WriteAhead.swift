@@ -25,14 +25,15 @@ internal import Platform
 ///     24   u64  last position
 ///     32   u32  epoch
 ///     36   u32  1 in a node, else 0
-///     40   48   of a node: u64 number of the frame, u64 its last position, 32 bytes link; else zeros
-///     88        blocks, one after the other
+///     40   u64  pass: the number of LMDB's newest transaction when the first entry of the front was written
+///     48   48   of a node: u64 number of the frame, u64 its last position, 32 bytes link; else zeros
+///     96        blocks, one after the other
 ///     end  u64  XXH3-64 of the bytes before
 ///
-/// 1. From the front, an entry counts if its checksum, its tag and its epoch are right, and LMDB has its events or its first position follows
-///    what is there: LMDB's last block at first, then the entry before.
-/// 2. The first page that holds no such entry ends what is ahead: an older entry, which LMDB has, or one that was not finished. A whole entry
-///    of the epoch beyond it with later positions means damage, but in a node.
+/// 1. From the front, an entry counts if its checksum, its tag and its epoch are right, its pass is that of the first one, and its positions
+///    follow those of the entry before. Entries whose events LMDB has are passed by; the first one that LMDB lacks follows LMDB's last block.
+/// 2. The first page that holds no such entry ends what is ahead: an entry of an earlier pass, or one that was not finished. A whole entry
+///    of the pass beyond it with later positions means damage, but in a node.
 ///
 /// Formats of stores before 9 have rounds (`OlderRound`) in its place.
 package enum WriteAhead {
@@ -84,13 +85,14 @@ package enum WriteAhead {
     /// The header of an entry.
     package struct Entry {
         private static let magic: UInt32 = 0x02_65_76_65
-        package static let headerBytes = 88
-        static let noteStart = 40
+        package static let headerBytes = 96
+        static let noteStart = 48
         static let noteBytes = 48
         package let blocksBytes: Int
         package let first, last: Position
         package let epoch: Epoch
         package let storeTag: UInt64
+        let pass: UInt64
         let isOfNode: Bool
 
         /// Nil where none begins here. The checksum is not looked at.
@@ -99,6 +101,7 @@ package enum WriteAhead {
             (blocksBytes, storeTag) = (Int(bytes.load(UInt32.self, at: 4)), bytes.load(UInt64.self, at: 8))
             (first, last) = (Position(bytes.load(UInt64.self, at: 16)), Position(bytes.load(UInt64.self, at: 24)))
             (epoch, isOfNode) = (Epoch(bytes.load(UInt32.self, at: 32)), bytes.load(UInt32.self, at: 36) != 0)
+            pass = bytes.load(UInt64.self, at: 40)
             guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
         }
 
@@ -117,21 +120,27 @@ package enum WriteAhead {
 
         static func pagesBytes(ofBlocks bytes: Int) -> Int { (headerBytes + bytes + 8 + pageBytes - 1) / pageBytes * pageBytes }
 
-        /// Encodes one.
-        /// - Parameter note: of a node (`AheadBlocks.note`), else empty.
-        static func encode(
-            _ blocks: BlockBatch, _ epoch: Epoch, _ positions: ClosedRange<Position>, _ storeTag: UInt64, note: [UInt8],
-            into buffer: inout ByteBuffer
-        ) {
+        /// What its header says beside its place.
+        struct Head {
+            var epoch: Epoch
+            var positions: ClosedRange<Position>
+            var storeTag: UInt64
+            var pass: UInt64
+            /// Of a node (`AheadBlocks.note`), else empty.
+            var note: [UInt8]
+        }
+
+        static func encode(_ blocks: BlockBatch, _ head: Head, into buffer: inout ByteBuffer) {
             buffer.removeAll()
             buffer.append(littleEndian: magic)
             buffer.append(littleEndian: UInt32(blocks.byteCount))
-            buffer.append(littleEndian: storeTag)
-            buffer.append(littleEndian: positions.lowerBound.rawValue)
-            buffer.append(littleEndian: positions.upperBound.rawValue)
-            buffer.append(littleEndian: epoch.rawValue)
-            buffer.append(littleEndian: note.isEmpty ? 0 : 1 as UInt32)
-            if note.isEmpty { buffer.append(zeros: noteBytes) } else { buffer.append(note) }
+            buffer.append(littleEndian: head.storeTag)
+            buffer.append(littleEndian: head.positions.lowerBound.rawValue)
+            buffer.append(littleEndian: head.positions.upperBound.rawValue)
+            buffer.append(littleEndian: head.epoch.rawValue)
+            buffer.append(littleEndian: head.note.isEmpty ? 0 : 1 as UInt32)
+            buffer.append(littleEndian: head.pass)
+            if head.note.isEmpty { buffer.append(zeros: noteBytes) } else { buffer.append(head.note) }
             blocks.lend { buffer.append($0) }
             let sum = checksum(buffer.bytes)
             buffer.append(littleEndian: sum)

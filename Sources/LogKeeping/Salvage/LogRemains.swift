@@ -177,7 +177,7 @@ struct LogRemains {
         }
         // Those of this format are of the log's epoch, or of one that a cut has ended. Without a header the highest epoch or round counts: its
         // blocks were acknowledged either way.
-        let isOlder = found.allSatisfy(\.isOlder)
+        let isOlder = header == nil && found.allSatisfy(\.isOlder)
         let highest = found.filter { $0.isOlder == isOlder }.map(\.order).max() ?? 0
         let counting = isOlder ? older.max { $0.round < $1.round }.map { $0.base == nil ? 0 : $0.round } ?? highest : highest
         let isOpen = isOlder || header?.isOpen != false
