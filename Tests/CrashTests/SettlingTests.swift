@@ -132,7 +132,9 @@ struct SettlingTests {
         // Nobody has the store alone, and so nobody recovers it in between.
         let reader = try await EventStore.open(at: outage.store, readOnly: true, options: .forTests)
         var isKilled = false
-        for seed in 1 ... 40 where !isKilled { isKilled = try outage.work(seed, DiskFault(.kill, at: 4), file: "/log/ahead").signal == SIGKILL }
+        for seed in 1 ... 40 where !isKilled {
+            isKilled = try outage.work(seed, DiskFault(.kill, at: 4), file: "/log/ahead").signal == SIGKILL
+        }
         try #require(isKilled, "no append was quick enough to be written ahead")
         let refused = try outage.run(["append", "note-1", "Noted", #"{"id":"1","text":"again"}"#, "--expect", "77"])
         #expect(refused.exit != 0)

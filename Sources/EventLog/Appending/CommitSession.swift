@@ -10,12 +10,12 @@ struct CommitSession: ~Copyable {
     let access: LogAccess
     let overlays: Overlays
     let options: Options
-    private let path: String
+    let path: String
     /// Makes what a commit adds to the log.
     private var making: BlockMaking
     private var streams = StreamTable()
     var sweep: Sweep?
-    private var ahead: AheadWriter
+    var ahead: AheadWriter
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
     private let isReplica: Bool
@@ -25,16 +25,16 @@ struct CommitSession: ~Copyable {
     let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
     /// This process's turn that was the session's last.
-    private var turnNumber: UInt64 = 0
+    var turnNumber: UInt64 = 0
     /// What is noted of a commit in the page that processes share.
     private var note = ByteBuffer(capacity: 256)
     private let mark: FileMark
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     private var ended: ContinuousClock.Instant?
     /// The log as this process has left it; nil where it is to be read.
-    private var left: LeftLog?
+    var left: LeftLog?
     /// Whether the words of the page were compared with the header of `log/ahead`.
-    private var hasSettled = false
+    var hasSettled = false
     private var space: FreeSpace
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
@@ -66,7 +66,7 @@ struct CommitSession: ~Copyable {
     }
 
     /// The log after a commit of this process, where nothing that a commit begins with was changed beside its blocks.
-    private struct LeftLog {
+    struct LeftLog {
         /// The newest of LMDB.
         var transaction: UInt64
         let numbers: StateRows.Numbers
@@ -142,61 +142,6 @@ struct CommitSession: ~Copyable {
             left = nil
             throw order?.settle() == true ? madeElsewhere(error) : error
         }
-    }
-
-    // MARK: The turn
-
-    /// Brings what this session knows of the log to where other writers have left it; nothing where none can have had a turn since its last.
-    private mutating func begin(_ turn: WriteTurn) throws {
-        let isContinued = turn.isContinued && turn.number == turnNumber + 1
-        turnNumber = turn.number
-        if isContinued { return }
-        left = nil
-        try access.environment.look(turn)
-        guard let words = ahead.words else { return try requireNothingAhead() }
-        try words.requireSound()
-        try settle(words)
-        let access = access
-        let (last, isApplied, link) = try access.environment.read { transaction in
-            let epoch = try StateRows.epoch(transaction, access.tables)
-            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
-            return (last, transaction.ahead == nil, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero)
-        }
-        if let end = try ahead.takeOver(after: last, isApplied: isApplied, link: link, access) { words.acknowledge(end) }
-        // Order: what can be read of LMDB is durable before anything is built on it.
-        if words.durableTransaction != (try access.environment.lastTransaction) { _ = try checkpoint(turn) }
-    }
-
-    /// Makes the words of the page agree with the header of `log/ahead`, where another store's page or an older copy of the file lies there.
-    private mutating func settle(_ words: AheadWords) throws {
-        if words.areValid, words.isOpen == false || hasSettled { return }
-        let isOpen = try AheadRecovery.isOpen(at: path)
-        if !words.areValid {
-            if isOpen { return try requireNothingAhead() }
-            words.begin()
-        } else if !isOpen {
-            words.isOpen = false
-            words.acknowledgeLMDB()
-        }
-        hasSettled = true
-    }
-
-    /// Without the page that processes share, nobody may use it: this one would write over what is in `log/ahead` alone.
-    private func requireNothingAhead() throws {
-        guard try AheadRecovery.isOpen(at: path) else { return }
-        throw EvstoreError.ioFailure(
-            doing: "appending", reason: "\(path)/log/turn can't be mapped, or is not the page of the other processes that have the store open")
-    }
-
-    /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
-    mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
-        let began = ContinuousClock.now
-        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
-            try begin(turn)
-            return turn
-        }
-        let holder = access.environment.writer ?? Environment.nobody
-        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
     }
 
     // MARK: Appends
@@ -414,7 +359,7 @@ struct CommitSession: ~Copyable {
     /// Moves what is in `log/ahead` alone into LMDB.
     /// - Parameter isSweeping: with a part of the indexes, where that is due.
     /// - Returns: whether it has changed the numbers that a commit begins with.
-    private mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
+    mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
         let (access, overlays) = (access, overlays)
         var swept = sweep
         var hasSwept = false

@@ -27,8 +27,12 @@ package final class LogAccess: Sendable {
         )
         (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
         let (path, made) = (Directory.parent(of: environment.directory), self.tables)
-        let words = try store.goesAhead ? environment.sharedPage().map { page throws(StorageError) in try AheadWords(page, store.id, at: path) } : nil
-        ahead = store.goesAhead ? environment.joinAhead { AheadBlocks(words, at: path, store.id, made) } as? AheadBlocks : nil
+        guard store.goesAhead else {
+            ahead = nil
+            return
+        }
+        let words = try environment.sharedPage().map { page throws(StorageError) in try AheadWords(page, store.id, at: path) }
+        ahead = environment.joinAhead { AheadBlocks(words, at: path, store.id, made) } as? AheadBlocks
     }
 
     /// Lends a block with its records opened where they are sealed.

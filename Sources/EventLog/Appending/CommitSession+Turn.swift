@@ -1,0 +1,60 @@
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// How a turn to write begins: with what other writers have left.
+extension CommitSession {
+    /// Brings what this session knows of the log to where other writers have left it; nothing where none can have had a turn since its last.
+    mutating func begin(_ turn: WriteTurn) throws {
+        let isContinued = turn.isContinued && turn.number == turnNumber + 1
+        turnNumber = turn.number
+        if isContinued { return }
+        left = nil
+        try access.environment.look(turn)
+        guard let words = ahead.words else { return try requireNothingAhead() }
+        try words.requireSound()
+        try settle(words)
+        let access = access
+        let (last, isApplied, link) = try access.environment.read { transaction in
+            let epoch = try StateRows.epoch(transaction, access.tables)
+            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+            return (last, transaction.ahead == nil, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero)
+        }
+        if let end = try ahead.takeOver(after: last, isApplied: isApplied, link: link, access) { words.acknowledge(end) }
+        // Order: what can be read of LMDB is durable before anything is built on it.
+        if words.durableTransaction != (try access.environment.lastTransaction) { _ = try checkpoint(turn) }
+    }
+
+    /// Makes the words of the page agree with the header of `log/ahead`, where another store's page or an older copy of the file lies there.
+    private mutating func settle(_ words: AheadWords) throws {
+        if words.areValid, words.isOpen == false || hasSettled { return }
+        let isOpen = try AheadRecovery.isOpen(at: path)
+        if !words.areValid {
+            if isOpen { return try requireNothingAhead() }
+            words.begin()
+        } else if !isOpen {
+            words.isOpen = false
+            words.acknowledgeLMDB()
+        }
+        hasSettled = true
+    }
+
+    /// Without the page that processes share, nobody may use it: this one would write over what is in `log/ahead` alone.
+    private func requireNothingAhead() throws {
+        guard try AheadRecovery.isOpen(at: path) else { return }
+        throw EvstoreError.ioFailure(
+            doing: "appending",
+            reason: "\(path)/log/turn can't be mapped, or is not the page of the other processes that have the store open")
+    }
+
+    /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
+    mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
+        let began = ContinuousClock.now
+        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
+            try begin(turn)
+            return turn
+        }
+        let holder = access.environment.writer ?? Environment.nobody
+        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
+    }
+}
