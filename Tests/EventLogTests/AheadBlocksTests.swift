@@ -113,6 +113,23 @@ struct AheadBlocksTests {
         }
     }
 
+    @Test("once a sync has failed, no turn writes, also none that continues another, until all have closed the log")
+    func failed() async throws {
+        let log = try makeLog(directory, Self.quick)
+        try await goAhead(log)
+        let all = try log.everything()
+        log.access.ahead?.words?.fail()
+        for _ in 0 ..< 8 {
+            await #expect { try await log.add(event("a")) } throws: { ($0 as? EvstoreError)?.code == "ioFailure" }
+        }
+        #expect(try log.everything() == all)
+        try await log.close()
+        let again = try EventLog.open(at: directory.store, options: .small())
+        try await again.add(event("a"))
+        #expect(try again.everything().count == all.count + 1 && again.verify(deep: true).isEmpty)
+        try await again.close()
+    }
+
     @Test("a commit of LMDB that may not be durable is made so before anything is built on it")
     func durable() async throws {
         let log = try makeLog(directory, Self.quick)
@@ -217,14 +234,26 @@ struct AheadReadersTests {
         }
         try await goAhead()
         let end = try ahead.end()
-        // A thread that is held up here, for as long as the rest takes.
-        var old = try log.access.environment.beginRead()
-        old.ahead = nil
+        let (hasBegun, goesOn, isEarly) = (Monitor(false), Monitor(false), Monitor<Bool?>(nil))
+        let reader = try WorkerThread.start("reader") {
+            do {
+                var old = try log.access.environment.beginRead()
+                // As it is before that is looked up, where the thread is held up for as long as the rest takes.
+                old.ahead = nil
+                hasBegun.change { $0 = true }
+                _ = goesOn.wait(milliseconds: 60_000) { $0 }
+                let answer = try ahead.rows(upTo: end, old)
+                if case .begunTooEarly = answer { isEarly.withLock { $0 = true } }
+            } catch { Issue.record(error) }
+        }
+        #expect(hasBegun.wait(milliseconds: 60_000) { $0 })
         try await log.update { try $0.put(Catalogue.notes, [1], [1]) }
         try await goAhead()
         let last = try log.read { $0.last }
         let place = ahead.place(behind: last)
-        if case .begunTooEarly = try ahead.rows(upTo: end, old) {} else { Issue.record("it has not begun too early") }
+        goesOn.change { $0 = true }
+        reader.join()
+        #expect(isEarly.withLock { $0 } == true)
         let after = ahead.place(behind: last)
         #expect(place?.offset == after?.offset && place?.pass == after?.pass && place != nil)
         try await log.add(event("a"))

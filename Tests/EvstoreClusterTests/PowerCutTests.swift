@@ -79,7 +79,8 @@ struct PowerCutTests {
         while process.withLock({ $0.isRunning }) {
             try await other.append([ShopCluster.placed("b\(number % 5)", number)])
             number += 1
-            try await Task.sleep(for: .milliseconds(15))
+            // What is taken in is durable, with all before it: node a needs times in which it appends alone, longer than an anchor waits.
+            try await Task.sleep(for: .milliseconds(number % 20 == 0 ? 1_200 : 15))
         }
         let outcome = try process.withLock { try $0.wait() }
         #expect(outcome.exit == 0, "\(outcome.errors)")

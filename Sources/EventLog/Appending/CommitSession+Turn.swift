@@ -6,14 +6,19 @@ internal import LMDB
 extension CommitSession {
     /// Brings what this session knows of the log to where other writers have left it; nothing where none can have had a turn since its last.
     mutating func begin(_ turn: WriteTurn) throws {
-        let isContinued = turn.isContinued && turn.number == turnNumber + 1
-        turnNumber = turn.number
-        if isContinued { return }
+        let isContinued = turn.isContinued && turn.number == knownTurn.map { $0 + 1 }
+        // Order: a turn that fails here is none that another one continues.
+        knownTurn = nil
+        if isContinued { try ahead.words?.requireSound() } else { try catchUp(turn) }
+        knownTurn = turn.number
+    }
+
+    private mutating func catchUp(_ turn: WriteTurn) throws {
         left = nil
         try access.environment.look(turn)
         guard let words = ahead.words else { return try requireNothingAhead() }
-        try words.requireSound()
         try settle(words)
+        try words.requireSound()
         let access = access
         let (last, isApplied, link) = try access.environment.read { transaction in
             let epoch = try StateRows.epoch(transaction, access.tables)
@@ -27,14 +32,13 @@ extension CommitSession {
 
     /// Makes the words of the page agree with the header of `log/ahead`, where another store's page or an older copy of the file lies there.
     private mutating func settle(_ words: AheadWords) throws {
-        if words.areValid, words.isOpen == false || hasSettled { return }
-        let isOpen = try AheadRecovery.isOpen(at: path)
-        if !words.areValid {
-            if isOpen { return try requireNothingAhead() }
+        let isSettled = words.areValid && !words.hasFailed && (!words.isOpen || hasSettled)
+        if isSettled { return }
+        if try !AheadRecovery.isOpen(at: path) {
+            // LMDB holds everything, whatever the page says.
             words.begin()
-        } else if !isOpen {
-            words.isOpen = false
-            words.acknowledgeLMDB()
+        } else if !words.areValid {
+            try requireNothingAhead()
         }
         hasSettled = true
     }

@@ -24,8 +24,8 @@ struct CommitSession: ~Copyable {
     /// Of a node: keeps what a cut takes off.
     let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
-    /// This process's turn that was the session's last.
-    var turnNumber: UInt64 = 0
+    /// This process's turn that was the session's last, and whose beginning did not fail.
+    var knownTurn: UInt64?
     /// What is noted of a commit in the page that processes share.
     private var note = ByteBuffer(capacity: 256)
     private let mark: FileMark
@@ -340,19 +340,21 @@ struct CommitSession: ~Copyable {
     mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
         let access = access
         var written: (transaction: UInt64, state: WriteState)?
+        // Order: LMDB may show what it commits before that is durable.
+        ahead.words?.durableTransaction = 0
         let result = try access.environment.writeOwned(turn) { transaction in
             var transaction = transaction
             written = (UInt64(transaction.id), transaction.state)
             try access.ahead?.apply(&transaction)
             return try body(&self, transaction)
         }
-        // Nothing fails from here on. The number of a transaction that has changed nothing is used again: `begin` sees that.
+        // Nothing fails from here on.
         left = nil
-        if let words = ahead.words, let (written, state) = written, state.isCommitted {
-            words.durableTransaction = written
-            words.acknowledgeLMDB()
-            ahead.begin()
-        }
+        guard let words = ahead.words, let (written, state) = written, state.isCommitted else { return result }
+        words.acknowledgeLMDB()
+        ahead.begin()
+        // The number of a transaction that has changed nothing is used again. Where it can't be asked for, the next turn makes another commit.
+        do throws(StorageError) { if try access.environment.lastTransaction == written { words.durableTransaction = written } } catch {}
         return result
     }
 

@@ -92,7 +92,11 @@ enum AheadRecovery {
             try StateRows.put(indexed: numbers.indexed, &transaction, access.tables)
         }
         // Order: what the page says is needed until LMDB has it.
-        if let page = environment.turnPage?.page { try AheadWords(page, access.storeID, at: store).begin() }
+        if let page = environment.turnPage?.page {
+            try AheadWords(page, access.storeID, at: store).begin()
+        } else if try environment.sharedPage() != nil {
+            throw EvstoreError.ioFailure(doing: "recovering \(store)", reason: "log/turn can't be written")
+        }
         try environment.read { transaction in
             guard try StateRows.node(transaction, access.tables) != nil else { return }
             let epoch = try StateRows.numbers(transaction, access.tables).epoch
@@ -116,7 +120,7 @@ enum AheadRecovery {
             return isOfThis ? entry : nil
         }
         // As readers follow them (`AheadBlocks`).
-        while let entry = whole(at: offset), entry.first <= recovered.last.next {
+        while let entry = whole(at: offset), entry.last <= recovered.last || entry.first == recovered.last.next {
             pass = entry.pass
             if entry.last > recovered.last {
                 let rest = bytes.lent.slice(offset, bytes.count - offset)

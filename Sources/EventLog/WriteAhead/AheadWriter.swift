@@ -159,7 +159,8 @@ struct AheadWriter: ~Copyable {
         try words?.requireSound()
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
-        do { try File(path, .write).sync() } catch {
+        let file = try File(path, .write)
+        do { try file.sync() } catch {
             // Where no entry follows, LMDB has them all.
             if words?.isOpen == true { words?.fail() }
             throw error
