@@ -37,6 +37,14 @@ struct RecoveredNodeTests {
 
     @Test("an older entry in the place of another one ends what it has, also where whole ones lie behind, and it takes in the rest")
     func staleEntry() async throws {
+        // On a slow machine LMDB takes some of them meanwhile.
+        for _ in 0 ..< 6 where try await isStaleEntryTried() { return }
+        Issue.record("the appends were too slow to be written ahead")
+    }
+
+    /// Whether enough was ahead for it.
+    private func isStaleEntryTried() async throws -> Bool {
+        var isTried = false
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server)
             let ahead = try await Self.cut(shop)
@@ -46,8 +54,9 @@ struct RecoveredNodeTests {
                 entries.append(offset ..< offset + entry.pagesBytes)
                 (offset, last) = (offset + entry.pagesBytes, entry.last)
             }
-            // On a slow machine LMDB takes some of them meanwhile.
-            try #require(entries.count > 4 && entries.allSatisfy { $0.count == Self.page }, "\(entries)")
+            guard entries.count > 4, last == Position(40) else { return try await shop.close() }
+            isTried = true
+            #expect(entries.allSatisfy { $0.count == Self.page })
             let middle = entries.count / 2
             bytes.replaceSubrange(entries[middle], with: bytes[entries[middle - 2]])
             try Data(bytes).write(to: URL(filePath: ahead))
@@ -59,6 +68,7 @@ struct RecoveredNodeTests {
             #expect(try await store.verify(deep: true).ok)
             try await shop.close()
         }
+        return isTried
     }
 
     @Test("one that has more than a cluster log which was set back meanwhile says so when it follows, and keeps what it has")

@@ -1,7 +1,7 @@
 /// A store's id and format, as its manifest says them.
 package struct StoreIdentity: Hashable, Sendable {
     package let id: StoreID
-    /// Of its rows and blocks.
+    /// The format of its rows and blocks (`layout` in the manifest).
     let format: Int
     /// Whether events may be in `log/ahead` alone (`AheadBlocks`), which an older program would not see.
     var goesAhead: Bool

@@ -16,7 +16,7 @@ enum AheadRecovery {
         return try isOpen(file)
     }
 
-    /// The same of a store that only programs of this format have open.
+    /// Whether the header says that entries may follow, in a store that no older program has open.
     static func isOpen(at store: String) throws(StorageError) -> Bool {
         guard let file = try file(store, .read) else { return false }
         return try isOpen(file)

@@ -5,8 +5,8 @@ internal import LMDB
 internal import Platform
 internal import Synchronization
 
-/// What the processes that have a log open tell each other of what is ahead of LMDB, in the page `log/turn` (`TurnPage`). Only who has the writer's turn
-/// stores here.
+/// What the processes that have a log open tell each other of what is ahead of LMDB, in the page `log/turn` (`TurnPage`). Only who has the
+/// writer's turn stores here, but that a sync has failed.
 ///
 ///     64    u64  whose: of the store and its file; of another value, nothing here holds
 ///     72    u64  the last position that is acknowledged
@@ -27,7 +27,7 @@ struct AheadWords: Sendable {
 
     var isWritable: Bool { page.isWritable }
 
-    /// Whether they are of this boot and this file.
+    /// Whether they are of this store and this file.
     var areValid: Bool { page.longWord(Self.whose) { $0.load(ordering: .acquiring) } == own }
 
     /// Begins anew, with nothing that is known.
@@ -40,7 +40,7 @@ struct AheadWords: Sendable {
         page.longWord(Self.whose) { $0.store(own, ordering: .sequentiallyConsistent) }
     }
 
-    /// Up to where events are acknowledged; its `last` is 0 where that is where LMDB's end.
+    /// Up to where events are acknowledged; its `last` is 0 where that is LMDB's end.
     var end: AheadEnd {
         guard areValid else { return AheadEnd(epoch: 0, last: 0) }
         while true {

@@ -38,7 +38,7 @@ struct AheadWriter: ~Copyable {
     struct Contents {
         var epoch: Epoch
         var positions: ClosedRange<Position>
-        /// Of a node (`AheadBlocks.note`), else empty.
+        /// Says of a node which frame the entry is made of (`AheadBlocks.note`); else empty.
         var note: [UInt8]
         /// The number of LMDB's newest transaction.
         var transaction: UInt64

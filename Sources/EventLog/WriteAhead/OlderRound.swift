@@ -64,7 +64,7 @@ package enum OlderRound {
             if self.storeID != storeID { return nil }
         }
 
-        /// The same for any store.
+        /// Reads a header of any store; nil where the bytes are none.
         package init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,

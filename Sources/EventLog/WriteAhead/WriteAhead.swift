@@ -105,7 +105,7 @@ package enum WriteAhead {
             guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
         }
 
-        /// The same of one that is whole.
+        /// Reads the header of an entry that is whole; nil where none begins here, or its checksum does not hold.
         package init?(whole bytes: RawSpan) {
             guard let entry = Entry(bytes), entry.byteCount <= bytes.byteCount else { return nil }
             let end = entry.byteCount - 8
@@ -126,7 +126,7 @@ package enum WriteAhead {
             var positions: ClosedRange<Position>
             var storeTag: UInt64
             var pass: UInt64
-            /// Of a node (`AheadBlocks.note`), else empty.
+            /// Says of a node which frame the entry was made of (`AheadBlocks.note`); else empty.
             var note: [UInt8]
         }
 
