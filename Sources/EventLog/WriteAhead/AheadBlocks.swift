@@ -12,18 +12,20 @@ final class AheadBlocks: AheadSource {
         var words: AheadWords?
         var rows = AheadBlocks.newRows()
         /// The rows are the blocks behind `base` up to `through`, all of one epoch. LMDB has all up to `base`, which only rises.
-        var epoch = Epoch.first
         var base = Position.start
         var through = Position.start
-        /// Where in the file the entry behind them begins, and of which pass it is; nil where that is not known yet.
-        var next = WriteAhead.entriesStart
-        var pass: UInt64?
+        /// Is at the entry behind them.
+        var walk: WriteAhead.Walk
         var note: [UInt8] = []
         /// The view that was made last, and the end of LMDB's blocks before it.
         var view: (after: Position, view: AheadView)?
         /// Where LMDB's blocks end as of the transaction that was looked at last.
         var seen: (transaction: UInt, end: Checkpoint)?
         var file: File?
+
+        init(_ words: AheadWords?, _ storeTag: UInt64) { (self.words, walk) = (words, WriteAhead.Walk(storeTag, .first)) }
+
+        var epoch: Epoch { walk.epoch }
     }
 
     private let store: String
@@ -33,7 +35,7 @@ final class AheadBlocks: AheadSource {
 
     init(_ words: AheadWords?, at store: String, _ storeID: StoreID, _ tables: Tables) {
         (self.store, self.storeID, self.tables) = (store, storeID, tables)
-        state = Monitor(State(words: words))
+        state = Monitor(State(words, storeID.tag))
     }
 
     private static func newRows() -> AheadRows {
@@ -118,17 +120,19 @@ final class AheadBlocks: AheadSource {
     private func readOn(_ state: inout State, upTo end: Position) throws(StorageError) -> Bool {
         guard let file = state.file else { return false }
         while state.through < end {
-            guard let bytes = try Self.entry(in: file, at: state.next), let entry = WriteAhead.Entry(whole: bytes.lent),
-                entry.epoch == state.epoch, entry.storeTag == storeID.tag, state.pass == nil || state.pass == entry.pass
-            else { return false }
-            state.pass = entry.pass
-            // At the front there may be some that LMDB has.
-            if state.rows.count > 0 || entry.last > state.through {
-                let blocks = bytes.lent.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
-                guard entry.first == state.through.next, Self.add(blocks, through: entry.last, &state) else { return false }
-                if entry.isOfNode { state.note = Self.note(bytes.lent) }
+            guard let bytes = try Self.entry(in: file, at: state.walk.offset), let entry = WriteAhead.Entry(whole: bytes.lent) else {
+                return false
             }
-            state.next += entry.pagesBytes
+            let step = state.walk.step(entry, after: state.through)
+            switch step {
+            case .known: break
+            case .new:
+                let blocks = bytes.lent.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
+                guard Self.add(blocks, through: entry.last, &state) else { return false }
+                if entry.isOfNode { state.note = Self.note(bytes.lent) }
+            case .end: return false
+            }
+            state.walk.go(past: entry, step)
         }
         return true
     }
@@ -161,8 +165,8 @@ final class AheadBlocks: AheadSource {
         state.view = nil
         // Views of others may show the rows.
         if isKnownUniquelyReferenced(&state.rows) { state.rows.removeAll() } else { state.rows = newRows() }
-        (state.epoch, state.base, state.through) = (end.epoch, end.position, end.position)
-        (state.next, state.pass, state.note) = (WriteAhead.entriesStart, nil, [])
+        (state.base, state.through, state.note) = (end.position, end.position, [])
+        state.walk = WriteAhead.Walk(state.walk.storeTag, end.epoch)
     }
 
     // MARK: For who has the writer's turn
@@ -171,8 +175,8 @@ final class AheadBlocks: AheadSource {
     /// anew meanwhile.
     func place(behind last: Checkpoint) -> (offset: Int, pass: UInt64)? {
         state.withLock { state in
-            guard state.epoch == last.epoch, state.through == last.position, let pass = state.pass else { return nil }
-            return (state.next, pass)
+            guard state.epoch == last.epoch, state.through == last.position, let pass = state.walk.pass else { return nil }
+            return (state.walk.offset, pass)
         }
     }
 
@@ -183,9 +187,10 @@ final class AheadBlocks: AheadSource {
     func add(_ blocks: RawSpan, _ head: WriteAhead.Entry.Head, at offset: Int) {
         state.withLock { state in
             guard state.epoch == head.epoch, state.through.next == head.positions.lowerBound,
-                state.pass == nil || state.pass == head.pass, Self.add(blocks, through: head.positions.upperBound, &state)
+                state.walk.pass == nil || state.walk.pass == head.pass, Self.add(blocks, through: head.positions.upperBound, &state)
             else { return }
-            (state.next, state.pass) = (offset + WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount), head.pass)
+            let next = offset + WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount)
+            state.walk = WriteAhead.Walk(head.storeTag, head.epoch, behind: (next, head.pass))
             if !head.note.isEmpty { state.note = head.note }
         }
     }

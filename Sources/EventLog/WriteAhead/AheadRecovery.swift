@@ -110,34 +110,30 @@ enum AheadRecovery {
         var node = try StateRows.node(transaction.reads, access.tables)
         var recovered = RecoveredBlocks(
             try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: node != nil, store)
-        var offset = WriteAhead.entriesStart
-        var pass: UInt64?
+        var walk = WriteAhead.Walk(access.storeID.tag, epoch)
         func whole(at offset: Int) -> WriteAhead.Entry? {
-            guard offset < bytes.count, let entry = WriteAhead.Entry(whole: bytes.lent.slice(offset, bytes.count - offset)) else {
-                return nil
-            }
-            let isOfThis = entry.epoch == epoch && entry.storeTag == access.storeID.tag && (pass == nil || pass == entry.pass)
-            return isOfThis ? entry : nil
+            offset < bytes.count ? WriteAhead.Entry(whole: bytes.lent.slice(offset, bytes.count - offset)) : nil
         }
-        // As readers follow them (`AheadBlocks`).
-        while let entry = whole(at: offset), entry.last <= recovered.last || entry.first == recovered.last.next {
-            pass = entry.pass
-            if entry.last > recovered.last {
-                let rest = bytes.lent.slice(offset, bytes.count - offset)
+        reading: while let entry = whole(at: walk.offset) {
+            let step = walk.step(entry, after: recovered.last)
+            switch step {
+            case .known: break
+            case .new:
+                let rest = bytes.lent.slice(walk.offset, bytes.count - walk.offset)
                 let blocks = rest.slice(WriteAhead.Entry.headerBytes, entry.blocksBytes)
-                if try !recovered.add(blocks, through: entry.last, &transaction) { break }
+                if try !recovered.add(blocks, through: entry.last, &transaction) { break reading }
                 if entry.isOfNode, let found = AheadBlocks.node(AheadBlocks.note(rest)) {
                     node?.end = found.end
                     node?.last = found.last
                 }
+            case .end: break reading
             }
-            offset += entry.pagesBytes
+            walk.go(past: entry, step)
         }
         if let node { return try StateRows.put(node, &transaction, access.tables) }
         // A commit that was not finished is the last: nothing was written behind it.
-        while offset < bytes.count {
-            if let entry = whole(at: offset) { try recovered.requireNothing(from: entry.first) }
-            offset += WriteAhead.pageBytes
+        for offset in stride(from: walk.offset, to: bytes.count, by: WriteAhead.pageBytes) {
+            if let entry = whole(at: offset), walk.isOfThis(entry) { try recovered.requireNothing(from: entry.first) }
         }
     }
 }

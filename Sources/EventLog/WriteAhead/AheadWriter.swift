@@ -122,10 +122,11 @@ struct AheadWriter: ~Copyable {
         guard isApplied || place != nil else {
             throw EvstoreError.storeDamaged(path: store, reason: "log/ahead: entries that were acknowledged are not there")
         }
-        let offset = place?.offset ?? WriteAhead.entriesStart
+        let walk =
+            place.map { WriteAhead.Walk(storeID.tag, last.epoch, behind: $0) } ?? WriteAhead.Walk(storeID.tag, last.epoch)
+        let offset = walk.offset
         guard let bytes = try AheadBlocks.entry(in: file, at: offset), let found = WriteAhead.Entry(whole: bytes.lent),
-            found.epoch == last.epoch, found.storeTag == storeID.tag, found.first == last.position.next,
-            place == nil || place?.pass == found.pass
+            case .new = walk.step(found, after: last.position)
         else { return nil }
         let blocks = bytes.lent.slice(WriteAhead.Entry.headerBytes, found.blocksBytes)
         guard try Self.follow(blocks, through: found.last, link, access) else { return nil }

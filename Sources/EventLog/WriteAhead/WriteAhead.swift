@@ -149,4 +149,43 @@ package enum WriteAhead {
             if rest > 0 { buffer.append(zeros: pageBytes - rest) }
         }
     }
+
+    /// Goes through the entries from the front, by rules 1 and 2: for readers, for who takes the writer's turn, and after a power cut.
+    struct Walk {
+        let storeTag: UInt64
+        let epoch: Epoch
+        /// Where the next entry begins.
+        private(set) var offset = WriteAhead.entriesStart
+        /// That of the entries so far; nil before the first.
+        private(set) var pass: UInt64?
+        /// Whether one was met that the log lacked.
+        private var hasMetNew = false
+
+        init(_ storeTag: UInt64, _ epoch: Epoch) { (self.storeTag, self.epoch) = (storeTag, epoch) }
+
+        /// Goes on behind entries that the log has.
+        init(_ storeTag: UInt64, _ epoch: Epoch, behind place: (offset: Int, pass: UInt64)) {
+            (self.storeTag, self.epoch, offset, pass, hasMetNew) = (storeTag, epoch, place.offset, place.pass, true)
+        }
+
+        /// What an entry at `offset` is to a log.
+        enum Step { case known, new, end }
+
+        /// - Parameter last: where the log ends.
+        func step(_ entry: Entry, after last: Position) -> Step {
+            if !isOfThis(entry) { return .end }
+            if entry.first == last.next { return .new }
+            return !hasMetNew && entry.last <= last ? .known : .end
+        }
+
+        /// Whether an entry is of the pass, wherever it lies.
+        func isOfThis(_ entry: Entry) -> Bool {
+            entry.epoch == epoch && entry.storeTag == storeTag && (pass == nil || pass == entry.pass)
+        }
+
+        mutating func go(past entry: Entry, _ step: Step) {
+            if step == .new { hasMetNew = true }
+            (offset, pass) = (offset + entry.pagesBytes, entry.pass)
+        }
+    }
 }
