@@ -148,21 +148,28 @@ struct AheadBlocksTests {
     @Test("an entry behind the end, whose writer was killed before it acknowledged it, is taken over by the next writer")
     func takeover() async throws {
         let log = try makeLog(directory, Self.quick)
-        try await goAhead(log)
-        let (words, last) = (try #require(log.access.ahead?.words), try log.read { $0.last })
-        try await log.add(event("late", "1"))
-        try #require(try Self.isAhead(log))
-        // As the kill leaves it, seen by a process that has not looked since.
-        words.acknowledge(last)
-        let inFile = try log.access.environment.write { Checkpoint(epoch: last.epoch, position: try Blocks.last($0.reads, log.access)) }
-        log.access.ahead?.restart(inFile)
-        try await Task.sleep(for: .milliseconds(30))
-        #expect(try log.payloads("late").isEmpty && log.read { $0.last } == last)
-        await #expect(throws: EvstoreError.self) {
-            try await log.add(event("late", "2"), conditions: [StreamCondition(StreamName("late"), .noStream)])
+        for attempt in 0 ..< 50 {
+            let stream = "late\(attempt)"
+            try await goAhead(log)
+            let (words, last) = (try #require(log.access.ahead?.words), try log.read { $0.last })
+            let transaction = try log.access.environment.lastTransaction
+            try await log.add(event(stream, "1"))
+            // As the kill leaves it, seen by a process that has not looked since.
+            words.acknowledge(last)
+            let inFile = try log.access.environment.write { Checkpoint(epoch: last.epoch, position: try Blocks.last($0.reads, log.access)) }
+            log.access.ahead?.restart(inFile)
+            try await Task.sleep(for: .milliseconds(30))
+            let seen = (events: try log.payloads(stream), last: try log.read { $0.last })
+            // On a slow machine that was a pause, in which LMDB takes what is ahead.
+            if try log.access.environment.lastTransaction != transaction { continue }
+            #expect(seen.events.isEmpty && seen.last == last)
+            await #expect(throws: EvstoreError.self) {
+                try await log.add(event(stream, "2"), conditions: [StreamCondition(StreamName(stream), .noStream)])
+            }
+            #expect(try log.payloads(stream) == ["1"])
+            return try await log.close()
         }
-        #expect(try log.payloads("late") == ["1"])
-        try await log.close()
+        Issue.record("no entry stayed ahead for a moment")
     }
 
     @Test("random appends, updates, cuts, pauses and kills leave what a plain list says", arguments: 1 ... 6 as ClosedRange<UInt64>)
