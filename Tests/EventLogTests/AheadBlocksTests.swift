@@ -257,11 +257,11 @@ struct AheadReadersTests {
         try await log.update { try $0.put(Catalogue.notes, [1], [1]) }
         try await goAhead()
         let last = try log.read { $0.last }
-        let place = ahead.place(behind: last)
+        let place = ahead.walk(behind: last)
         goesOn.change { $0 = true }
         reader.join()
         #expect(isEarly.withLock { $0 } == true)
-        let after = ahead.place(behind: last)
+        let after = ahead.walk(behind: last)
         #expect(place?.offset == after?.offset && place?.pass == after?.pass && place != nil)
         try await log.add(event("a"))
         #expect(try log.everything().count == Int(last.position.rawValue) + 1)

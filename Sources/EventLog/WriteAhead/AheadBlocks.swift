@@ -171,12 +171,10 @@ final class AheadBlocks: AheadSource {
 
     // MARK: For who has the writer's turn
 
-    /// Where in the file the entry behind a position goes, and its pass, once all up to it was looked at; nil where another thread has begun
-    /// anew meanwhile.
-    func place(behind last: Checkpoint) -> (offset: Int, pass: UInt64)? {
+    /// At the entry behind a position, once all up to it was looked at; nil where another thread has begun anew meanwhile.
+    func walk(behind last: Checkpoint) -> WriteAhead.Walk? {
         state.withLock { state in
-            guard state.epoch == last.epoch, state.through == last.position, let pass = state.walk.pass else { return nil }
-            return (state.walk.offset, pass)
+            state.epoch == last.epoch && state.through == last.position && state.walk.pass != nil ? state.walk : nil
         }
     }
 

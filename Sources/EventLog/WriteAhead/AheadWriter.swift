@@ -118,12 +118,11 @@ struct AheadWriter: ~Copyable {
         // Order: where entries may follow, nothing is written before they were looked at.
         let file = try opened()
         if isApplied { memory.restart(last) }
-        place = isApplied ? nil : memory.place(behind: last)
-        guard isApplied || place != nil else {
+        let walk = isApplied ? WriteAhead.Walk(storeID.tag, last.epoch) : memory.walk(behind: last)
+        place = walk?.place
+        guard let walk else {
             throw EvstoreError.storeDamaged(path: store, reason: "log/ahead: entries that were acknowledged are not there")
         }
-        let walk =
-            place.map { WriteAhead.Walk(storeID.tag, last.epoch, behind: $0) } ?? WriteAhead.Walk(storeID.tag, last.epoch)
         let offset = walk.offset
         guard let bytes = try AheadBlocks.entry(in: file, at: offset), let found = WriteAhead.Entry(whole: bytes.lent),
             case .new = walk.step(found, after: last.position)

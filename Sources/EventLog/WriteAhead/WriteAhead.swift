@@ -168,6 +168,9 @@ package enum WriteAhead {
             (self.storeTag, self.epoch, offset, pass, hasMetNew) = (storeTag, epoch, place.offset, place.pass, true)
         }
 
+        /// Where the next entry goes; nil at the front, where a pass begins.
+        var place: (offset: Int, pass: UInt64)? { pass.map { (offset, $0) } }
+
         /// What an entry at `offset` is to a log.
         enum Step { case known, new, end }
 
