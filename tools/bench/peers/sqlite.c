@@ -133,9 +133,16 @@ static void read_tail(const words *w, sqlite3 *base) {
     say_rate("reads", count, rows, now() - begin);
 }
 
-static sqlite3 *open_to_read(const char *path) {
+// A connection that finds the file locked for a moment waits: who opens a store first reads its log alone.
+static sqlite3 *open_base(const char *path, int flags) {
     sqlite3 *base;
-    if (sqlite3_open_v2(path, &base, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) fail(base);
+    if (sqlite3_open_v2(path, &base, flags, NULL) != SQLITE_OK) fail(base);
+    sqlite3_busy_timeout(base, 10000);
+    return base;
+}
+
+static sqlite3 *open_to_read(const char *path) {
+    sqlite3 *base = open_base(path, SQLITE_OPEN_READONLY);
     // Reads may look at the file in place.
     run(base, "PRAGMA cache_size=-262144; PRAGMA mmap_size=17179869184");
     return base;
@@ -264,7 +271,7 @@ int main(int argc, char **argv) {
         look_up_together(&w, look_up, (void *)text(&w, "store", ""));
         return 0;
     }
-    if (sqlite3_open(text(&w, "store", ""), &s.base) != SQLITE_OK) fail(s.base);
+    s.base = open_base(text(&w, "store", ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     run(s.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-262144; PRAGMA temp_store=MEMORY");
     if (strcmp(work, "append") == 0 || strcmp(work, "each") == 0 || strcmp(work, "bulk") == 0) {
         run(s.base,
