@@ -93,7 +93,11 @@ let package = Package(
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: lending),
         // Row 2: the order of a log that several machines share.
         .target(
-            name: "ClusterLog", dependencies: ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"],
+            name: "ClusterLog",
+            dependencies: [
+                "Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: lending),
         // Row 2: they meet in the projections.
         .target(

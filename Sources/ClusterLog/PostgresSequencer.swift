@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventLog
+package import EventLog
 package import EventModel
 internal import Platform
 internal import PostgreSQL
@@ -8,8 +8,10 @@ internal import PostgreSQL
 ///
 /// A frame's number is taken once: whoever adds a frame names the one that it follows, and the row moves for the first alone. So also a
 /// statement whose answer was lost comes to an end: the same frame is offered again until its number is taken, by it or by another.
-package final class PostgresSequencer: Sequencer, @unchecked Sendable {
-    // Sound because one thread at a time uses it, as `Sequencer` says.
+///
+/// One thread at a time uses it; each call returns by its deadline.
+package final class PostgresSequencer: @unchecked Sendable {
+    // Sound because one thread at a time uses it.
     private let membership: Membership
     private let connection: ClusterConnection
     private let program: String
@@ -21,12 +23,17 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     private var log: String { membership.log }
 
-    package func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void) { connection.check = check }
+    /// Has each server that is connected to from now on looked at; one for which `check` throws is not used.
+    func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void) { connection.check = check }
 
-    package func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) { try connection.connect(by: deadline) }
+    /// Returns once the cluster log can be asked.
+    /// - Throws: `EvstoreError.logUnavailable` at the deadline.
+    func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) { try connection.connect(by: deadline) }
 
     // MARK: Adding
 
+    /// Adds a frame right behind `end`, durably; false, and nothing is added, where the cluster log ends elsewhere.
+    /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
     package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
             .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
@@ -74,6 +81,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     // MARK: Following
 
+    /// Whether the cluster log ends at `end`: one row is read.
     package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) {
             rows throws(EvstoreError) in
@@ -82,6 +90,9 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         }
     }
 
+    /// The frames behind `end`, in order, some megabytes of them; empty where there are none.
+    /// - Parameter position: the node's last, for the error that it is ahead.
+    /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has followed.
     package func frames(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
     ) throws(EvstoreError) -> FramePage {
@@ -158,7 +169,10 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     /// A directory that has said nothing for so long may have its place taken by a copy of it; one that is open speaks every 10 s.
     private static let silenceSeconds: Int64 = 30
 
-    package func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    /// Notes for those who look at the cluster how far this node is, and which nodes are gone; nothing of one that is gone itself.
+    /// - Parameter mayTakeOver: whether it speaks as the node from now on where another directory has, and has said nothing for a while.
+    /// - Returns: false, and nothing is noted, where another directory speaks as this node.
+    func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         if !node.nodes.contains(membership.node) { return true }
         let values: [PostgresValue] = [
             .text(log), .text(membership.node), .int(Int64(clamping: node.live.rawValue)), .int(Int64(clamping: node.position.rawValue)),
@@ -172,16 +186,17 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     }
 }
 
-/// Finds the connection string of a node, and makes its sequencer.
-package final class PostgresSequencing: SequencerSource {
+/// Finds the connection string of a node, and makes its order.
+package final class PostgresOrdering: CommitOrderSource {
     /// What calls itself so in the list of nodes.
     private let program: String
 
     package init(program: String) { self.program = program }
 
-    package func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer {
-        PostgresSequencer(membership, try ConnectionFile.find(at: store), program: program)
+    package func order(_ context: LogContext, as membership: Membership) throws -> any CommitOrder {
+        let (store, program) = (context.path, program)
+        return try NodeOrder(membership, context) { () throws(EvstoreError) in
+            PostgresSequencer(membership, try ConnectionFile.find(at: store), program: program)
+        }
     }
-
-    package func warning(at store: String) throws(EvstoreError) -> String? { try ConnectionFile.warning(ConnectionFile.find(at: store)) }
 }

@@ -29,15 +29,13 @@ extension EventLog {
                     try StorePlace.sweepStore(store)
                     try Reindexing.complete(access)
                 }
-                let context = try access.environment.read { transaction in
-                    let membership = try StateRows.node(transaction, access.tables)?.membership
-                    let server = try StateRows.server(transaction, access.tables)
-                    let fence = membership.map { ServerFence($0, server) }
-                    return LogContext(
-                        path: store, access: access, options: options, logger: logger,
-                        membership: membership, fence: fence, isReplica: try StateRows.replica(transaction, access.tables) != nil,
-                        judge: judge, tailKeeping: keeper.map(TailKeeping.init))
+                var context = LogContext(path: store, access: access, options: options, logger: logger)
+                (context.judge, context.tailKeeping) = (judge, keeper.map(TailKeeping.init))
+                try access.environment.read { transaction in
+                    context.membership = try StateRows.node(transaction, access.tables)?.membership
+                    context.isReplica = try StateRows.replica(transaction, access.tables) != nil
                 }
+                if !readOnly, let node = context.membership { context.order = try order(context, of: node) }
                 let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }
                 return log
@@ -46,6 +44,11 @@ extension EventLog {
                 throw error
             }
         } catch { throw storeError(error, store, doing: "opening \(store)") }
+    }
+
+    private static func order(_ context: LogContext, of node: Membership) throws -> any CommitOrder {
+        guard let source = context.options.ordering as? any CommitOrderSource else { return UnknownOrder(node) }
+        return try source.order(context, as: node)
     }
 
     /// The log's files and the presence lock, once everything that an opening asks for holds. The caller closes the environment, and then
@@ -160,7 +163,7 @@ extension EventLog {
                 throw EvstoreError.storeDamaged(path: store, reason: "the log belongs to another store than evstore.json names")
             }
             for (id, name) in try Indexes.types(transaction, access.tables) { access.names.learn(id, name) }
-            let last = Checkpoint(epoch: state.epoch, position: try Blocks.last(transaction, access))
+            let last = try Blocks.end(transaction, access)
             try StateRows.numbers(transaction, access.tables).check(last.position)
             try anchor?.check(last, transaction, access, store)
         }

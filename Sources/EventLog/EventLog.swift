@@ -1,22 +1,24 @@
 internal import Bytes
 package import EventModel
 internal import LMDB
-internal import Logging
+package import Logging
 internal import Platform
 
 /// What every part of an open log works with.
-struct LogContext: Sendable {
-    let path: String
-    let access: LogAccess
-    let options: Options
-    let logger: Logger
+package struct LogContext: Sendable {
+    package let path: String
+    package let access: LogAccess
+    package let options: Options
+    package let logger: Logger
     /// Of a store that belongs to a cluster log: as which node.
     var membership: Membership?
-    /// Of a node.
-    var fence: ServerFence?
+    /// Of a node that is opened for writing.
+    var order: (any CommitOrder)?
+    /// Of a node: what it was told when its cluster log was last asked.
+    package let clusterNote = ClusterNote()
     var isReplica = false
     /// Refuses frames of a node that register what no program could read.
-    var judge: CatalogueJudge?
+    package var judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     var tailKeeping: TailKeeping?
 }
@@ -36,10 +38,9 @@ package final class EventLog: Sendable {
     package let membership: Membership?
     /// Whether it was opened as a replica: it may have been promoted since.
     package let isReplica: Bool
-    private let frameFollower: FrameFollower?
-    let clusterNote = ClusterNote()
-    /// Nil where it belongs to no cluster log.
-    let fence: ServerFence?
+    /// Of a node that is open for writing.
+    package let order: (any CommitOrder)?
+    let clusterNote: ClusterNote
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
     let ballast: Ballast
@@ -54,18 +55,16 @@ package final class EventLog: Sendable {
         (isReadOnly, self.presence) = (readOnly, presence)
         let signal = try CommitSignal(watching: [path + "/log/data.mdb", path + WriteAhead.fileName], options) {
             try access.environment.read { transaction in
-                Checkpoint(epoch: try StateRows.numbers(transaction, access.tables).epoch, position: try Blocks.last(transaction, access))
+                try Blocks.end(transaction, access)
             }
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(context, overlays, signal)
-        (membership, fence, isReplica) = (context.membership, context.fence, context.isReplica)
-        frameFollower = committer.flatMap { [clusterNote] in FrameFollower(context, $0, clusterNote) }
+        (membership, order, clusterNote, isReplica) = (context.membership, context.order, context.clusterNote, context.isReplica)
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         context.tailKeeping?.begin(self)
         try committer?.start()
-        try frameFollower?.start()
         try healthMonitor.start()
     }
 
@@ -74,7 +73,7 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
-        frameFollower?.stop()
+        order?.stop()
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -137,12 +136,12 @@ package final class EventLog: Sendable {
         do {
             // Not as it was when the log was opened: it may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
-            if isNode { try AheadWriter.sync(at: path, access.ahead?.words) }
+            if isNode { try access.makeDurable() }
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 
     /// Notes for those who look at the cluster how far this node is, where that goes; nothing where the store belongs to none.
-    package func reportNode() { frameFollower?.reportNow() }
+    package func reportNode() { order?.reportNow() }
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
     package var clusterTrouble: (error: EvstoreError, seconds: Double)? {
@@ -229,7 +228,7 @@ package final class EventLog: Sendable {
         }
         guard isFirst else { return }
         healthMonitor.end()
-        frameFollower?.end()
+        order?.end()
         signal.close()
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }

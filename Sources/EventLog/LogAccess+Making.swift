@@ -23,10 +23,7 @@ extension LogAccess {
         var verifier = LogVerifier(self, Overlays(), options, deep: true)
         while try environment.read({ try verifier.runChunk($0) { _, _ in } }) { try progress() }
         if let finding = verifier.findings.first { return finding }
-        let (last, link) = try environment.read { transaction in
-            let epoch = try StateRows.numbers(transaction, tables).epoch
-            return (Checkpoint(epoch: epoch, position: try Blocks.last(transaction, self)), try Blocks.endLink(transaction, self))
-        }
+        let (last, link) = try environment.read { try (Blocks.end($0, self), Blocks.endLink($0, self)) }
         // Whoever opens the store first need not look at all of its pages.
         try LogFile.leaveAnchor(at: store, storeID, last, link)
         return nil

@@ -40,8 +40,8 @@ public struct Options: Sendable {
     /// Room kept in a file of its own for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
-    /// What reaches the cluster log of a store that is a node of one; nil for a program that only reads such stores.
-    package var sequencing: (any SequencerSource)?
+    /// The way to the cluster log of a store that is a node of one; nil for a program that only reads such stores.
+    package var ordering: (any OrderSource)?
 
     /// How long the opening of a node of a cluster log may take to take in what other nodes have appended, before it goes on with what the
     /// node has, and warns; it goes on for as long again while events come. Where it is opened for reading only, it is opened for writing

@@ -55,5 +55,5 @@ extension Options {
     /// Lets a program write to stores that are nodes of a cluster log. The connection string stands in the store's file `cluster`, or in the
     /// environment variable EVSTORE_LOG; libpq is loaded when it is first needed.
     /// - Parameter program: what the program is called in the list of nodes.
-    public mutating func joinsClusters(as program: String = "") { sequencing = PostgresSequencing(program: program) }
+    public mutating func joinsClusters(as program: String = "") { ordering = PostgresOrdering(program: program) }
 }

@@ -50,7 +50,7 @@ extension EventStore {
         _ node: NewNode, at path: String, which place: JoiningPlace, _ options: Options, _ logger: Logger?
     ) async throws {
         var options = options
-        options.sequencing = PostgresSequencing(program: "")
+        options.ordering = PostgresOrdering(program: "")
         let log = try EventLog.open(at: path, options: options, logger: logger, judging: RegisteredRows.judge)
         do {
             try await log.join { nodes in

@@ -11,7 +11,7 @@ let importsByRoom: [String: Set<String>] = [
     "JSONText": ["Bytes"],
     "EventModel": ["Bytes", "Platform"],
     "EventLog": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
-    "ClusterLog": ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"],
+    "ClusterLog": ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog", "Logging"],
     "EvstoreCluster": [
         "Bytes", "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
         "Logging",

@@ -3,7 +3,7 @@
 // 1. `EventLog.append` hands an `AppendRequest` to the committer; the caller's task is suspended, unless it is alone and commits itself.
 // 2. `CommitQueue.take` makes one batch of what waits: group commit. `DeadlineTimer` refuses what has waited too long.
 // 3. `Committer.commit` makes one commit, on the thread whose turn it is, and gives the answers.
-// 4. `CommitSession.run` takes the batch under the writer's turn, so that appends which came meanwhile are part of it.
+// 4. `CommitSession.commit` takes the batch under the writer's turn, so that appends which came meanwhile are part of it.
 // 5. `Admission.check` looks at ids and expectations, against the log as it is now; `Admission.takeIn` gives position, revision and the
 //    pointers back in the stream.
 // 6. `BlockWriter.add` puts the record into a block; `BlockDraft.complete` closes it: offsets, checksum, link to the block before.

@@ -2,8 +2,50 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// What a node of a cluster log does beside a commit; of a store that is alone, nothing.
+/// What a node of a cluster log does around a commit; of a store that is alone, nothing.
 extension CommitSession {
+    /// Makes one commit as `commit` does: anew where other nodes were first, once it has theirs.
+    mutating func commit(in order: any CommitOrder, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?) -> Committed {
+        var batch: CommitQueue.Batch?
+        defer { order.settle() }
+        do {
+            let isCutOff = queue.needsCluster && !order.isReachable()
+            // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
+            if isCutOff, !queue.hasLocal { return .nothing }
+            guard let turn = try takeTurn() else { return .nothing }
+            defer { withExtendedLifetime(turn) {} }
+            try begin(turn)
+            batch = isCutOff ? queue.takeLocal() : queue.take(options)
+            return try settled(&batch, order, queue, turn, isJoined: !isCutOff)
+        } catch {
+            left = nil
+            return .failed(batch, order.settle() ? madeElsewhere(error) : error)
+        }
+    }
+
+    private mutating func settled(
+        _ batch: inout CommitQueue.Batch?, _ order: any CommitOrder, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
+    ) throws -> Committed {
+        while true {
+            let attempt = try attempt(&batch, queue, turn, isJoined: isJoined)
+            guard let work = batch else { return .nothing }
+            switch attempt {
+            case .nothing: return .nothing
+            case .made(let done): return .made(work, done)
+            case .behind:
+                try order.takeIn(&self, turn, by: work.deadline)
+                if case .update(let update) = work, update.body == nil { return .made(work, try takenIn()) }
+            case .cut:
+                // The cut stands: where it can't be made now, this node makes it when it can.
+                try order.takeIn(&self, turn, by: work.deadline)
+                return .made(work, try takenIn())
+            case .unreachable:
+                queue.putBack(work)
+                return .nothing
+            }
+        }
+    }
+
     /// Refuses to commit as a store that is alone where the store has become a node since it was opened.
     func requireAlone(_ transaction: borrowing ReadTransaction) throws {
         guard order == nil, let node = try StateRows.node(transaction, access.tables) else { return }
@@ -12,11 +54,11 @@ extension CommitSession {
     }
 
     /// Gives what the appends have added its place in the cluster log.
-    func place(_ appends: [CommitQueue.Append], _ done: Done, _ admitted: borrowing Admitted) throws -> Placing {
+    func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admitted) throws -> Placing {
         guard let order else { return .placed(nil) }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        let change = NodeOrder.Change(rows: admitted.rows.shared, first: admitted.admission.first, last: done.last)
-        return try access.environment.read { try order.place(change, blocks, $0, access, by: deadline) }
+        let change = OrderedChange(rows: admitted.rows.shared, first: admitted.admission.first, last: admitted.last)
+        return try access.environment.read { try order.place(change, blocks, $0, by: deadline) }
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
@@ -24,12 +66,12 @@ extension CommitSession {
         if changes.becomesAlone { try changes.becomeAlone() }
         guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed(nil) }
         let first = (changes.endBeforeCut ?? done.last.position).next
-        let change = NodeOrder.Change(rows: rows, first: first, last: done.last, isLeaving: changes.isLeaving)
+        let change = OrderedChange(rows: rows, first: first, last: done.last, isLeaving: changes.isLeaving)
         try blocks.read(from: first, changes.transaction.reads)
-        let placing = try order.place(change, blocks, changes.transaction.reads, access, by: update.deadline)
+        let placing = try order.place(change, blocks, changes.transaction.reads, by: update.deadline)
         guard case .placed(let node) = placing else { return placing }
         if changes.endBeforeCut != nil { return .cut }
-        try order.saveServer(&changes.transaction, access)
+        try order.putRows(&changes.transaction)
         if let node { try StateRows.put(node, &changes.transaction, access.tables) }
         if changes.isLeaving { try changes.becomeAlone() }
         return placing
@@ -40,7 +82,7 @@ extension CommitSession {
         guard let order, outcomes.contains(where: \.isRefused) else { return false }
         return try access.environment.read { transaction in
             let last = try Blocks.last(transaction, access)
-            return try order.isBehind(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
+            return try order.isBehind(transaction, last: last, by: CommitQueue.Batch.appends(appends).deadline)
         }
     }
 
@@ -49,96 +91,16 @@ extension CommitSession {
         guard let order, error is EvstoreError else { return false }
         let deadline = min(update.deadline, .now + Self.askInterval)
         // What it was refused for says more than why nobody can be asked.
-        do { return try order.isBehind(changes.transaction.reads, access, last: nil, by: deadline) } catch { return false }
+        do { return try order.isBehind(changes.transaction.reads, last: nil, by: deadline) } catch { return false }
     }
 
     /// How the log is once all was taken in that the cluster log had.
-    func takenIn() throws -> Done {
-        try access.environment.read { transaction in
-            let epoch = try StateRows.numbers(transaction, access.tables).epoch
-            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
-            return Done(last: last, link: try Blocks.endLink(transaction, access))
-        }
+    private func takenIn() throws -> Done {
+        try access.environment.read { Done(last: try Blocks.end($0, access), link: try Blocks.endLink($0, access)) }
     }
 
-    private static let pageInterval = Duration.seconds(5)
     /// How long an update that was refused may ask whether the state was the newest, while it has LMDB's lock.
     private static let askInterval = Duration.seconds(1)
-
-    /// Takes in what the cluster log has and this node has not, page by page.
-    mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
-        guard let order else { return }
-        let pages = try order.pages()
-        defer { pages.end() }
-        while var (node, last) = try nodeEnd() {
-            // A long way is gone page by page: each has its time.
-            let page = try pages.page(
-                after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
-            try saveServer(turn)
-            if page.frames.isEmpty { return try node.requireNoMore(than: last) }
-            var rest = page.frames[...]
-            while !rest.isEmpty {
-                // What a cut takes off is kept before, and so has to be there.
-                let next = rest.prefix { !ClusterFrame.mayCut($0) }
-                (node, last) = try takeIn(next.isEmpty ? rest.prefix(1) : next, node, last, turn)
-                rest = rest.dropFirst(max(next.count, 1))
-            }
-            try sweepTakenIn(turn)
-            // Behind it there may be more by now.
-            if page.isLast { return try node.requireNoMore(than: last) }
-            if .now >= deadline {
-                throw EvstoreError.logUnavailable(
-                    log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(last)")
-            }
-        }
-    }
-
-    /// Writes down that the cluster log is on another server now.
-    private mutating func saveServer(_ turn: WriteTurn) throws {
-        guard let fence = order?.fence, let server = fence.unsaved else { return }
-        try write(turn) { session, transaction in
-            var transaction = transaction
-            try StateRows.put(server, &transaction, session.access.tables)
-        }
-        fence.noteSaved(server)
-    }
-
-    private func nodeEnd() throws -> (node: StateRows.Node, last: Position)? {
-        try access.environment.read { transaction in
-            try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
-        }
-    }
-
-    /// Takes in frames in one transaction: one that may ask for a cut alone, others together.
-    private mutating func takeIn(
-        _ frames: ArraySlice<[UInt8]>, _ node: StateRows.Node, _ last: Position, _ turn: WriteTurn
-    ) throws -> (StateRows.Node, last: Position) {
-        let journal = try frames.first.flatMap { try ClusterFrame.mayCut($0) ? keepTail($0, node) : nil }
-        return try write(turn) { session, transaction in
-            var transaction = transaction
-            var taken = node
-            let access = session.access
-            for frame in frames {
-                taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: session.judge)
-            }
-            return (taken, try Blocks.last(transaction.reads, access))
-        }
-    }
-
-    /// Has what a cut takes off this node kept; returns the row for its journal.
-    private func keepTail(_ bytes: [UInt8], _ node: StateRows.Node) throws -> ((SchemaVersion) -> [UInt8])? {
-        guard let tailKeeping else { return nil }
-        do {
-            let frame = try ClusterFrame(checking: bytes.lent, after: node.end)
-            guard let cut = try frame.cut else { return nil }
-            try access.environment.read { transaction in try cut.check(transaction, access) }
-            guard frame.last == Checkpoint(epoch: cut.epoch, position: cut.position), frame.blocks.byteCount == 0 else { return nil }
-            return try tailKeeping.keep(cut, through: takenIn().last)
-        } catch is FrameDamage {
-            // It is refused as it is taken in, and takes nothing off that had to be kept.
-            return nil
-        }
-    }
 }
 
 extension Result where Success == AppendOutcome, Failure == any Error {

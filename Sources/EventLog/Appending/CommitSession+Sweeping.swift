@@ -1,5 +1,5 @@
 internal import EventModel
-internal import LMDB
+package import LMDB
 
 extension CommitSession {
     /// Writes a part of the indexes along with a commit, where that is due; whether it has.
@@ -28,7 +28,7 @@ extension CommitSession {
     }
 
     /// Writes what is due of the indexes after many events were taken in from a cluster log or a backup, so that memory is bounded.
-    mutating func sweepTakenIn(_ turn: WriteTurn) throws {
+    package mutating func sweepTakenIn(_ turn: WriteTurn) throws {
         let access = access
         let overlays = overlays
         let due = UInt64(options.sweepForcedEvents)

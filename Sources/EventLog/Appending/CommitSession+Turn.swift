@@ -21,9 +21,8 @@ extension CommitSession {
         try words.requireSound()
         let access = access
         let (last, isApplied, link) = try access.environment.read { transaction in
-            let epoch = try StateRows.epoch(transaction, access.tables)
-            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
-            return (last, transaction.ahead == nil, try words.isOpen ? Blocks.lastLink(transaction, access, epoch) : .zero)
+            let last = try Blocks.end(transaction, access)
+            return (last, transaction.ahead == nil, try words.isOpen ? Blocks.lastLink(transaction, access, last.epoch) : .zero)
         }
         if let end = try ahead.takeOver(after: last, isApplied: isApplied, link: link, access) { words.acknowledge(end) }
         // Order: what can be read of LMDB is durable before anything is built on it.

@@ -1,12 +1,12 @@
 internal import Bytes
 internal import EventModel
 internal import Hashing
-internal import LMDB
+package import LMDB
 internal import Logging
 internal import Platform
 
 /// What is kept from one commit to the next, by the thread whose turn it is, and how it makes one.
-struct CommitSession: ~Copyable {
+package struct CommitSession: ~Copyable {
     let access: LogAccess
     let overlays: Overlays
     let options: Options
@@ -16,13 +16,10 @@ struct CommitSession: ~Copyable {
     private var streams = StreamTable()
     var sweep: Sweep?
     var ahead: AheadWriter
-    /// Of a node of a cluster log: gives commits their place in its order.
-    let order: NodeOrder?
+    /// Of a node: gives commits their place in its cluster log.
+    let order: (any CommitOrder)?
+    private let membership: Membership?
     private let isReplica: Bool
-    /// Refuses frames of a node that register what no program could read.
-    let judge: CatalogueJudge?
-    /// Of a node: keeps what a cut takes off.
-    let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
     /// This process's turn that was the session's last, and whose beginning did not fail.
     var knownTurn: UInt64?
@@ -40,12 +37,12 @@ struct CommitSession: ~Copyable {
     private static let backToBackInterval = Duration.milliseconds(100)
 
     /// - Parameter mark: of the log's file.
-    init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?, _ mark: FileMark) throws {
+    init(_ context: LogContext, _ overlays: Overlays, _ mark: FileMark) throws {
         self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
+        (order, membership, isReplica) = (context.order, context.membership, context.isReplica)
         // A node's commits are durable in the cluster log.
-        ahead = AheadWriter(path, access, isSynced: order == nil)
-        (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
+        ahead = AheadWriter(path, access, isSynced: membership == nil)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
         making = BlockMaking(access)
     }
@@ -74,52 +71,41 @@ struct CommitSession: ~Copyable {
         let link: Digest
     }
 
-    /// Takes a batch from the queue under the writer's turn, so that work which arrived during the wait for it is included, and makes one
-    /// commit of it. `batch` is that batch, also where this throws; one that is given is committed alone.
-    /// - Parameter takeTurn: takes the writer's turn among processes, which ends with this call.
-    /// - Returns: nil without the turn, or where nothing waits any more.
-    mutating func run(
-        _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?
-    ) throws -> Done? {
-        var isCutOff = false
-        if batch == nil, let order, queue.needsCluster { isCutOff = !order.isReachable() }
-        // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
-        if isCutOff, !queue.hasLocal { return nil }
-        // Order: the turn before work is taken, which nobody would do without it.
-        guard let turn = try takeTurn() else { return nil }
-        defer { withExtendedLifetime(turn) {} }
-        try begin(turn)
-        if isCutOff {
-            batch = queue.takeLocal()
-            if batch == nil { return nil }
-        }
-        let isJoined = batch == nil
-        defer { _ = order?.settle() }
-        while true {
-            if batch == nil { batch = queue.take(options) }
-            switch try settled(queue, turn, &batch, isJoined: isJoined) {
-            case .nothing: return nil
-            case .made(let done):
-                note(done)
-                if isReplica { try sweepTakenIn(turn) }
-                return done
-            case .behind:
-                try takeIn(turn, by: batch?.deadline ?? .now)
-                if case .update(let update)? = batch, update.body == nil { return try takenIn() }
-            case .cut:
-                // The cut stands: where it can't be made now, this node makes it when it can.
-                do { try takeIn(turn, by: batch?.deadline ?? .now) } catch { throw madeElsewhere(error) }
-                return try takenIn()
-            case .unreachable:
-                if let work = batch { queue.putBack(work) }
-                batch = nil
-                return nil
-            }
+    /// What became of the work of one commit.
+    enum Committed {
+        /// No turn, or nothing waits any more.
+        case nothing
+        case made(CommitQueue.Batch, Done)
+        case failed(CommitQueue.Batch?, any Error)
+    }
+
+    /// Makes one commit of what waits under the writer's turn, so that work which came during the wait for it is included.
+    /// - Parameters:
+    ///   - given: what is committed alone; nil for what waits.
+    ///   - takeTurn: takes the writer's turn among processes, which ends with this call.
+    mutating func commit(
+        _ given: CommitQueue.Batch?, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?
+    ) -> Committed {
+        if let order { return commit(in: order, queue, takeTurn) }
+        var batch = given
+        do {
+            // Order: the turn before work is taken, which nobody would do without it.
+            guard let turn = try takeTurn() else { return .nothing }
+            defer { withExtendedLifetime(turn) {} }
+            try begin(turn)
+            batch = given ?? queue.take(options)
+            guard case .made(let done) = try attempt(&batch, queue, turn, isJoined: given == nil), let batch else { return .nothing }
+            note(done)
+            if isReplica { try sweepTakenIn(turn) }
+            return .made(batch, done)
+        } catch {
+            left = nil
+            return .failed(batch, error)
         }
     }
 
-    /// What became of one commit.
-    private enum Attempt {
+    /// What became of one attempt to commit: of a store that is alone, it is made.
+    enum Attempt {
         /// No work waits any more.
         case nothing
         case made(Done)
@@ -127,42 +113,32 @@ struct CommitSession: ~Copyable {
         case behind, cut, unreachable
     }
 
-    private mutating func settled(
-        _ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?, isJoined: Bool
+    /// - Parameter isJoined: whether appends that come while it is made are committed with it; then `batch` has them too.
+    mutating func attempt(
+        _ batch: inout CommitQueue.Batch?, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
-        do {
-            switch batch {
-            case nil: return .nothing
-            case .update(let update): return try self.update(update, turn)
-            case .appends(var appends):
-                defer { batch = .appends(appends) }
-                return try commit(&appends, queue, turn, isJoined: isJoined)
-            }
-        } catch {
-            left = nil
-            throw order?.settle() == true ? madeElsewhere(error) : error
+        switch batch {
+        case nil: return .nothing
+        case .update(let update): return try self.update(update, turn)
+        case .appends(var appends):
+            defer { batch = .appends(appends) }
+            return try append(&appends, queue, turn, isJoined: isJoined)
         }
     }
 
     // MARK: Appends
 
     /// Makes a commit of appends: they are judged against the log as it is now, get their positions, are made durable, and then are seen.
-    private mutating func commit(
+    private mutating func append(
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
         var admitted = try admit(&appends, queue, isJoined: isJoined)
-        var done = Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true)
-        guard admitted.admission.count > 0 else {
-            streams.noteCommitted(through: admitted.last.position)
-            if try isBehind(done.outcomes, appends) { return .behind }
-            (done.link, done.hasAdded) = (try access.environment.read { try Blocks.endLink($0, access) }, false)
-            return .made(done)
-        }
+        if admitted.admission.count == 0 { return try refused(admitted, appends) }
         // Order: the keys before what is sealed under them.
         try access.keys?.subjects.flush()
         let began = ContinuousClock.now
         let node: StateRows.Node?
-        switch try place(appends, done, admitted) {
+        switch try place(appends, admitted) {
         case .placed(let placed): node = placed
         case .behind: return .behind
         case .cut: return .cut
@@ -170,16 +146,18 @@ struct CommitSession: ~Copyable {
         }
         if try !writeAhead(&admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
         order?.confirm()
-        done.sync = began.duration(to: .now)
-        ended = .now
-        lastCommitted = done.last.position
-        if let numbers = admitted.numbers {
-            left = LeftLog(transaction: admitted.transaction, numbers: numbers, last: lastCommitted, link: done.link)
-        } else {
-            left = nil
-        }
-        learn(admitted.admission)
-        return .made(done)
+        learn(admitted)
+        return .made(
+            Done(
+                outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: began.duration(to: .now)))
+    }
+
+    /// The outcome where nothing is added.
+    private mutating func refused(_ admitted: borrowing Admitted, _ appends: [CommitQueue.Append]) throws -> Attempt {
+        streams.noteCommitted(through: admitted.last.position)
+        if try isBehind(admitted.outcomes, appends) { return .behind }
+        let link = try access.environment.read { try Blocks.endLink($0, access) }
+        return .made(Done(outcomes: admitted.outcomes, last: admitted.last, link: link))
     }
 
     /// What appends add to the log.
@@ -255,7 +233,7 @@ struct CommitSession: ~Copyable {
     /// written.
     private mutating func writeAhead(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
         let isBackToBack = isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
-        let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasUnsavedServer != true
+        let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasRows != true
         let moment = admitted.admission.moment
         let isSwept = moment.last.events(after: moment.numbers.indexed) >= UInt64(options.sweepForcedEvents)
         guard isBackToBack, isPlain, !isSwept, let words = ahead.words else { return false }
@@ -294,7 +272,7 @@ struct CommitSession: ~Copyable {
             try rows.put(&transaction)
             if let node {
                 try StateRows.put(node, &transaction, tables)
-                try session.order?.saveServer(&transaction, session.access)
+                try session.order?.putRows(&transaction)
             }
             hasSwept = try session.carrySweep(&swept, moment, events: count, &transaction)
         }
@@ -303,19 +281,22 @@ struct CommitSession: ~Copyable {
     }
 
     /// What was admitted has been committed.
-    private mutating func learn(_ admission: borrowing Admission) {
-        streams.noteCommitted(through: admission.next.previous)
-        for (name, id) in admission.newTypes { access.names.learn(id, name) }
+    private mutating func learn(_ admitted: borrowing Admitted) {
+        (ended, lastCommitted) = (.now, admitted.last.position)
+        left = admitted.numbers.map {
+            LeftLog(transaction: admitted.transaction, numbers: $0, last: admitted.last.position, link: making.lastLink)
+        }
+        streams.noteCommitted(through: admitted.last.position)
+        for (name, id) in admitted.admission.newTypes { access.names.learn(id, name) }
         // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
         guard access.tables.positionIndexes.isEmpty else { return }
-        let (overlay, first, last) = (admission.moment.overlay, admission.moment.last.next, admission.next.previous)
-        overlay.merge(first: first, through: last) { admission.note(in: &$0, streams) }
+        let moment = admitted.admission.moment
+        moment.overlay.merge(first: moment.last.next, through: admitted.last.position) { admitted.admission.note(in: &$0, streams) }
     }
 
-    /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes. Not of a node, whose disk
-    /// may lose what it had.
+    /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes.
     private mutating func note(_ done: Done) {
-        guard order == nil, Guard.turnNote.isOn, let page = access.environment.turnPage else { return }
+        guard Guard.turnNote.isOn, let page = access.environment.turnPage else { return }
         anchor(of: done).write(&note)
         page.note(note.bytes)
     }
@@ -326,7 +307,7 @@ struct CommitSession: ~Copyable {
     }
 
     /// The error of a commit that has failed here and is made in the cluster log.
-    private func madeElsewhere(_ error: any Error) -> any Error {
+    func madeElsewhere(_ error: any Error) -> any Error {
         let failure = commitError(error, after: lastCommitted, path, floorBytes: options.freeDiskFloorBytes)
         // That of a broken disk stays what it is: this handle writes no more.
         if case EvstoreError.commitOutcomeUnknown = failure { return error }
@@ -337,7 +318,7 @@ struct CommitSession: ~Copyable {
 
     /// Makes one durable transaction of LMDB, which begins with what was in `log/ahead` alone. `body` may run twice, from the start, where the
     /// map has to grow.
-    mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
+    package mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
         let access = access
         var written: (transaction: UInt64, state: WriteState)?
         // Order: LMDB may show what it commits before that is durable.
@@ -385,9 +366,8 @@ struct CommitSession: ~Copyable {
         guard let body = update.body else {
             let (access, order) = (access, order)
             return try access.environment.read { transaction in
-                let epoch = try StateRows.numbers(transaction, access.tables).epoch
-                let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
-                if try order?.isBehind(transaction, access, last: last.position, by: update.deadline) == true { return .behind }
+                let last = try Blocks.end(transaction, access)
+                if try order?.isBehind(transaction, last: last.position, by: update.deadline) == true { return .behind }
                 return .made(Done(last: last, link: try Blocks.endLink(transaction, access)))
             }
         }
@@ -407,7 +387,7 @@ struct CommitSession: ~Copyable {
         guard let moment = try Moment(transaction.reads, access, overlays) else {
             throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
         }
-        var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
+        var changes = try LogUpdate.begin(transaction, access, moment, membership)
         do { try body(&changes) } catch {
             guard isBehind(after: error, changes, update) else { throw error }
             changes.transaction.undo()
@@ -445,6 +425,6 @@ struct CommitSession: ~Copyable {
         if hasFailed { return }
         try rest(queue)
         try finishSweep(queue)
-        order?.report(access)
+        order?.report()
     }
 }

@@ -12,8 +12,6 @@ final class Committer: @unchecked Sendable {
     private var session: CommitSession?
     /// How many commits were made in place.
     private var inPlace = 0
-    /// Whether each commit asks a cluster log, for which no thread of a caller waits.
-    private let isNode: Bool
     private let context: LogContext
     private let overlays: Overlays
     private let signal: CommitSignal
@@ -34,10 +32,8 @@ final class Committer: @unchecked Sendable {
         (observer, inPlaceMilliseconds) = (context.options.commitObserver, context.options.appendInPlaceMilliseconds)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
-        let order = context.membership.map { NodeOrder($0, context) }
-        isNode = order != nil
-        deadlineTimer = DeadlineTimer(queue, anchor, context, order?.trouble)
-        session = try CommitSession(context, overlays, order, mark)
+        deadlineTimer = DeadlineTimer(queue, anchor, context)
+        session = try CommitSession(context, overlays, mark)
     }
 
     private var path: String { context.path }
@@ -47,6 +43,7 @@ final class Committer: @unchecked Sendable {
     func start() throws {
         _ = try WorkerThread.start("evstore-commit") { self.run() }
         try deadlineTimer.start()
+        try context.order?.follow(takeIn)
     }
 
     /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
@@ -68,7 +65,8 @@ final class Committer: @unchecked Sendable {
     /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
     /// writing thread has to do it, or another process has the writer's turn.
     private func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
-        guard !isNode, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
+        // Each commit of a node asks the cluster log, for which no thread of a caller waits.
+        guard context.order == nil, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
         let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
         var isYielding = false
         commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
@@ -170,14 +168,12 @@ final class Committer: @unchecked Sendable {
     /// - Parameter given: what is committed alone; nil for what waits.
     /// - Parameter takeTurn: takes the writer's turn among processes; without it nothing is done.
     private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
-        var batch = given
         // Whatever became of it: the anchor may be due, and a lease be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
-        do {
-            if let error = failure { throw error }
-            try beginOnce()
-            let began = ContinuousClock.now
-            guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
+        let began = ContinuousClock.now
+        switch committed(given, takeTurn) {
+        case .nothing: queue.endCommit(isHolding: isHolding, nil)
+        case .made(let batch, let done):
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
             if let end = session?.anchor(of: done) { note(end) }
@@ -186,12 +182,20 @@ final class Committer: @unchecked Sendable {
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began)
-        } catch {
+        case .failed(let batch, let error):
             let failure = failure(error)
-            if batch == nil { batch = queue.take(options) }
+            let refused = batch ?? queue.take(options)
             queue.endCommit(isHolding: isHolding, .unknown)
-            batch?.fail(failure)
+            refused?.fail(failure)
         }
+    }
+
+    private func committed(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) -> CommitSession.Committed {
+        do {
+            if let error = failure { throw error }
+            try beginOnce()
+        } catch { return .failed(given, error) }
+        return session?.commit(given, queue, takeTurn) ?? .nothing
     }
 
     private var isHolding: Bool { session?.isHolding ?? false }
@@ -220,18 +224,17 @@ final class Committer: @unchecked Sendable {
         hasBegun.withLock { $0 = true }
     }
 
-    private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?) {
+    private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch) {
         switch batch {
         case .appends(let appends):
             for (append, outcome) in zip(appends, done.outcomes) { append.finish(outcome) }
         case .update(let update): update.finish(.success(()))
-        case nil: break
         }
     }
 
     /// Tells the program that asked for it what the commit has done.
-    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
-        guard let observer, case .appends(let appends)? = batch else { return }
+    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant) {
+        guard let observer, case .appends(let appends) = batch else { return }
         var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }

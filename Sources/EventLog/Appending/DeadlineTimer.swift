@@ -21,13 +21,11 @@ final class DeadlineTimer: Sendable {
     private let environment: Environment
     private let store: String
     private let logger: Logger
-    /// Why a node can't ask its cluster log; nil of a store that is alone.
-    private let trouble: Monitor<EvstoreError?>?
+    private let order: (any CommitOrder)?
     private let state = Monitor(State())
 
-    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext, _ trouble: Monitor<EvstoreError?>?) {
-        self.trouble = trouble
-        (self.queue, self.anchor, environment) = (queue, anchor, context.access.environment)
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext) {
+        (self.queue, self.anchor, environment, order) = (queue, anchor, context.access.environment, context.order)
         (store, logger) = (context.path, context.logger)
     }
 
@@ -79,7 +77,7 @@ final class DeadlineTimer: Sendable {
     }
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
-        if let trouble, let error = trouble.withLock({ $0 }) { return error }
+        if let error = order?.trouble { return error }
         return .deadlinePassed(seconds: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
     }
 }

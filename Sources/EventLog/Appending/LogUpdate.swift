@@ -7,7 +7,7 @@ internal import Platform
 /// Changes other than appends, made in one durable transaction: all of them or none.
 package struct LogUpdate: ~Copyable {
     package var transaction: WriteTransaction
-    let access: LogAccess
+    package let access: LogAccess
     private let moment: Moment
     private let before: StoreState
     private var hasCut = false
@@ -158,9 +158,8 @@ package struct LogUpdate: ~Copyable {
 
     /// Looks again where the log ends, after blocks or rows were written beside the update's own calls.
     package mutating func readEnd() throws {
-        let epoch = try StateRows.numbers(transaction.reads, access.tables).epoch
-        last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction.reads, access))
-        lastLink = try Blocks.lastLink(transaction.reads, access, epoch)
+        last = try Blocks.end(transaction.reads, access)
+        lastLink = try Blocks.lastLink(transaction.reads, access, last.epoch)
     }
 
     /// Writes what was changed of `state`.

@@ -4,7 +4,7 @@ internal import LMDB
 
 /// The blocks that a commit adds to the log, one behind the other: what an entry ahead of the log holds, and a frame of a cluster log. Its
 /// buffer is used again.
-final class BlockBatch {
+package final class BlockBatch {
     private var text = ByteBuffer(capacity: 4_096)
     private let table: Table
     private(set) var count = 0
@@ -40,7 +40,7 @@ final class BlockBatch {
     }
 
     /// Lends all of them.
-    func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
+    package func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
 
     private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
 

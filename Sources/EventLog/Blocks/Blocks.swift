@@ -96,7 +96,12 @@ package final class LogAccess: Sendable {
 
 /// Blocks found in the table `blocks`, checked before anything of them is used.
 package enum Blocks {
-    /// The last event's place and its block's link, without looking at the block's records.
+    /// Where the log ends: its last event, and the epoch that it goes on with.
+    package static func end(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Checkpoint {
+        Checkpoint(epoch: try StateRows.epoch(transaction, access.tables), position: try last(transaction, access))
+    }
+
+    /// The last event's position, without a look at its block's records.
     package static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
         try last(transaction, access.tables.blocks)
     }

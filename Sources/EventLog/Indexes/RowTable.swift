@@ -22,7 +22,7 @@ package struct RowTable: Sendable {
     package var name: String { table.name }
 
     @_lifetime(borrow transaction)
-    func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
+    package func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
         guard let row = try transaction.get(table, key) else { return nil }
         return try value(key, row)
     }

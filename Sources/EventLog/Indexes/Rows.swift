@@ -1,10 +1,10 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
+package import LMDB
 
 /// The catalogues' rows, as owned copies.
-enum Rows {
-    static func get(
+package enum Rows {
+    package static func get(
         _ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
     )
         throws -> [UInt8]?
@@ -13,7 +13,7 @@ enum Rows {
         return [UInt8](copying: value)
     }
 
-    static func all(
+    package static func all(
         _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable, limit: Int = .max
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var rows: [(key: [UInt8], value: [UInt8])] = []

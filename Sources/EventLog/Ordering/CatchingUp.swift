@@ -1,10 +1,10 @@
-internal import EventModel
+package import EventModel
 internal import Logging
 internal import Platform
 
 /// What a node was told when the cluster log was last asked.
-final class ClusterNote: Sendable {
-    typealias Trouble = (error: EvstoreError, since: ContinuousClock.Instant)
+package final class ClusterNote: Sendable {
+    package typealias Trouble = (error: EvstoreError, since: ContinuousClock.Instant)
 
     private struct State {
         var trouble: Trouble?
@@ -14,14 +14,14 @@ final class ClusterNote: Sendable {
     private let state = Monitor(State())
 
     /// What kept the node from the cluster log's end, and since when.
-    var trouble: Trouble? { state.withLock { $0.trouble } }
+    package var trouble: Trouble? { state.withLock { $0.trouble } }
 
     /// Whether another directory speaks as this node: a copy, or that which this one is a copy of.
     var hasTwin: Bool { state.withLock { $0.hasTwin } }
 
     /// Whether it is another trouble than before.
     @discardableResult
-    func note(_ error: EvstoreError?) -> Bool {
+    package func note(_ error: EvstoreError?) -> Bool {
         state.withLock { state in
             defer { state.trouble = error.map { ($0, state.trouble?.since ?? .now) } }
             return state.trouble?.error != error
@@ -29,7 +29,7 @@ final class ClusterNote: Sendable {
     }
 
     /// Whether it was otherwise before.
-    func note(hasTwin: Bool) -> Bool {
+    package func note(hasTwin: Bool) -> Bool {
         state.withLock { state in
             defer { state.hasTwin = hasTwin }
             return state.hasTwin != hasTwin

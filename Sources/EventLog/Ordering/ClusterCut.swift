@@ -47,7 +47,7 @@ extension ClusterFrame {
     }
 
     /// Whether bytes that are not checked yet look like a frame that asks for a cut.
-    static func mayCut(_ bytes: [UInt8]) -> Bool {
+    package static func mayCut(_ bytes: [UInt8]) -> Bool {
         let first = [UInt8(ClusterCut.name.utf8.count)] + Array(ClusterCut.name.utf8)
         return hasRows(bytes) && bytes.dropFirst(headerBytes).starts(with: first)
     }

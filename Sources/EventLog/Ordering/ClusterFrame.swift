@@ -54,7 +54,7 @@ package struct ClusterFrame: ~Escapable {
     }
 
     /// Encodes the frame that follows `end`.
-    static func encoded(after end: FrameEnd, _ last: Checkpoint, rows: RawSpan, blocks: RawSpan) -> NewFrame {
+    package static func encoded(after end: FrameEnd, _ last: Checkpoint, rows: RawSpan, blocks: RawSpan) -> NewFrame {
         var bytes = ByteBuffer(capacity: headerBytes + rows.byteCount + blocks.byteCount)
         bytes.append(littleEndian: magic)
         bytes.append(littleEndian: last.epoch.rawValue)
@@ -77,7 +77,7 @@ package struct ClusterFrame: ~Escapable {
 
 extension NewFrame {
     /// - Throws: `EvstoreError.appendTooLarge` where no node would take it in.
-    func checkSize() throws {
+    package func checkSize() throws {
         if bytes.count <= ClusterFrame.bytesMax { return }
         throw EvstoreError.appendTooLarge(
             reason: "a frame of a cluster log has at most \(ClusterFrame.bytesMax) bytes, and this one \(bytes.count)")

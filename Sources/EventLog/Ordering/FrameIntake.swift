@@ -1,16 +1,16 @@
 internal import Bytes
-internal import EventModel
-internal import LMDB
+package import EventModel
+package import LMDB
 
 /// Takes a frame of a cluster log into a node's log, within a transaction.
-enum FrameIntake {
+package enum FrameIntake {
     /// - Parameters:
     ///   - checksLinks: whether the blocks' own are checked, beside the frame's; false where the whole log is verified afterwards.
     ///   - journal: the row that a cut leaves in the journal, by the version that is live behind it.
     ///   - judge: as of `SharedRows.put`.
     /// - Returns: the node with the frame.
     /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
-    static func run(
+    package static func run(
         _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
         checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil, judge: CatalogueJudge? = nil
     ) throws -> StateRows.Node {

@@ -10,13 +10,13 @@ package struct NodeRow: Hashable, Sendable {
     /// Which of the stores that have had the name.
     package var incarnation: [UInt8]
 
-    static let prefix = Array("node/".utf8)
+    package static let prefix = Array("node/".utf8)
 
-    static func key(_ name: String) -> [UInt8] { prefix + Array(name.utf8) }
+    package static func key(_ name: String) -> [UInt8] { prefix + Array(name.utf8) }
 
     var value: [UInt8] { bytes(live.rawValue) + incarnation }
 
-    init?(_ key: [UInt8], _ value: [UInt8]) {
+    package init?(_ key: [UInt8], _ value: [UInt8]) {
         guard value.count == 4 + Membership.incarnationBytes else { return nil }
         incarnation = Array(value[4...])
         name = String(decoding: key.dropFirst(Self.prefix.count), as: UTF8.self)

@@ -1,6 +1,6 @@
 internal import Bytes
-internal import EventModel
-internal import LMDB
+package import EventModel
+package import LMDB
 
 /// The row "node" of the table `state`, of a store that belongs to a cluster log: which, as which node, and the last frame that it has.
 /// Written in the transaction that takes that frame in.
@@ -12,16 +12,20 @@ internal import LMDB
 ///     64  8    which of the stores that have had the node's name it is
 ///     72  u8   length, the cluster log's name; u8 length, the node's name
 extension StateRows {
-    struct Node: Hashable, Sendable {
-        var membership: Membership
-        var end: FrameEnd
+    package struct Node: Hashable, Sendable {
+        package var membership: Membership
+        package var end: FrameEnd
         /// The last position with it. Beyond it the log has events only where the store was put right after a power cut: those of frames
         /// that it had, too.
-        var last: Position
+        package var last: Position
+
+        package init(membership: Membership, end: FrameEnd, last: Position) {
+            (self.membership, self.end, self.last) = (membership, end, last)
+        }
 
         /// - Throws: `EvstoreError.clusterWentBack` where the log holds events behind the cluster log's end, which is the node's own: those of
         ///   frames that it had, too, before a power cut here and a failover there.
-        func requireNoMore(than position: Position) throws {
+        package func requireNoMore(than position: Position) throws {
             if position != last { throw EvstoreError.clusterWentBack(log: membership.log, cluster: last, node: position) }
         }
     }
@@ -29,7 +33,7 @@ extension StateRows {
     private static let nodeKey = Array("node".utf8)
     private static let fixedBytes = 72
 
-    static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
+    package static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
         guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
         guard row.byteCount > fixedBytes else { throw damagedNode }
         var end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))

@@ -47,7 +47,7 @@ package enum StateRows {
         var format: Int
         package var epoch: Epoch
         var indexed: Position
-        var stamp: StateStamp
+        package var stamp: StateStamp
 
         /// - Parameter last: the log's end.
         /// - Throws: `EvstoreError.corruptBlock` where they are those of no store, or of no store whose log ends there.

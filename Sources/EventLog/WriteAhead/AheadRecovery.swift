@@ -99,8 +99,7 @@ enum AheadRecovery {
         }
         try environment.read { transaction in
             guard try StateRows.node(transaction, access.tables) != nil else { return }
-            let epoch = try StateRows.numbers(transaction, access.tables).epoch
-            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+            let last = try Blocks.end(transaction, access)
             try LogFile.leaveAnchor(at: store, access.storeID, last, Blocks.endLink(transaction, access), isClosed: false)
         }
     }

@@ -155,7 +155,7 @@ struct AheadWriter: ~Copyable {
 
     /// Makes all entries durable that there are, of a node. Once that has failed it is never tried again: it would succeed without the bytes
     /// that were lost.
-    static func sync(at store: String, _ words: AheadWords?) throws {
+    fileprivate static func sync(at store: String, _ words: AheadWords?) throws {
         try words?.requireSound()
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
@@ -207,4 +207,9 @@ struct UndoneCommit: Error, CustomStringConvertible {
     let cause: StorageError
 
     var description: String { cause.description }
+}
+
+extension LogAccess {
+    /// Makes durable on this node's disk what can be read of the log.
+    package func makeDurable() throws { try AheadWriter.sync(at: Directory.parent(of: environment.directory), ahead?.words) }
 }

@@ -1,20 +1,30 @@
+package import EventLog
 package import EventModel
 internal import Platform
 
+/// Frames that follow each other.
+package struct FramePage: Sendable {
+    package var frames: [[UInt8]]
+    /// Whether the cluster log had no more of them when it was asked.
+    package var isLast: Bool
+
+    package init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
+}
+
 /// The frames that a node has missed, page by page: where there are more, a thread fetches the next page while the caller takes one in.
 package final class FramePages {
-    private let sequencer: any Sequencer
+    private let sequencer: PostgresSequencer
     private let patience: Duration
     /// Who looks at what frames register; nil where the caller does it otherwise.
     package let judge: CatalogueJudge?
     private var next: Fetch?
 
     /// - Parameter patience: how long a page may take where no deadline is given.
-    package init(_ sequencer: any Sequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
+    package init(_ sequencer: PostgresSequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
         (self.sequencer, self.patience, self.judge) = (sequencer, patience, judge)
     }
 
-    /// The frames behind `end`, which is where the page before ended, as `Sequencer.frames` has them.
+    /// The frames behind `end`, which is where the page before ended, as `PostgresSequencer.frames` has them.
     /// - Parameter isLast: whether the caller takes no other page, and so none is fetched ahead.
     package func page(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
@@ -38,7 +48,7 @@ package final class FramePages {
     private final class Fetch: Sendable {
         private let outcome = Monitor<Result<FramePage, any Error>?>(nil)
 
-        init(_ sequencer: any Sequencer, after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
+        init(_ sequencer: PostgresSequencer, after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
             let outcome = outcome
             _ = try WorkerThread.start("evstore-fetch") {
                 let result = Result<FramePage, any Error> { try sequencer.frames(after: end, at: position, by: deadline) }

@@ -1,6 +1,5 @@
-internal import Bytes
+internal import EventLog
 internal import EventModel
-internal import Hashing
 internal import LMDB
 internal import Logging
 internal import Platform
@@ -23,20 +22,26 @@ final class FrameFollower: Sendable {
     private static let sightInterval = Duration.seconds(10)
 
     private let membership: Membership
-    private let source: any SequencerSource
-    private let committer: Committer
     private let context: LogContext
+    private let sequencer: @Sendable () throws -> PostgresSequencer
+    private let fence: ServerFence
+    private let takeIn: @Sendable (_ interval: Duration) throws -> Void
     private let isEnding = Monitor(false)
     private let isRunning = Monitor(false)
-    private let noted: ClusterNote
     private let opened = ContinuousClock.now
 
-    /// Nil where the store belongs to no cluster log, or this program has no way to it.
-    init?(_ context: LogContext, _ committer: Committer, _ noted: ClusterNote) {
-        guard let membership = context.membership, let source = context.options.sequencing else { return nil }
-        (self.membership, self.source, self.committer, self.context) = (membership, source, committer, context)
-        self.noted = noted
+    /// - Parameters:
+    ///   - sequencer: makes one for this thread.
+    ///   - takeIn: takes in what there is, within an interval.
+    init(
+        _ membership: Membership, _ context: LogContext, _ fence: ServerFence,
+        _ sequencer: @escaping @Sendable () throws -> PostgresSequencer,
+        _ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void
+    ) {
+        (self.membership, self.context, self.fence, self.sequencer, self.takeIn) = (membership, context, fence, sequencer, takeIn)
     }
+
+    private var noted: ClusterNote { context.clusterNote }
 
     func start() throws {
         isRunning.change { $0 = true }
@@ -58,15 +63,15 @@ final class FrameFollower: Sendable {
     /// Says how far this node is, by a connection of its own. Nothing depends on it.
     func reportNow() {
         do {
-            try report(now().report, to: asked(), by: .now + Self.reportNowInterval)
+            try report(now().report, to: sequencer(), by: .now + Self.reportNowInterval)
         } catch { context.logger.warning("telling the cluster log how far this node is: \(error)") }
     }
 
     /// A handle that was just opened, as a command's, takes nobody's place.
-    private func report(_ report: NodeReport, to sequencer: any Sequencer, by deadline: ContinuousClock.Instant) throws {
+    private func report(_ report: NodeReport, to sequencer: PostgresSequencer, by deadline: ContinuousClock.Instant) throws {
         let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
         // Order: on this disk first, since frames that every node has are pruned.
-        try AheadWriter.sync(at: context.path, context.access.ahead?.words)
+        try context.access.makeDurable()
         let isNoted = try sequencer.report(report, mayTakeOver: mayTakeOver, by: deadline)
         if noted.note(hasTwin: !isNoted), !isNoted {
             context.logger.warning(
@@ -74,36 +79,30 @@ final class FrameFollower: Sendable {
         }
     }
 
-    private func asked() throws -> any Sequencer {
-        let made = try source.sequencer(of: membership, at: context.path)
-        if let fence = context.fence { made.guardServers(fence.check) }
-        return made
-    }
-
     private func run() {
-        var sequencer: (any Sequencer)?
+        var connected: PostgresSequencer?
         var pause = Self.first
         var passed = Position(.max)
         var lastCome = ContinuousClock.now
         var reported: (report: NodeReport, at: ContinuousClock.Instant)?
         while !isEnding.wait(milliseconds: pause, until: { $0 }) {
             do {
-                if sequencer == nil, let warning = try source.warning(at: context.path) {
+                if connected == nil, let warning = try ConnectionFile.warning(ConnectionFile.find(at: context.path)) {
                     context.logger.notice("the cluster log \(membership.log): \(warning)")
                 }
-                let asked = try sequencer ?? self.asked()
-                sequencer = asked
+                let asked = try connected ?? sequencer()
+                connected = asked
                 var now = try now()
                 let isEnd = try asked.isEnd(now.end, by: .now + Self.askInterval)
                 let before = now.end
                 now = try self.now()
                 if isEnd, now.end == before { try now.node?.requireNoMore(than: now.report.position) }
-                if now.end != before || isEnd && context.fence?.unsaved == nil {
+                if now.end != before || isEnd && fence.unsaved == nil {
                     // Where this node has added or taken in frames meanwhile, its own commits keep it at the end.
                     let isIdle = lastCome.duration(to: .now) > Self.idleAfter
                     pause = min(pause * 2, isIdle ? Self.longestIdle : Self.longest)
                 } else {
-                    try committer.takeIn(within: Self.askInterval * 2)
+                    try takeIn(Self.askInterval * 2)
                     now = try self.now()
                     pause = Self.shortest
                 }
@@ -129,8 +128,8 @@ final class FrameFollower: Sendable {
         }
         do {
             // How far it is stays true while nobody has the node open.
-            guard let sequencer, noted.trouble == nil, let reported, try now().report != reported.report else { return }
-            try report(now().report, to: sequencer, by: .now + Self.askInterval)
+            guard let connected, noted.trouble == nil, let reported, try now().report != reported.report else { return }
+            try report(now().report, to: connected, by: .now + Self.askInterval)
         } catch { context.logger.debug("telling the cluster log of the node's end: \(error)") }
     }
 
@@ -140,32 +139,5 @@ final class FrameFollower: Sendable {
 
     private func now() throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
         try context.access.environment.read { try NodeReport.now(membership, $0, context.access) }
-    }
-}
-
-extension NodeReport {
-    /// What a node has to say of itself, with its row.
-    static func now(
-        _ membership: Membership, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
-        let node = try StateRows.node(transaction, access.tables)
-        let end = node?.end ?? .start
-        let live = try StateRows.numbers(transaction, access.tables).stamp.live
-        let nodes = try Rows.all(NodeRow.prefix, transaction, access.tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
-        // Another store may have taken this one's place.
-        let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
-        let position = try Blocks.last(transaction, access)
-        let report = NodeReport(
-            live: live, position: position, frame: end.number, nodes: isMember ? nodes.map(\.name) : [],
-            claim: try claim(membership, access))
-        return (node, end, report)
-    }
-
-    /// A copy of a directory has other files, or is on another machine.
-    private static func claim(_ membership: Membership, _ access: LogAccess) throws -> String {
-        var hasher = SHA256Hasher()
-        let inode = try Directory.status(access.environment.directory + "/data.mdb")?.inode ?? 0
-        hasher.update((membership.incarnation + Array(ProcessIdentity.machine.utf8) + bytes(inode)).lent)
-        return hex(membership.incarnation) + "-" + hex(Array(hasher.finalize().bytes.prefix(16)))
     }
 }

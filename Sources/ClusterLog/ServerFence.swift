@@ -1,7 +1,17 @@
 internal import Bytes
-package import EventModel
+package import EventLog
+internal import EventModel
 internal import LMDB
 internal import Platform
+
+/// The server that a cluster log is written on: PostgreSQL's system identifier, which copies of the files share, and the timeline, which
+/// grows with each promotion of a standby.
+package struct ServerMark: Hashable, Sendable {
+    package var system: UInt64
+    package var timeline: UInt32
+
+    package init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
+}
 
 /// Keeps a node from a server that another has taken the place of. PostgreSQL itself keeps nobody from starting the old primary again after a
 /// failover: it would acknowledge appends that the new one never has. So a node keeps the newest timeline that it has seen, and refuses each
@@ -76,7 +86,7 @@ extension EventLog {
     /// Has a node take a server for that of its cluster log, which it has refused.
     package func accept(_ server: ServerMark) async throws {
         try await update { update in try update.put(server) }
-        fence?.accept(server)
+        (order as? NodeOrder)?.fence.accept(server)
     }
 }
 
