@@ -46,13 +46,13 @@ extension EventLog {
         let membership = Membership(log: database.log, id: row.id, node: node)
         let pages = database.pages(of: membership, options)
         try make(at: store, options) { made in
-            let access = try lay(made, storeID, options, nil)
-            defer { access.environment.close() }
-            try access.become(membership)
-            let (end, last) = try access.takeIn(from: pages, after: .start, at: .start, checksLinks: false) { last in
+            let builder = try LogBuilder(at: made, storeID, options, nil)
+            defer { builder.close() }
+            try builder.become(membership)
+            let (end, last) = try builder.access.takeIn(from: pages, after: .start, at: .start, checksLinks: false) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
-            if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
+            if let finding = try builder.complete({ try progress(last.rawValue, last.rawValue) }) {
                 throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: finding.reason)
             }
             try ConnectionFile.write(database.conninfo, at: made)

@@ -1,5 +1,4 @@
 package import EventModel
-internal import Hashing
 internal import LMDB
 package import Logging
 internal import Platform
@@ -18,9 +17,9 @@ extension EventLog {
         at store: String, options: Options, logger: Logger? = nil, _ tables: [TableDescriptor], _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
         try make(at: store, options, tables) { made in
-            let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) }, tables)
-            defer { access.environment.close() }
-            try access.update(first)
+            let builder = try LogBuilder(at: made, .make(), options, options.secret.map { .made($0) }, tables)
+            defer { builder.close() }
+            try builder.update(first)
         }
         return try open(at: store, options: options, logger: logger, tables)
     }
@@ -69,28 +68,5 @@ extension EventLog {
         do { try StorePlace(path).discard(keepsDirectory: keepsDirectory) } catch {
             throw storeError(error, path, doing: "removing \(path)")
         }
-    }
-
-    /// Makes the files of a store without events; the caller closes the environment.
-    package static func lay(
-        _ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?, _ tables: [TableDescriptor] = TableDescriptor.log
-    ) throws -> LogAccess {
-        let keys = try newKeys?.lay(store, storeID)
-        let identity = try Manifest.write(storeID, keys, at: store)
-        try File(store + StoreLock.fileName, .createNew).reserve(4_096)
-        if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
-        try Directory.create(store + "/log")
-        let environment = try Environment.open(
-            directory: store + "/log", tables.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: identity, keys, tables)
-        try environment.writeOwned { transaction in
-            var transaction = transaction
-            let state = StoreState(
-                storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
-                indexed: .start)
-            try StateRows.put(state, &transaction, access.tables)
-            for index in access.tables.positionIndexes { try index.put(mark: .start, &transaction) }
-        }
-        return access
     }
 }

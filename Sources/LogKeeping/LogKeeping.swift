@@ -22,9 +22,9 @@
 // 2. `LogRemains.claims` lists where the log ended by the anchor, by `log/ahead` and by the newest commit. `BlockSearch.run` finds blocks
 //    by their own headers and checksums, without LMDB's tables.
 // 3. `FoundLog.choose` follows the links from the end backwards: which of the blocks were the log, and where there are gaps.
-// 4. `SalvageWriting.run` copies them to a `NewLog`; where some are missing between others, `Renumbering.append` appends all anew.
-// 5. `NewLog.finish` adds the rows whose digests or form hold, makes the indexes and verifies the log.
+// 4. `SalvageWriting.run` copies them to a `LogBuilder`; where some are missing between others, `Renumbering.append` appends all anew.
+// 5. The `LogBuilder` adds the rows whose digests or form hold, makes the indexes and verifies the log.
 //
-// A store is reciphered in the steps of a salvage: `Recipher.run`, `EventLog.recipher`, `NewLog.fill`, `NewLog.finish`. `Forget.run`
+// A store is reciphered in the steps of a salvage: `Recipher.run` and `EventLog.recipher` fill and finish a `LogBuilder`. `Forget.run`
 // overwrites the keys of streams, then `SealedLineFiles.forget` the lines in files beside the log. `Verify.run` verifies a store,
 // compares it with signed heads, and signs.

@@ -12,7 +12,9 @@ package enum Guard: String, Sendable {
     // A disk that is full or fails.
     case floor, ballast, poison
     // Power cuts.
-    case aheadSync, logSync, fileSync, directorySync, baseRestore, settling, takeover
+    case aheadSync, logSync, fileSync, directorySync, baseRestore, settling, takeover, durableBase
+    // Who writes ahead, and who reads that.
+    case laterBase
     // Damage.
     case anchor, turnNote, structure, blockChecksum, recordChecksum, rowChecksum, headRow, generationRow, generationPages
     // Who changes files and has no key.

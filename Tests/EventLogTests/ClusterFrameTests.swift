@@ -29,29 +29,29 @@ struct ClusterFrameTests {
     }
 
     /// A node that is being made, without frames yet.
-    private static func node(of store: StoreID, in directory: TemporaryDirectory) throws -> LogAccess {
+    private static func node(of store: StoreID, in directory: TemporaryDirectory) throws -> LogBuilder {
         try directory.write("", to: "made/place")
-        let access = try EventLog.lay(directory.path + "/made", store, .small(), nil)
-        try access.become(member)
-        return access
+        let builder = try LogBuilder(at: directory.path + "/made", store, .small(), nil)
+        try builder.become(member)
+        return builder
     }
 
     @Test("they make the same log on a node, and the node has all events in its indexes")
     func taken() async throws {
         let (store, frames) = try await Self.frames()
         let directory = try TemporaryDirectory()
-        let access = try Self.node(of: store, in: directory)
-        defer { access.environment.close() }
-        let (end, last) = try access.takeIn(frames)
+        let builder = try Self.node(of: store, in: directory)
+        defer { builder.close() }
+        let (end, last) = try builder.access.takeIn(frames)
         #expect(end.number == UInt64(frames.count) && last == Position(40))
-        #expect(try access.complete(at: directory.path + "/made", .small()) {} == nil)
+        #expect(try builder.complete {} == nil)
     }
 
     @Test("one that is missing, comes twice, is cut anywhere or has any byte changed is refused, and nothing of it stays")
     func damaged() async throws {
         let (store, frames) = try await Self.frames()
         let directory = try TemporaryDirectory()
-        let access = try Self.node(of: store, in: directory)
+        let access = try Self.node(of: store, in: directory).access
         defer { access.environment.close() }
         _ = try access.takeIn([frames[0]])
         let seed = UInt64.random(in: 0 ... .max)
@@ -101,7 +101,7 @@ struct ClusterFrameTests {
     /// A node that has the first frame.
     private static func begun(of store: StoreID, _ frame: [UInt8]) throws -> (TemporaryDirectory, (access: LogAccess, end: FrameEnd)) {
         let directory = try TemporaryDirectory()
-        let access = try node(of: store, in: directory)
+        let access = try node(of: store, in: directory).access
         return (directory, (access, try access.takeIn([frame]).end))
     }
 
@@ -118,7 +118,7 @@ struct ClusterFrameTests {
     func rows() async throws {
         let (store, frames) = try await Self.frames()
         let directory = try TemporaryDirectory()
-        let access = try Self.node(of: store, in: directory)
+        let access = try Self.node(of: store, in: directory).access
         defer { access.environment.close() }
         let (end, _) = try access.takeIn([frames[0]])
         func row(_ table: String, _ key: String, _ size: UInt32, _ value: [UInt8]) -> [UInt8] {

@@ -45,7 +45,9 @@ struct NodeTests {
             let left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'evstore a'"
             let deadline = ContinuousClock.now + .seconds(10)
             // The server notices an end a moment later.
-            while try observer.run(left, deadline: deadline).int(0, 0) != 0, .now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+            while try observer.run(left, deadline: deadline).int(0, 0) != 0, .now < deadline {
+                try await Task.sleep(for: .milliseconds(20))
+            }
             #expect(try observer.run(left, deadline: .now + .seconds(10)).int(0, 0) == 0)
         }
     }

@@ -1,15 +1,15 @@
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 
 /// How a turn to write begins: with what other writers have left.
 extension CommitSession {
     /// Brings what this session knows of the log to where other writers have left it; nothing where none can have had a turn since its last.
     mutating func begin(_ turn: WriteTurn) throws {
         let isContinued = turn.isContinued && turn.number == knownTurn.map { $0 + 1 }
-        // Order: a turn that fails here is none that another one continues.
-        knownTurn = nil
         if isContinued { try ahead.words?.requireSound() } else { try catchUp(turn) }
+        // Order: a turn that has failed is none that another one continues.
         knownTurn = turn.number
     }
 
@@ -26,7 +26,7 @@ extension CommitSession {
         }
         if let end = try ahead.takeOver(after: last, isApplied: isApplied, link: link, access) { words.acknowledge(end) }
         // Order: what can be read of LMDB is durable before anything is built on it.
-        if words.durableTransaction != (try access.environment.lastTransaction) { _ = try checkpoint(turn) }
+        if Guard.durableBase.isOn, words.durableTransaction != (try access.environment.lastTransaction) { _ = try checkpoint(turn) }
     }
 
     /// Makes the words of the page agree with the header of `log/ahead`, where another store's page or an older copy of the file lies there.

@@ -8,10 +8,10 @@ internal import Synchronization
 /// who is alone. A second thread keeps the deadlines.
 @safe
 final class Committer: @unchecked Sendable {
-    // Sound to share: `session` and `inPlace` are touched only by the thread that has the turn to commit (`CommitQueue`).
+    // Sound to share: `session` and `lent` are touched only by the thread that has the turn to commit (`CommitQueue`).
     private var session: CommitSession?
-    /// How many commits were made in place.
-    private var inPlace = 0
+    /// When a thread that commits in place was last lent to other tasks.
+    private var lent = ContinuousClock.now
     private let context: LogContext
     private let overlays: Overlays
     private let signal: CommitSignal
@@ -59,8 +59,9 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// So often the thread is lent to other tasks between commits in place, which nothing else would suspend.
-    private static let inPlaceTogether = 16
+    /// How long a task commits in place, which nothing suspends, before its thread is lent to others. Often it goes on on another thread then,
+    /// whose processor has nothing of it in its memory.
+    private static let inPlaceInterval = Duration.milliseconds(5)
 
     /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
     /// writing thread has to do it, or another process has the writer's turn.
@@ -70,8 +71,9 @@ final class Committer: @unchecked Sendable {
         let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
         var isYielding = false
         commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
-            inPlace += 1
-            isYielding = inPlace % Self.inPlaceTogether == 0
+            let now = ContinuousClock.now
+            isYielding = lent.duration(to: now) >= Self.inPlaceInterval
+            if isYielding { lent = now }
             return try context.access.environment.takeTurnIfFree(leasing: true)
         }
         if isYielding { await Task.yield() }

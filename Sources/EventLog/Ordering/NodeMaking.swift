@@ -3,17 +3,17 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
-/// A log that is being made as a node, in a directory that nobody else sees yet.
-extension LogAccess {
-    /// Makes it a node that has no frames yet.
+extension LogBuilder {
+    /// Makes the log a node that has no frames yet.
     package func become(_ membership: Membership) throws {
-        try environment.writeOwned { transaction in
-            var transaction = transaction
-            try StateRows.put(StateRows.Node(membership: membership, end: .start, last: .start), &transaction, tables)
-            try StateRows.setJoining(true, &transaction, tables)
+        try write { transaction in
+            try StateRows.put(StateRows.Node(membership: membership, end: .start, last: .start), &transaction, access.tables)
+            try StateRows.setJoining(true, &transaction, access.tables)
         }
     }
+}
 
+extension LogAccess {
     /// Takes in the frames that follow what it has; returns the end of the last.
     /// - Parameters:
     ///   - checksLinks: as of `FrameIntake.run`.

@@ -89,7 +89,7 @@ final class AheadBlocks: AheadSource {
     private func view(after: Position, upTo end: Position, _ epoch: Epoch) throws(StorageError) -> AheadView? {
         try state.withLock { (state) throws(StorageError) -> AheadView? in
             // Order: who is behind never takes back what this process has, and the one who writes with it.
-            if state.epoch > epoch || state.epoch == epoch && state.base > after { return nil }
+            if Guard.laterBase.isOn, state.epoch > epoch || state.epoch == epoch && state.base > after { return nil }
             if state.epoch == epoch, state.through >= end, let known = state.view, known.after == after { return known.view }
             if state.epoch < epoch || state.through < end {
                 guard try catchUp(&state, after: after, upTo: end, epoch) else { return nil }

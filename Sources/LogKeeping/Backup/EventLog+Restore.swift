@@ -37,7 +37,7 @@ extension EventLog {
             do {
                 let target = RestoredStore(at: made, to: point, options: options, as: origin)
                 var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
-                defer { restoring.access.environment.close() }
+                defer { restoring.log.close() }
                 summary = try restoring.run(progress, finish)
             } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
         }
@@ -48,7 +48,7 @@ extension EventLog {
 
 /// The state of a running restore.
 private struct Restoring {
-    let access: LogAccess
+    let log: LogBuilder
     /// The second frame, which was read to see whether the store is sealed.
     private var ahead: (kind: Frame.Kind, body: [UInt8])?
     private let ledger: [ForgottenLedger.Entry]
@@ -79,8 +79,10 @@ private struct Restoring {
         let second = try self.frames.next()
         if origin != nil, second.kind == .keys { throw EvstoreError.sealedReplica(name) }
         ahead = second.kind == .keys ? nil : second
-        access = try EventLog.lay(store, storeID, options, Self.keys(second, options, named: name))
+        log = try LogBuilder(at: store, storeID, options, Self.keys(second, options, named: name))
     }
+
+    private var access: LogAccess { log.access }
 
     private static func keys(_ second: (kind: Frame.Kind, body: [UInt8]), _ options: Options, named name: String) throws -> NewKeys? {
         switch (second.kind, options.secret) {
@@ -110,11 +112,8 @@ private struct Restoring {
             case .beginning: throw BackupDamage("it has two beginnings")
             case .blocks: try storeBlocks(body)
             case .rows:
-                let access = access
-                try access.environment.writeOwned { transaction in
-                    var transaction = transaction
-                    try BackupRows.put(body, &transaction, access.tables)
-                }
+                let log = log
+                try log.write { try BackupRows.put(body, &$0, log.access.tables) }
             case .end: return try end(body, progress, finish)
             }
             try progress(frames.bytes)
@@ -150,11 +149,10 @@ private struct Restoring {
             } catch let error as EvstoreError { throw BackupDamage(error.message) }
             offset += size
         }
-        let access = access
-        try access.environment.writeOwned { transaction in
-            var transaction = transaction
+        let log = log
+        try log.write { transaction in
             for (first, start, count) in wanted {
-                try transaction.append(access.tables.blocks, bytes(first.rawValue).lent, frame.slice(start, count))
+                try transaction.append(log.access.tables.blocks, bytes(first.rawValue).lent, frame.slice(start, count))
             }
         }
     }
@@ -186,7 +184,7 @@ private struct Restoring {
         }
         try checkNumbers()
         let last = try origin.map { try keep($0.mark(said, madeAt: madeAt), backup) } ?? cut(backup, finish)
-        if let finding = try access.complete(at: store, options, { try progress(frames.bytes) }) {
+        if let finding = try log.complete({ try progress(frames.bytes) }) {
             throw BackupDamage("\(finding.id) \(finding.message)")
         }
         let content = try content(progress)
@@ -217,7 +215,7 @@ private struct Restoring {
     /// Ends the log where the backup does, in its epoch, as a replica.
     private func keep(_ mark: ReplicaMark, _ backup: Checkpoint) throws -> Checkpoint {
         try Manifest.set(isOrderedElsewhere: true, at: store)
-        return try access.update { update in
+        return try log.update { update in
             try update.put(mark)
             guard update.last == backup else { throw BackupDamage("its numbers are those of another epoch than its end") }
             return update.last
@@ -227,7 +225,7 @@ private struct Restoring {
     /// Ends the log at the requested point and begins the next epoch.
     private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
         let end = try wantedEnd(backup)
-        return try access.update { update in
+        return try log.update { update in
             let position = try lastWhole(end, update.transaction.reads)
             if position == .start, let append = leftOut(after: position, backup) {
                 throw EvstoreError.notInBackup(

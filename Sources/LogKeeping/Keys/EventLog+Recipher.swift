@@ -21,8 +21,8 @@ extension EventLog {
         var own = options
         own.secret = secret
         try Self.make(at: target, own) { made in
-            let log = try NewLog(at: made, .make(), own, secret.map { .made($0, suite) })
-            defer { log.access.environment.close() }
+            let log = try LogBuilder(at: made, .make(), own, secret.map { .made($0, suite) })
+            defer { log.close() }
             summary = try Reciphering(self, log, own).run(progress, finish)
         }
         guard let summary else { throw EvstoreError.misuse("a recipher ended without its result") }
@@ -50,11 +50,11 @@ private struct Reciphering {
     }
 
     private let source: EventLog
-    private let log: NewLog
+    private let log: LogBuilder
     private let options: Options
     private let writing: Writing
 
-    init(_ source: EventLog, _ log: NewLog, _ options: Options) {
+    init(_ source: EventLog, _ log: LogBuilder, _ options: Options) {
         (self.source, self.log, self.options) = (source, log, options)
         writing = Writing(log.access)
     }

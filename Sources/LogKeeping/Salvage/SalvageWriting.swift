@@ -40,8 +40,8 @@ struct SalvageWriting {
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         let isWhole = salvage.isWhole && coverage?.isMixed != true
-        let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
-        defer { log.access.environment.close() }
+        let log = try LogBuilder(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
+        defer { log.close() }
         if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy(to: subjects, losing: coverage?.slots ?? [:]) }
         var names = try SalvagedNames(salvage)
         let newestBirth = try isWhole ? copy(to: log) : renumber(to: log, &names)
@@ -74,7 +74,7 @@ struct SalvageWriting {
     // MARK: As it was
 
     /// Copies the blocks unchanged; returns the newest birth version.
-    private func copy(to log: NewLog) throws -> UInt32 {
+    private func copy(to log: LogBuilder) throws -> UInt32 {
         let blocks = salvage.log.blocks
         var copying = Copying()
         if blocks.isEmpty { return 0 }
@@ -134,7 +134,7 @@ struct SalvageWriting {
 
     // MARK: Renumbered
 
-    private func renumber(to log: NewLog, _ names: inout SalvagedNames) throws -> UInt32 {
+    private func renumber(to log: LogBuilder, _ names: inout SalvagedNames) throws -> UInt32 {
         let blocks = salvage.log.blocks
         let renumbering = Renumbering(log.access)
         var state = Renumbering.State(names: names, link: Epochs.genesis(log.access.storeID))
@@ -159,7 +159,7 @@ struct SalvageWriting {
     // MARK: In doubt
 
     private func lend(
-        _ log: NewLog, _ names: inout SalvagedNames, isRenumbered: Bool, _ lend: EventLog.UnconfirmedEvent
+        _ log: LogBuilder, _ names: inout SalvagedNames, isRenumbered: Bool, _ lend: EventLog.UnconfirmedEvent
     ) throws {
         for found in salvage.log.unconfirmed {
             let bytes = try salvage.read(found)
@@ -182,7 +182,7 @@ struct SalvageWriting {
         try keys.open(block, body)
     }
 
-    private func name(of stream: UInt64, _ log: NewLog) throws -> StreamName? {
+    private func name(of stream: UInt64, _ log: LogBuilder) throws -> StreamName? {
         try log.access.environment.read { try Blocks.record(at: Position(stream), $0, log.access)?.streamName }
     }
 }
