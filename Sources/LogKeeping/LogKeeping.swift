@@ -15,7 +15,7 @@
 // 2. `EventLog.restore` fills a directory under a temporary name. `FrameReader.next` checks each frame, `Restoring.run` stores what is
 //    in it.
 // 3. `LogUpdate.cut` ends the log at the point that was asked for, in an epoch of its own.
-// 4. `LogAccess.complete` makes the indexes and verifies the log; `EventLog.make` gives the directory its name.
+// 4. The `LogBuilder` makes the indexes and verifies the log; `EventLog.make` gives the directory its name.
 //
 // A salvage:
 // 1. `SalvageRun.run` calls `EventLog.salvage`; `SalvageSource.lock` keeps other processes out. The damaged log is read without LMDB.
