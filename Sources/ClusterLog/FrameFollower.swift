@@ -71,7 +71,7 @@ final class FrameFollower: Sendable {
     private func report(_ report: NodeReport, to sequencer: PostgresSequencer, by deadline: ContinuousClock.Instant) throws {
         let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
         // Order: on this disk first, since frames that every node has are pruned.
-        try context.access.makeDurable()
+        try context.access.makeDurable(at: context.path)
         let isNoted = try sequencer.report(report, mayTakeOver: mayTakeOver, by: deadline)
         if noted.note(hasTwin: !isNoted), !isNoted {
             context.logger.warning(

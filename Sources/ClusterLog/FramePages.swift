@@ -1,32 +1,32 @@
-package import EventLog
-package import EventModel
+internal import EventLog
+internal import EventModel
 internal import Platform
 
 /// Frames that follow each other.
-package struct FramePage: Sendable {
-    package var frames: [[UInt8]]
+struct FramePage: Sendable {
+    var frames: [[UInt8]]
     /// Whether the cluster log had no more of them when it was asked.
-    package var isLast: Bool
+    var isLast: Bool
 
-    package init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
+    init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
 }
 
 /// The frames that a node has missed, page by page: where there are more, a thread fetches the next page while the caller takes one in.
-package final class FramePages {
+final class FramePages {
     private let sequencer: PostgresSequencer
     private let patience: Duration
     /// Who looks at what frames register; nil where the caller does it otherwise.
-    package let judge: CatalogueJudge?
+    let judge: CatalogueJudge?
     private var next: Fetch?
 
     /// - Parameter patience: how long a page may take where no deadline is given.
-    package init(_ sequencer: PostgresSequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
+    init(_ sequencer: PostgresSequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
         (self.sequencer, self.patience, self.judge) = (sequencer, patience, judge)
     }
 
     /// The frames behind `end`, which is where the page before ended, as `PostgresSequencer.frames` has them.
     /// - Parameter isLast: whether the caller takes no other page, and so none is fetched ahead.
-    package func page(
+    func page(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
     ) throws -> FramePage {
         let deadline = deadline ?? .now + patience
@@ -40,7 +40,7 @@ package final class FramePages {
     }
 
     /// Returns when no thread uses the sequencer any more: whoever stops before the last page has to call it.
-    package func end() {
+    func end() {
         next?.wait()
         next = nil
     }

@@ -20,13 +20,13 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     private var hasAdded = false
     /// The server that the transaction writes down.
     private var saving: ServerMark?
-    private let noted = Monitor<EvstoreError?>(nil)
+    /// Why the cluster log can't be asked; nil while it can.
+    private let unreachable = Monitor<EvstoreError?>(nil)
 
     /// - Parameter sequencer: makes one, which one thread uses.
     init(_ membership: Membership, _ context: LogContext, _ sequencer: @escaping @Sendable () throws -> PostgresSequencer) throws {
         let access = context.access
-        let server = try access.environment.read { try StateRows.server($0, access.tables) }
-        let fence = ServerFence(membership, server)
+        let fence = ServerFence(membership, try access.environment.read { try StateRows.server($0, access.tables) })
         (self.membership, self.context, self.fence) = (membership, context, fence)
         self.sequencer = {
             let made = try sequencer()
@@ -37,7 +37,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
 
     private var access: LogAccess { context.access }
 
-    var trouble: EvstoreError? { noted.withLock { $0 } }
+    var trouble: EvstoreError? { unreachable.withLock { $0 } }
 
     func settle() -> Bool {
         defer { (added, saving) = (nil, nil) }
@@ -52,14 +52,14 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         let end = ContinuousClock.now + Self.waitInterval
         do {
             try asked().connect(by: end)
-            noted.withLock { $0 = nil }
+            unreachable.withLock { $0 = nil }
             return true
         } catch {
             // What waiting does not mend, an append is told at once.
             guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
-            noted.withLock { $0 = error }
+            unreachable.withLock { $0 = error }
             // A refusal comes at once.
-            _ = noted.wait(milliseconds: max(nearest(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
+            _ = unreachable.wait(milliseconds: max(nearest(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
@@ -134,7 +134,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         let pages = FramePages(try asked())
         defer { pages.end() }
-        while var (node, last) = try end() {
+        while var (node, last) = try nodeEnd() {
             // A long way is gone page by page: each has its time.
             let page = try pages.page(
                 after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
@@ -157,7 +157,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         }
     }
 
-    private func end() throws -> (node: StateRows.Node, last: Position)? {
+    private func nodeEnd() throws -> (node: StateRows.Node, last: Position)? {
         try access.environment.read { transaction in
             try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
         }
@@ -197,18 +197,20 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         try made.start()
     }
 
-    // Order: let go of, since it holds the committer, which holds this.
+    // Let go of: it holds the committer, which holds this.
     func stop() { follower.withLock { $0.take() }?.stop() }
     func end() { follower.withLock { $0.take() }?.end() }
     func reportNow() { follower.withLock { $0 }?.reportNow() }
 
-    /// Says how far this node is, where it has added a frame: nobody else would, of a program that soon closes it again. Nothing depends on it.
-    func report() {
+    func finish() {
+        // The connection ends with the last commit, however long somebody keeps the closed log.
+        defer { connected = nil }
+        // Of a program that soon closes the node again nobody else would say it. Nothing depends on it.
         guard hasAdded, trouble == nil, let connected else { return }
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
             // Order: on this disk first, since frames that every node has are pruned.
-            try access.makeDurable()
+            try access.makeDurable(at: context.path)
             _ = try connected.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
         } catch { context.logger.debug("telling the cluster log how far this node is: \(error)") }
     }

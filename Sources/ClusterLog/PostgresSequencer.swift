@@ -10,13 +10,13 @@ internal import PostgreSQL
 /// statement whose answer was lost comes to an end: the same frame is offered again until its number is taken, by it or by another.
 ///
 /// One thread at a time uses it; each call returns by its deadline.
-package final class PostgresSequencer: @unchecked Sendable {
+final class PostgresSequencer: @unchecked Sendable {
     // Sound because one thread at a time uses it.
     private let membership: Membership
     private let connection: ClusterConnection
     private let program: String
 
-    package init(_ membership: Membership, _ conninfo: String, program: String) {
+    init(_ membership: Membership, _ conninfo: String, program: String) {
         (self.membership, self.program) = (membership, program)
         connection = ClusterConnection(log: membership.log, conninfo, application: "evstore \(membership.node)")
     }
@@ -34,7 +34,7 @@ package final class PostgresSequencer: @unchecked Sendable {
 
     /// Adds a frame right behind `end`, durably; false, and nothing is added, where the cluster log ends elsewhere.
     /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
-    package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
             .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
             .int(Int64(clamping: frame.last.epoch.rawValue)),
@@ -82,7 +82,7 @@ package final class PostgresSequencer: @unchecked Sendable {
     // MARK: Following
 
     /// Whether the cluster log ends at `end`: one row is read.
-    package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) {
             rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
@@ -93,7 +93,7 @@ package final class PostgresSequencer: @unchecked Sendable {
     /// The frames behind `end`, in order, some megabytes of them; empty where there are none.
     /// - Parameter position: the node's last, for the error that it is ahead.
     /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has followed.
-    package func frames(
+    func frames(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
     ) throws(EvstoreError) -> FramePage {
         var (page, last, large) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(clamping: end.number))], by: deadline) {

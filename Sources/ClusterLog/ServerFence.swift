@@ -10,7 +10,7 @@ package struct ServerMark: Hashable, Sendable {
     package var system: UInt64
     package var timeline: UInt32
 
-    package init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
+    init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
 }
 
 /// Keeps a node from a server that another has taken the place of. PostgreSQL itself keeps nobody from starting the old primary again after a

@@ -8,7 +8,7 @@ internal import Platform
 package struct LogContext: Sendable {
     package let path: String
     package let access: LogAccess
-    package let options: Options
+    let options: Options
     package let logger: Logger
     /// Of a store that belongs to a cluster log: as which node.
     var membership: Membership?
@@ -18,7 +18,7 @@ package struct LogContext: Sendable {
     package let clusterNote = ClusterNote()
     var isReplica = false
     /// Refuses frames of a node that register what no program could read.
-    package var judge: CatalogueJudge?
+    package internal(set) var judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     var tailKeeping: TailKeeping?
 }
@@ -136,7 +136,7 @@ package final class EventLog: Sendable {
         do {
             // Not as it was when the log was opened: it may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
-            if isNode { try access.makeDurable() }
+            if isNode { try access.makeDurable(at: path) }
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 

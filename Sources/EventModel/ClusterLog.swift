@@ -39,5 +39,6 @@ package struct Membership: Hashable, Sendable {
     }
 }
 
-/// Gives the commits of a store that is a node of a cluster log their place; the log knows what it can do (`CommitOrderSource`).
+/// The way to the cluster log of a store that is a node of one. A mark for `Options`, which can't name what the log asks of it
+/// (`CommitOrderSource`): one that is not that is taken for none.
 package protocol OrderSource: AnyObject, Sendable {}

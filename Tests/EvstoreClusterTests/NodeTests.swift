@@ -34,15 +34,15 @@ struct NodeTests {
     func disconnected() async throws {
         try await withPostgres { server in
             let shop = try await ShopCluster(server)
-            try await shop.join("a")
+            let (observer, left) = (try server.connect(), "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'evstore a'")
+            var closed = [try await shop.join("a")]
             for number in 0 ..< 3 {
-                try await shop["a"].append([ShopCluster.placed("1", number)])
+                try await closed[number].append([ShopCluster.placed("1", number)])
+                #expect(try observer.run(left, deadline: .now + .seconds(10)).int(0, 0) ?? 0 > 0)
                 try await shop.close("a")
-                try await shop.open("a")
+                closed.append(try await shop.open("a"))
             }
             try await shop.close()
-            let observer = try server.connect()
-            let left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'evstore a'"
             let deadline = ContinuousClock.now + .seconds(10)
             // The server notices an end a moment later.
             while try observer.run(left, deadline: deadline).int(0, 0) != 0, .now < deadline {

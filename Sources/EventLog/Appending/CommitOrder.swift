@@ -13,7 +13,7 @@ package protocol CommitOrder: AnyObject, Sendable {
     /// Whether the cluster log can be asked. Waits for that a little, before anybody's lock is taken.
     func isReachable() -> Bool
 
-    /// Gives a commit its place, with the blocks that it adds. What runs again where the map has to grow keeps its place.
+    /// Gives a commit its place, with the blocks that it adds. What runs again where the map has to grow, and makes the same bytes, keeps it.
     /// - Throws: `EvstoreError`: clusterMismatch where the store is a node no more, appendTooLarge, logUnavailable, commitOutcomeUnknown.
     func place(
         _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
@@ -40,8 +40,8 @@ package protocol CommitOrder: AnyObject, Sendable {
     @discardableResult
     func settle() -> Bool
 
-    /// The node is being closed.
-    func report()
+    /// The last commit was made: says how far the node is, and gives up the connection.
+    func finish()
 
     /// Keeps the node at the cluster log's end, on a thread of its own.
     /// - Parameter takeIn: takes in what there is, within an interval.
@@ -114,7 +114,7 @@ final class UnknownOrder: CommitOrder {
     func putRows(_ transaction: inout WriteTransaction) throws {}
     func confirm() {}
     func settle() -> Bool { false }
-    func report() {}
+    func finish() {}
     func follow(_ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void) throws {}
     func stop() {}
     func end() {}

@@ -4,7 +4,7 @@ internal import LMDB
 
 /// What a node of a cluster log does around a commit; of a store that is alone, nothing.
 extension CommitSession {
-    /// Makes one commit as `commit` does: anew where other nodes were first, once it has theirs.
+    /// Makes one commit as `commit` does. Where other nodes were first, it takes their commits in, and makes it anew.
     mutating func commit(in order: any CommitOrder, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?) -> Committed {
         var batch: CommitQueue.Batch?
         defer { order.settle() }
@@ -16,14 +16,14 @@ extension CommitSession {
             defer { withExtendedLifetime(turn) {} }
             try begin(turn)
             batch = isCutOff ? queue.takeLocal() : queue.take(options)
-            return try settled(&batch, order, queue, turn, isJoined: !isCutOff)
+            return try committed(&batch, order, queue, turn, isJoined: !isCutOff)
         } catch {
             left = nil
             return .failed(batch, order.settle() ? madeElsewhere(error) : error)
         }
     }
 
-    private mutating func settled(
+    private mutating func committed(
         _ batch: inout CommitQueue.Batch?, _ order: any CommitOrder, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Committed {
         while true {

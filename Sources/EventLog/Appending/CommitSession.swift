@@ -73,7 +73,7 @@ package struct CommitSession: ~Copyable {
 
     /// What became of the work of one commit.
     enum Committed {
-        /// No turn, or nothing waits any more.
+        /// No turn, or nothing waits any more; of a node also: what waits needs the cluster log, which can't be asked, and waits on.
         case nothing
         case made(CommitQueue.Batch, Done)
         case failed(CommitQueue.Batch?, any Error)
@@ -81,7 +81,7 @@ package struct CommitSession: ~Copyable {
 
     /// Makes one commit of what waits under the writer's turn, so that work which came during the wait for it is included.
     /// - Parameters:
-    ///   - given: what is committed alone; nil for what waits.
+    ///   - given: what is committed alone; nil for what waits, as always of a node.
     ///   - takeTurn: takes the writer's turn among processes, which ends with this call.
     mutating func commit(
         _ given: CommitQueue.Batch?, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?
@@ -104,7 +104,7 @@ package struct CommitSession: ~Copyable {
         }
     }
 
-    /// What became of one attempt to commit: of a store that is alone, it is made.
+    /// What became of one attempt to commit; that of a store that is alone is never behind, cut or unreachable.
     enum Attempt {
         /// No work waits any more.
         case nothing
@@ -145,11 +145,10 @@ package struct CommitSession: ~Copyable {
         case .unreachable: return .unreachable
         }
         if try !writeAhead(&admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
+        let sync = began.duration(to: .now)
         order?.confirm()
         learn(admitted)
-        return .made(
-            Done(
-                outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: began.duration(to: .now)))
+        return .made(Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: sync))
     }
 
     /// The outcome where nothing is added.
@@ -425,6 +424,5 @@ package struct CommitSession: ~Copyable {
         if hasFailed { return }
         try rest(queue)
         try finishSweep(queue)
-        order?.report()
     }
 }

@@ -162,6 +162,7 @@ final class Committer: @unchecked Sendable {
             logger.warning("closing \(path): \(failure)")
         }
         session = nil
+        context.order?.finish()
         _ = context.access.environment.endLease(atOnce: true)
         deadlineTimer.end()
     }
@@ -172,8 +173,10 @@ final class Committer: @unchecked Sendable {
     private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
         // Whatever became of it: the anchor may be due, and a lease be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
+        let refused = refusal()
         let began = ContinuousClock.now
-        switch committed(given, takeTurn) {
+        let committed = refused.map { .failed(given, $0) } ?? session?.commit(given, queue, takeTurn) ?? .nothing
+        switch committed {
         case .nothing: queue.endCommit(isHolding: isHolding, nil)
         case .made(let batch, let done):
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
@@ -186,18 +189,17 @@ final class Committer: @unchecked Sendable {
             observe(done, batch, since: began)
         case .failed(let batch, let error):
             let failure = failure(error)
-            let refused = batch ?? queue.take(options)
+            let failed = batch ?? queue.take(options)
             queue.endCommit(isHolding: isHolding, .unknown)
-            refused?.fail(failure)
+            failed?.fail(failure)
         }
     }
 
-    private func committed(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) -> CommitSession.Committed {
-        do {
-            if let error = failure { throw error }
-            try beginOnce()
-        } catch { return .failed(given, error) }
-        return session?.commit(given, queue, takeTurn) ?? .nothing
+    /// Why nothing can be committed; nil where this handle has begun to write.
+    private func refusal() -> (any Error)? {
+        if let failure { return failure }
+        do { try beginOnce() } catch { return error }
+        return nil
     }
 
     private var isHolding: Bool { session?.isHolding ?? false }

@@ -211,5 +211,6 @@ struct UndoneCommit: Error, CustomStringConvertible {
 
 extension LogAccess {
     /// Makes durable on this node's disk what can be read of the log.
-    package func makeDurable() throws { try AheadWriter.sync(at: Directory.parent(of: environment.directory), ahead?.words) }
+    /// - Parameter store: its path as this handle knows it.
+    package func makeDurable(at store: String) throws { try AheadWriter.sync(at: store, ahead?.words) }
 }
