@@ -85,7 +85,7 @@ package final class EventLog: Sendable {
     /// Appends and returns when it is durable.
     /// - Throws: `EvstoreError`: expectationFailed, idReused, deadlinePassed, diskFull, commitOutcomeUnknown,
     ///   appendTooLarge, eventTooLarge, readOnly, replica.
-    package func append(_ request: AppendRequest) async throws -> AppendOutcome {
+    package nonisolated(nonsending) func append(_ request: AppendRequest) async throws -> AppendOutcome {
         defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
         // Order: a mark that is gone never comes back, so that what was read here holds when the append is committed.

@@ -10,7 +10,7 @@ struct CheckedAppend {
 
 extension EventStore {
     /// Checks the events of an append, those of a large one in slices side by side; throws the error of the first that is wrong.
-    func check(
+    nonisolated(nonsending) func check(
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
     ) async throws(EvstoreError) -> CheckedAppend {
         let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
@@ -78,7 +78,9 @@ extension EventStore {
     }
 
     /// A slice for each validator; the first is the calling thread's own.
-    private static func admit(_ events: [NewEvent], by validators: [AppendValidator], at now: Timestamp) async -> Slice {
+    private nonisolated(nonsending) static func admit(
+        _ events: [NewEvent], by validators: [AppendValidator], at now: Timestamp
+    ) async -> Slice {
         let count = events.count
         if validators.count == 1 { return Slice(events, 0 ..< count, by: validators[0], at: now, room: count) }
         return await withTaskGroup(of: (index: Int, slice: Slice).self) { group in

@@ -17,38 +17,52 @@ package final class AheadRows: @unchecked Sendable {
     fileprivate let bytes: UnsafeMutableRawPointer
     private let bytesMax: Int
     private let rowsMax: Int
-    private var used = 0
-    package private(set) var count = 0
+    /// How many bytes and rows there are. Behind a pointer, as of a `Monitor`.
+    private let filled = UnsafeMutablePointer<(bytes: Int, rows: Int)>.allocate(capacity: 1)
+
+    package var count: Int {
+        defer { withExtendedLifetime(self) {} }
+        return unsafe filled.pointee.rows
+    }
 
     /// - Parameter bytesMax: of all values together. The memory is taken as it is filled.
     package init(bytesMax: Int, rowsMax: Int) {
         (self.bytesMax, self.rowsMax) = (bytesMax, rowsMax)
+        unsafe filled.initialize(to: (0, 0))
         unsafe rows = .allocate(capacity: rowsMax)
         unsafe bytes = .allocate(byteCount: bytesMax, alignment: 16)
     }
 
     deinit {
+        unsafe filled.deallocate()
         unsafe rows.deallocate()
         unsafe bytes.deallocate()
     }
 
     /// Whether rows with so many bytes in all fit in.
-    package func hasRoom(_ count: Int, _ values: Int) -> Bool { self.count + count <= rowsMax && used + values <= bytesMax }
+    package func hasRoom(_ count: Int, _ values: Int) -> Bool {
+        defer { withExtendedLifetime(self) {} }
+        let (bytes, rows) = unsafe filled.pointee
+        return rows + count <= rowsMax && bytes + values <= bytesMax
+    }
 
     /// Adds a row, whose key is higher than all others.
     package func append(_ key: UInt64, _ value: RawSpan) {
         defer { withExtendedLifetime(self) {} }
         precondition(hasRoom(1, value.byteCount), "a row fits in")
-        unsafe rows[count] = Row(key: key, start: used, count: value.byteCount)
+        let (start, count) = unsafe filled.pointee
+        unsafe rows[count] = Row(key: key, start: start, count: value.byteCount)
         unsafe value.withUnsafeBytes { source in
-            if let base = source.baseAddress { unsafe (bytes + used).copyMemory(from: base, byteCount: source.count) }
+            if let base = source.baseAddress { unsafe (bytes + start).copyMemory(from: base, byteCount: source.count) }
         }
-        used += value.byteCount
-        count += 1
+        unsafe filled.pointee = (start + value.byteCount, count + 1)
     }
 
     /// Forgets all rows, which nobody shows any more.
-    package func removeAll() { (used, count) = (0, 0) }
+    package func removeAll() {
+        defer { withExtendedLifetime(self) {} }
+        unsafe filled.pointee = (0, 0)
+    }
 
     package func key(_ index: Int) -> UInt64 {
         defer { withExtendedLifetime(self) {} }

@@ -6,8 +6,10 @@ package import Platform
 /// cursor goes.
 @safe
 package struct Cursor: ~Copyable, ~Escapable {
-    private let pointer: OpaquePointer
-    private let table: String
+    private let transaction: OpaquePointer
+    private let table: Table
+    /// LMDB's own cursor; nil until the table itself is read: among the rows behind it none is needed.
+    private var opened: OpaquePointer?
     /// The rows that follow those of the table; nil where none do.
     private let ahead: AheadView?
     /// Where it stands among them, or one behind the last; nil in the table.
@@ -16,14 +18,22 @@ package struct Cursor: ~Copyable, ~Escapable {
     private var foundValue: MDB_val
 
     @_lifetime(immortal)
-    init(_ pointer: OpaquePointer, _ table: String, _ ahead: AheadView?) {
-        unsafe self.pointer = unsafe pointer
+    init(_ transaction: OpaquePointer, _ table: Table, _ ahead: AheadView?) {
+        unsafe self.transaction = unsafe transaction
         (self.table, self.ahead) = (table, ahead)
         unsafe foundKey = MDB_val()
         unsafe foundValue = MDB_val()
     }
 
-    deinit { unsafe mdb_cursor_close(pointer) }
+    deinit { if let opened = unsafe opened { unsafe mdb_cursor_close(opened) } }
+
+    @_lifetime(self: copy self)
+    private mutating func open() throws(StorageError) {
+        if unsafe opened != nil { return }
+        var made: OpaquePointer?
+        try check(unsafe mdb_cursor_open(transaction, table.handle, &made), "reading the table \(table.name)")
+        unsafe opened = unsafe made
+    }
 
     /// The key it stands at; empty before the first move and after one that found nothing.
     package var key: RawSpan {
@@ -61,12 +71,13 @@ package struct Cursor: ~Copyable, ~Escapable {
     @_lifetime(self: copy self)
     package mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool {
         if ahead != nil, key.byteCount == 8 { return try seek(key.load(UInt64.self, at: 0)) }
-        let pointer = unsafe pointer
+        try open()
+        let opened = unsafe opened
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
         let code = unsafe key.withUnsafeBytes { bytes in
             unsafe found = MDB_val(bytes)
-            return unsafe mdb_cursor_get(pointer, &found, &value, MDB_SET_RANGE)
+            return unsafe mdb_cursor_get(opened, &found, &value, MDB_SET_RANGE)
         }
         return try unsafe arrived(code, found, value)
     }
@@ -75,12 +86,13 @@ package struct Cursor: ~Copyable, ~Escapable {
     @_lifetime(self: copy self)
     package mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
         if let ahead, key >= ahead.firstKey { return stand(at: ahead.index(of: key), ahead) }
-        let pointer = unsafe pointer
+        try open()
+        let opened = unsafe opened
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
         let code = unsafe withUnsafeBytes(of: key) { bytes in
             unsafe found = MDB_val(bytes)
-            return unsafe mdb_cursor_get(pointer, &found, &value, MDB_SET_RANGE)
+            return unsafe mdb_cursor_get(opened, &found, &value, MDB_SET_RANGE)
         }
         return try unsafe arrived(code, found, value) || enterTail()
     }
@@ -105,7 +117,8 @@ package struct Cursor: ~Copyable, ~Escapable {
     private mutating func move(_ operation: MDB_cursor_op) throws(StorageError) -> Bool {
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
-        let code = unsafe mdb_cursor_get(pointer, &found, &value, operation)
+        try open()
+        let code = unsafe mdb_cursor_get(opened, &found, &value, operation)
         return try unsafe arrived(code, found, value)
     }
 
@@ -115,7 +128,7 @@ package struct Cursor: ~Copyable, ~Escapable {
         aheadIndex = nil
         unsafe foundKey = isThere ? key : MDB_val()
         unsafe foundValue = isThere ? value : MDB_val()
-        if !isThere && code != MDB_NOTFOUND { throw StorageError(lmdb: code, "walking the table \(table)") }
+        if !isThere && code != MDB_NOTFOUND { throw StorageError(lmdb: code, "walking the table \(table.name)") }
         return isThere
     }
 }

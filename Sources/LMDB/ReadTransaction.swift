@@ -44,11 +44,8 @@ package struct ReadTransaction: ~Copyable {
 
     /// Walks a table in the order of its keys.
     @_lifetime(borrow self)
-    package func cursor(_ table: Table) throws(StorageError) -> Cursor {
-        var cursor: OpaquePointer?
-        try check(unsafe mdb_cursor_open(pointer, table.handle, &cursor), "reading the table \(table.name)")
-        guard let cursor = unsafe cursor else { throw StorageError(lmdb: MDB_BAD_TXN, "reading the table \(table.name)") }
-        return unsafe _overrideLifetime(Cursor(cursor, table.name, ahead?.table.handle == table.handle ? ahead : nil), borrowing: self)
+    package func cursor(_ table: Table) -> Cursor {
+        unsafe _overrideLifetime(Cursor(pointer, table, ahead?.table.handle == table.handle ? ahead : nil), borrowing: self)
     }
 
     /// How many keys a table has.

@@ -23,7 +23,7 @@ package struct WriteTransaction: ~Copyable {
     package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? { try reads.get(table, key) }
 
     @_lifetime(borrow self)
-    package func cursor(_ table: Table) throws(StorageError) -> Cursor { try reads.cursor(table) }
+    package func cursor(_ table: Table) -> Cursor { reads.cursor(table) }
 
     package func count(_ table: Table) throws(StorageError) -> Int { try reads.count(table) }
 

@@ -1,67 +1,80 @@
-internal import Glibc
+public import Glibc
 
 /// State under a lock that threads can wait on until it changes. All rooms use it: the thread sanitizer does not understand the
 /// standard library's `Mutex`.
 ///
+/// The class is public so that the compiler makes its methods anew for each state and body, where they are called: of a generic type of the
+/// package's own it does not (6.3.1).
+///
 /// An object may end behind its last use, which the optimizer finds before the end of a method of its own. So each method of a class
 /// whose `deinit` frees or closes something ends with itself, here and elsewhere (`withExtendedLifetime(self)`).
 @safe
-package final class Monitor<State>: @unchecked Sendable {
+public final class Monitor<State>: @unchecked Sendable {
     // Sound to share: the state is only touched between lock and unlock. It lies behind a pointer, since each access to a property of a
     // class is looked after at run time, which costs more than the lock.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)
+    @usableFromInline let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
+
+    /// In one piece, which the processor fetches together.
+    @usableFromInline
+    @safe
+    struct Parts {
+        @usableFromInline var mutex = unsafe pthread_mutex_t()
+        @usableFromInline var condition = pthread_cond_t()
+        @usableFromInline var state: State
+
+        init(_ state: State) { self.state = state }
+    }
 
     package init(_ state: sending State) {
-        unsafe self.state.initialize(to: state)
-        unsafe pthread_mutex_init(mutex, nil)
+        unsafe parts.initialize(to: Parts(state))
+        unsafe pthread_mutex_init(&parts.pointee.mutex, nil)
         var attributes = pthread_condattr_t()
         unsafe pthread_condattr_init(&attributes)
         unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        unsafe pthread_cond_init(condition, &attributes)
+        unsafe pthread_cond_init(&parts.pointee.condition, &attributes)
         unsafe pthread_condattr_destroy(&attributes)
     }
 
     deinit {
-        unsafe pthread_cond_destroy(condition)
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe condition.deallocate()
-        unsafe mutex.deallocate()
-        unsafe state.deinitialize(count: 1)
-        unsafe state.deallocate()
+        unsafe pthread_cond_destroy(&parts.pointee.condition)
+        unsafe pthread_mutex_destroy(&parts.pointee.mutex)
+        unsafe parts.deinitialize(count: 1)
+        unsafe parts.deallocate()
     }
 
     /// Runs `body` on the state; nobody else sees it meanwhile.
+    @inlinable
     package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return try unsafe body(&state.pointee)
+        unsafe pthread_mutex_lock(&parts.pointee.mutex)
+        defer { unsafe pthread_mutex_unlock(&parts.pointee.mutex) }
+        return try unsafe body(&parts.pointee.state)
     }
 
     /// Runs `body` on the state and wakes everyone who waits.
+    @inlinable
     package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
-        unsafe pthread_mutex_lock(mutex)
+        unsafe pthread_mutex_lock(&parts.pointee.mutex)
         defer {
             // Order: waiters are woken after the unlock, since each takes the lock first.
-            unsafe pthread_mutex_unlock(mutex)
-            unsafe pthread_cond_broadcast(condition)
+            unsafe pthread_mutex_unlock(&parts.pointee.mutex)
+            unsafe pthread_cond_broadcast(&parts.pointee.condition)
         }
-        return try unsafe body(&state.pointee)
+        return try unsafe body(&parts.pointee.state)
     }
 
     /// Wakes everyone who waits, after a change under `withLock`.
-    package func wake() { withExtendedLifetime(self) { _ = unsafe pthread_cond_broadcast(condition) } }
+    package func wake() { withExtendedLifetime(self) { _ = unsafe pthread_cond_broadcast(&parts.pointee.condition) } }
 
     /// Waits until `ready` says so, then runs `body` in the same hold of the lock.
+    @inlinable
     package func wait<R, E: Error>(until ready: (inout State) -> Bool, _ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        while unsafe !ready(&state.pointee) { unsafe pthread_cond_wait(condition, mutex) }
-        return try unsafe body(&state.pointee)
+        unsafe pthread_mutex_lock(&parts.pointee.mutex)
+        defer { unsafe pthread_mutex_unlock(&parts.pointee.mutex) }
+        while unsafe !ready(&parts.pointee.state) { unsafe pthread_cond_wait(&parts.pointee.condition, &parts.pointee.mutex) }
+        return try unsafe body(&parts.pointee.state)
     }
 
     /// Waits until `ready` says so or the time has passed; says whether it was ready.
@@ -77,10 +90,11 @@ package final class Monitor<State>: @unchecked Sendable {
         let nanoseconds = end.tv_nsec + (microseconds % 1_000_000) * 1_000
         end.tv_sec += microseconds / 1_000_000 + nanoseconds / 1_000_000_000
         end.tv_nsec = nanoseconds % 1_000_000_000
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        while unsafe !ready(&state.pointee) {
-            if unsafe pthread_cond_timedwait(condition, mutex, &end) == ETIMEDOUT { return unsafe ready(&state.pointee) }
+        unsafe pthread_mutex_lock(&parts.pointee.mutex)
+        defer { unsafe pthread_mutex_unlock(&parts.pointee.mutex) }
+        while unsafe !ready(&parts.pointee.state) {
+            let code = unsafe pthread_cond_timedwait(&parts.pointee.condition, &parts.pointee.mutex, &end)
+            if code == ETIMEDOUT { return unsafe ready(&parts.pointee.state) }
         }
         return true
     }

@@ -50,7 +50,7 @@ struct RowChecksumTests {
         try environment.write { transaction in
             var found: (key: [UInt8], value: [UInt8])?
             do {
-                var cursor = try transaction.cursor(rows)
+                var cursor = transaction.cursor(rows)
                 if try cursor.first() {
                     found = ([UInt8](copying: cursor.key), [UInt8](copying: cursor.value))
                 }

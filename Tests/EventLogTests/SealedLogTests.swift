@@ -213,7 +213,7 @@ private enum Forged: CaseIterable {
     private func block(
         _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ codes: StoreCodes
     ) throws -> (key: [UInt8], block: [UInt8]) {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         _ = try cursor.last()
         let view = try Blocks.view(cursor, access)
         var block = [UInt8](copying: cursor.value)

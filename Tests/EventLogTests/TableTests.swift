@@ -143,7 +143,7 @@ struct TableTests {
         try await fill(written, 1 ... 20)
         let census = try written.access.environment.table("census")
         try written.change { transaction in
-            var cursor = try transaction.cursor(census)
+            var cursor = transaction.cursor(census)
             guard try cursor.first() else { throw EvstoreError.misuse("the census has a row") }
             let key = [UInt8](copying: cursor.key)
             var row = [UInt8](copying: cursor.value)

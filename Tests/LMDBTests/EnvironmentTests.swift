@@ -227,7 +227,7 @@ extension Environment {
     func rows(_ table: Table) throws -> [String] {
         try read { transaction in
             var rows: [String] = []
-            var cursor = try transaction.cursor(table)
+            var cursor = transaction.cursor(table)
             var isThere = try cursor.first()
             while isThere {
                 rows.append("\(String(utf8: cursor.key) ?? "?"): \(String(utf8: cursor.value) ?? "?")")

@@ -145,10 +145,11 @@ package struct CommitSession: ~Copyable {
         case .unreachable: return .unreachable
         }
         if try !writeAhead(&admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
-        let sync = began.duration(to: .now)
+        let now = ContinuousClock.now
         order?.confirm()
-        learn(admitted)
-        return .made(Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: sync))
+        learn(admitted, at: now)
+        return .made(
+            Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: began.duration(to: now)))
     }
 
     /// The outcome where nothing is added.
@@ -280,8 +281,8 @@ package struct CommitSession: ~Copyable {
     }
 
     /// What was admitted has been committed.
-    private mutating func learn(_ admitted: borrowing Admitted) {
-        (ended, lastCommitted) = (.now, admitted.last.position)
+    private mutating func learn(_ admitted: borrowing Admitted, at now: ContinuousClock.Instant) {
+        (ended, lastCommitted) = (now, admitted.last.position)
         left = admitted.numbers.map {
             LeftLog(transaction: admitted.transaction, numbers: $0, last: admitted.last.position, link: making.lastLink)
         }

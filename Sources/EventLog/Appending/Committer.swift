@@ -47,7 +47,7 @@ final class Committer: @unchecked Sendable {
     }
 
     /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
-    func append(_ request: AppendRequest) async throws -> AppendOutcome {
+    nonisolated(nonsending) func append(_ request: AppendRequest) async throws -> AppendOutcome {
         if let outcome = try await appendInPlace(request) { return outcome }
         let number = queue.number()
         return try await withTaskCancellationHandler {
@@ -65,19 +65,17 @@ final class Committer: @unchecked Sendable {
 
     /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
     /// writing thread has to do it, or another process has the writer's turn.
-    private func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
+    private nonisolated(nonsending) func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
         // Each commit of a node asks the cluster log, for which no thread of a caller waits.
         guard context.order == nil, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
-        let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
         var isYielding = false
-        commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
-            let now = ContinuousClock.now
+        let outcome = commit(.appends([.init(number: 0, request: request, finish: { _ in })])) { now in
             isYielding = lent.duration(to: now) >= Self.inPlaceInterval
             if isYielding { lent = now }
             return try context.access.environment.takeTurnIfFree(leasing: true)
         }
         if isYielding { await Task.yield() }
-        return try outcome.withLock { $0 }?.get()
+        return try outcome?.get()
     }
 
     /// - Parameter body: nil takes in what the cluster log has, of a node.
@@ -137,7 +135,7 @@ final class Committer: @unchecked Sendable {
         while true {
             switch queue.nextDuty() {
             case .commit:
-                commit(nil) { try context.access.environment.takeTurn(within: nil, leasing: true, while: { queue.isWaited }) }
+                commit(nil) { _ in try context.access.environment.takeTurn(within: nil, leasing: true, while: { queue.isWaited }) }
                 refuseIfGivenUp()
             case .rest: rest()
             case .end: return end()
@@ -169,29 +167,37 @@ final class Committer: @unchecked Sendable {
 
     /// Makes one commit, by the thread whose turn it is, and gives the turn back.
     /// - Parameter given: what is committed alone; nil for what waits.
-    /// - Parameter takeTurn: takes the writer's turn among processes; without it nothing is done.
-    private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
+    /// - Parameter takeTurn: takes the writer's turn among processes at a time; without it nothing is done.
+    /// - Returns: what its first append is answered.
+    @discardableResult
+    private func commit(
+        _ given: CommitQueue.Batch?, _ takeTurn: (ContinuousClock.Instant) throws -> WriteTurn?
+    ) -> Result<AppendOutcome, any Error>? {
         // Whatever became of it: the anchor may be due, and a lease be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
         let refused = refusal()
         let began = ContinuousClock.now
-        let committed = refused.map { .failed(given, $0) } ?? session?.commit(given, queue, takeTurn) ?? .nothing
+        let committed = refused.map { .failed(given, $0) } ?? session?.commit(given, queue, { try takeTurn(began) }) ?? .nothing
         switch committed {
-        case .nothing: queue.endCommit(isHolding: isHolding, nil)
+        case .nothing:
+            queue.endCommit(isHolding: isHolding, nil)
+            return nil
         case .made(let batch, let done):
             // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
             // nothing fails.
             if let end = session?.anchor(of: done) { note(end) }
-            queue.endCommit(
-                isHolding: isHolding, pace(of: done, since: began), answered: done.outcomes.count, took: began.duration(to: .now))
+            let took = began.duration(to: .now)
+            queue.endCommit(isHolding: isHolding, pace(of: done, took), answered: done.outcomes.count, took: took)
             deliver(done, batch)
             signal.announce(done.last)
-            observe(done, batch, since: began)
+            observe(done, batch, since: began, took)
+            return done.outcomes.first
         case .failed(let batch, let error):
             let failure = failure(error)
             let failed = batch ?? queue.take(options)
             queue.endCommit(isHolding: isHolding, .unknown)
             failed?.fail(failure)
+            return .failure(failure)
         }
     }
 
@@ -205,8 +211,8 @@ final class Committer: @unchecked Sendable {
     private var isHolding: Bool { session?.isHolding ?? false }
 
     /// What a commit tells of the next; nil of one that has written nothing.
-    private func pace(of done: CommitSession.Done, since began: ContinuousClock.Instant) -> CommitQueue.Pace? {
-        if began.duration(to: .now) / .milliseconds(1) >= inPlaceMilliseconds { return .slow }
+    private func pace(of done: CommitSession.Done, _ took: Duration) -> CommitQueue.Pace? {
+        if took / .milliseconds(1) >= inPlaceMilliseconds { return .slow }
         return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
     }
 
@@ -237,9 +243,9 @@ final class Committer: @unchecked Sendable {
     }
 
     /// Tells the program that asked for it what the commit has done.
-    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant) {
+    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant, _ took: Duration) {
         guard let observer, case .appends(let appends) = batch else { return }
-        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1), syncSeconds: done.sync / .seconds(1))
+        var figures = CommitFigures(seconds: took / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
             figures.appends += 1

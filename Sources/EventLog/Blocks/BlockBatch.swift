@@ -31,7 +31,7 @@ package final class BlockBatch {
     /// Not through `Blocks.view`, which learns the names of types that no other node may know yet.
     func read(from first: Position, _ transaction: borrowing ReadTransaction) throws {
         removeAll()
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         var isThere = try cursor.seek(first.rawValue)
         while isThere {
             add(cursor.value)

@@ -107,7 +107,7 @@ package enum Blocks {
     }
 
     static func last(_ transaction: borrowing ReadTransaction, _ table: Table) throws -> Position {
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         guard try cursor.last() else { return .start }
         let first = try position(cursor.key)
         guard cursor.value.byteCount >= BlockLayout.headerBytes else {
@@ -125,7 +125,7 @@ package enum Blocks {
     static func holding(
         _ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> BlockView? {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         guard try seek(&cursor, holding: position) else { return nil }
         let block = try view(cursor, access)
         return position <= block.last ? block : nil
@@ -136,7 +136,7 @@ package enum Blocks {
     package static func record(
         at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> RecordView? {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         return try record(at: position, &cursor, access)
     }
 
@@ -226,7 +226,7 @@ package enum Blocks {
 
     /// What the next block links to: the last block's link, or what its epoch began with.
     static func lastLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess, _ epoch: Epoch) throws -> Digest {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         if try cursor.last() {
             let block = try view(cursor, access)
             if block.epoch == epoch { return block.link }
@@ -236,7 +236,7 @@ package enum Blocks {
 
     /// The link of the last block, whatever its epoch.
     package static func endLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         return try cursor.last() ? view(cursor, access).link : Epochs.genesis(access.storeID)
     }
 

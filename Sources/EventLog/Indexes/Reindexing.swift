@@ -69,7 +69,7 @@ enum Reindexing {
         _ access: LogAccess
     ) throws -> Position {
         var last = position
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try cursor.seek(position.next.rawValue)
         while isThere, entries.events < eventsAtOnce, end.map({ last < $0 }) ?? true {
             let block = try Blocks.view(cursor, access)

@@ -32,7 +32,7 @@ package struct RowTable: Sendable {
         from key: [UInt8] = [], _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
     ) throws {
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
         while isThere {
             if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
@@ -44,7 +44,7 @@ package struct RowTable: Sendable {
     func forEachBackwards(
         _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
     ) throws {
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         var isThere = try cursor.last()
         while isThere {
             if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
@@ -53,7 +53,7 @@ package struct RowTable: Sendable {
     }
 
     func lastKey(_ transaction: borrowing ReadTransaction) throws -> [UInt8]? {
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         guard try cursor.last() else { return nil }
         _ = try value(cursor.key, cursor.value)
         return [UInt8](copying: cursor.key)

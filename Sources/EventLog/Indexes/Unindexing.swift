@@ -61,8 +61,8 @@ enum Unindexing {
         _ part: inout Part, _ eventsAtOnce: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws {
         let done = part.through
-        var cursor = try transaction.cursor(access.tables.blocks)
-        var earlier = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
+        var earlier = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: done.next)
         while isThere, part.through.events(after: done) < eventsAtOnce {
             let block = try Blocks.view(cursor, access)

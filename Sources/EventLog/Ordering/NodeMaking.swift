@@ -150,7 +150,7 @@ extension EventLog {
 extension LogReader {
     /// Lends blocks as they lie there, from the one that begins at `first` on, until `body` returns false.
     func rawBlocks(from first: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try cursor.seek(first.rawValue)
         while isThere {
             if try !body(Blocks.view(cursor, access)) { return }

@@ -46,7 +46,7 @@ package struct LogScan {
         if let wanted, wanted.isEmpty { return false }
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
         var bytes = 0
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }

@@ -31,7 +31,7 @@ package struct MadeIDs {
 extension LogReader {
     /// Calls the body with the ids that the store made in a millisecond since 1970, and where their events lie.
     fileprivate func forEachMade(at made: Int64, _ body: (EventID, Position) -> Void) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         guard try cursor.first(), try milliseconds(cursor) <= made else { return }
         var low = try Blocks.position(cursor.key)
         guard try cursor.last(), try milliseconds(cursor) >= made else { return }

@@ -83,7 +83,7 @@ package struct LogReader: ~Copyable {
     /// Lends the blocks from the one that holds `from` on, until `body` returns false; `indices` of
     /// the first begin at `from`.
     package func blocks(from: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: max(from, Position(1))) || cursor.first()
         while isThere {
             var block = try Blocks.view(cursor, access)

@@ -74,7 +74,7 @@ struct LogVerifier {
         types = try Indexes.types(transaction, access.tables)
         try readLedger(transaction)
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > last { try take(cursor, moment, transaction) }

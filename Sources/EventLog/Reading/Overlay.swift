@@ -32,7 +32,7 @@ final class Overlay: Sendable {
     ) throws -> (answer: R, through: Position) {
         try state.withLock { state in
             if state.through >= last { return (body(state.entries), state.through) }
-            var cursor = try transaction.cursor(access.tables.blocks)
+            var cursor = transaction.cursor(access.tables.blocks)
             var isThere = try Blocks.seek(&cursor, holding: state.through.next)
             while isThere {
                 let block = try Blocks.view(cursor, access)

@@ -36,7 +36,7 @@ struct StreamWalk {
     func closed(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var position = try position(of: revision, &cursor)
         var revision = revision.rawValue
         for index in 0 ..< limit {
@@ -52,7 +52,7 @@ struct StreamWalk {
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         let last = revision.rawValue.plus(min(UInt64(limit) - 1, head.revision.rawValue.minus(revision.rawValue)))
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         var (number, position) = (last, try position(of: Revision(last), &cursor))
         // From the last run to the first; the first event of each is known when the one before it is.
         var runs = [Run(first: revision.rawValue, last: number, position: position)]

@@ -69,7 +69,7 @@ enum Cut {
     }
 
     private static func lastFirst(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position? {
-        var cursor = try transaction.cursor(access.tables.blocks)
+        var cursor = transaction.cursor(access.tables.blocks)
         return try cursor.last() ? Blocks.position(cursor.key) : nil
     }
 

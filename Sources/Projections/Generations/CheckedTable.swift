@@ -96,7 +96,7 @@ struct CheckedTable: Sendable {
     ) throws {
         if range.isEmpty { return }
         var text = ByteBuffer()
-        var cursor = try transaction.cursor(table)
+        var cursor = transaction.cursor(table)
         var isThere: Bool
         if backwards {
             // The first key that is behind the range, where there is one, follows its last.

@@ -30,7 +30,7 @@ extension FuzzTarget {
                 let table = try environment.table(name)
                 let count = try environment.read { transaction in
                     var count: UInt64 = 0
-                    var cursor = try transaction.cursor(table)
+                    var cursor = transaction.cursor(table)
                     var isThere = try cursor.first()
                     while isThere {
                         count += UInt64(min(cursor.key.byteCount + cursor.value.byteCount, 1))

@@ -38,7 +38,7 @@
             (blocks, cuts) = try access.environment.read { transaction in
                 var streams: [UInt64: StreamName] = [:]
                 var blocks: [Block] = []
-                var cursor = try transaction.cursor(access.tables.blocks)
+                var cursor = transaction.cursor(access.tables.blocks)
                 var isThere = try cursor.first()
                 while isThere {
                     let block = try Blocks.view(cursor, access)

@@ -148,7 +148,7 @@
 
         private static func rows(_ transaction: borrowing ReadTransaction, _ table: Table) throws -> [Row] {
             var rows: [Row] = []
-            var cursor = try transaction.cursor(table)
+            var cursor = transaction.cursor(table)
             var isThere = try cursor.first()
             while isThere {
                 rows.append(([UInt8](copying: cursor.key), [UInt8](copying: cursor.value)))

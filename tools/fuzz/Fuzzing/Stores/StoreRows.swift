@@ -30,7 +30,7 @@ struct StoreRows {
         let tag = try Manifest.identity(at: store).id.tag
         return try within("log", TableDescriptor.log.kinds) { transaction, environment in
             let table = try environment.table("blocks")
-            var cursor = try transaction.cursor(table)
+            var cursor = transaction.cursor(table)
             guard try cursor.last() else { return "no block" }
             let key = [UInt8](copying: cursor.key)
             var block = [UInt8](copying: cursor.value)
@@ -97,7 +97,7 @@ struct StoreRows {
         try within(place, kinds) { transaction, environment in
             let table = try environment.table(name)
             var rows: [(key: [UInt8], value: [UInt8])] = []
-            var cursor = try transaction.cursor(table)
+            var cursor = transaction.cursor(table)
             var isThere = try cursor.first()
             while isThere {
                 rows.append(([UInt8](copying: cursor.key), [UInt8](copying: cursor.value)))
