@@ -54,6 +54,14 @@ extension RawSpan {
         return unsafe extracting(unchecked: Range(uncheckedBounds: (start, start &+ count)))
     }
 
+    /// Whether all bytes are zeros.
+    package var isZero: Bool {
+        let words = byteCount & ~7
+        for offset in stride(from: 0, to: words, by: 8) where load(UInt64.self, at: offset) != 0 { return false }
+        for offset in words ..< byteCount where byte(at: offset) != 0 { return false }
+        return true
+    }
+
     /// Whether both spans hold the same bytes.
     @inlinable
     package func equals(_ other: RawSpan) -> Bool {

@@ -1,6 +1,5 @@
 internal import EventLog
 internal import EventModel
-internal import Glibc
 internal import LMDB
 internal import Platform
 internal import Projections
@@ -100,7 +99,7 @@ package enum Laws {
     private static func inJobs(
         _ site: MigrationSite, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
     ) throws(EvstoreError) -> LawTally {
-        let jobs = max(1, min(site.options.replayJobs ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1 + most))
+        let jobs = max(1, min(site.options.replayJobs ?? Processors.count, 1 + most))
         let parts = Monitor<[Int: LawTally]>([:])
         try migrating {
             try inParallel(jobs) { part in

@@ -70,7 +70,7 @@ package struct KeyRing: Sendable {
 
     private static func unwrap(_ entry: KeyFile.Entry, _ storeID: [UInt8], under key: SecretKey) throws(SealError) -> SecretKey {
         let plain = try Suite.gcm.open(
-            Array(entry.bytes[40 ..< 88]), key.derived(salt: entry.salt, info: entry.head), entry.head + storeID)
+            entry.bytes.lent.slice(40, 48), key.derived(salt: entry.salt, info: entry.head), (entry.head + storeID).lent)
         guard let key = SecretKey(plain) else { throw .broken("a key has another length") }
         return key
     }

@@ -31,9 +31,7 @@ package struct SubjectSlot: Sendable {
     package var state: State? { State(rawValue: bytes[0]) }
 
     /// Whether the slot was never written: a file's new size may reach the disk before its bytes.
-    package var isBlank: Bool { bytes.allSatisfy { $0 == 0 } }
-
-    fileprivate var head: [UInt8] { Array(bytes[..<24]) }
+    package var isBlank: Bool { bytes.lent.isZero }
 }
 
 /// What slots need of the master key: derived once, since each slot needs some of it.
@@ -82,33 +80,38 @@ extension KeyRing {
     /// - Throws: `SealError.damaged` where it is neither as it was written.
     package func key(of slot: SubjectSlot) throws(SealError) -> DataKey? {
         guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("is missing") }
-        let associated = associated(slot.number, slot.head)
-        let tag = Array(slot.bytes[72 ..< 88])
-        guard slot.bytes[88...].allSatisfy({ $0 == 0 }) else { throw .damaged("is not as it was written") }
+        let text = slot.bytes.lent
+        let associated = associated(slot.number, text.slice(0, 24))
+        guard text.slice(88, 40).isZero else { throw .damaged("is not as it was written") }
         if slot.state == .forgotten || slot.state == .lost {
-            guard subjects.forgotten.isCode(tag.lent, of: associated.lent), slot.bytes[24 ..< 72].allSatisfy({ $0 == 0 }) else {
+            guard subjects.forgotten.isCode(text.slice(72, 16), of: associated.lent), text.slice(24, 48).isZero else {
                 throw .damaged("is not as it was written")
             }
             return nil
         }
-        let key = try WrappedKey.key(in: Array(slot.bytes[24 ..< 88]), under: subjects.wrapping, associated)
+        let key = try WrappedKey.key(in: text.slice(24, WrappedKey.byteCount), under: subjects.wrapping, associated.lent)
         return DataKey(id: slot.number, suite: .gcm, key)
     }
 
     private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {
         let head = [1] + [UInt8](repeating: 0, count: 7) + code
-        let wrapped = try WrappedKey.bytes(of: key, under: subjects.wrapping, associated(number, head))
+        let wrapped = try WrappedKey.bytes(of: key, under: subjects.wrapping, associated(number, head.lent))
         return SubjectSlot(number, head + wrapped + [UInt8](repeating: 0, count: 40))
     }
 
     private func without(_ state: SubjectSlot.State, _ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
         let head = [state.rawValue] + [UInt8](repeating: 0, count: 7) + code
-        let proof = subjects.forgotten.code(of: associated(number, head))
+        let proof = subjects.forgotten.code(of: associated(number, head.lent))
         return SubjectSlot(number, head + [UInt8](repeating: 0, count: 48) + proof + [UInt8](repeating: 0, count: 40))
     }
 
-    private func associated(_ number: UInt32, _ head: [UInt8]) -> [UInt8] {
-        file.storeID + bytes(number) + head
+    private func associated(_ number: UInt32, _ head: RawSpan) -> [UInt8] {
+        var associated: [UInt8] = []
+        associated.reserveCapacity(file.storeID.count + 4 + head.byteCount)
+        associated += file.storeID
+        for shift in stride(from: 0, to: 32, by: 8) { associated.append(UInt8(truncatingIfNeeded: number >> shift)) }
+        associated.append(copying: head)
+        return associated
     }
 
     private func bytes(_ number: UInt32) -> [UInt8] { (0 ..< 4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }

@@ -94,11 +94,11 @@ package enum Suite: UInt8, CaseIterable, Sendable {
         return sealed.array()
     }
 
-    /// The same the other way round.
+    /// A key that was wrapped so.
     /// - Throws: `SealError.broken`.
-    func open(_ sealed: [UInt8], _ key: SecretKey, _ associated: [UInt8]) throws(SealError) -> [UInt8] {
-        var plain = ByteBuffer(capacity: sealed.count)
-        try open(sealed.lent, key, vector: [UInt8]().lent, associated.lent, into: &plain)
+    func open(_ sealed: RawSpan, _ key: SecretKey, _ associated: RawSpan) throws(SealError) -> [UInt8] {
+        var plain = ByteBuffer(capacity: sealed.byteCount)
+        try open(sealed, key, vector: RawSpan(), associated, into: &plain)
         return plain.array()
     }
 

@@ -14,11 +14,11 @@ package enum WrappedKey {
         return salt + (try Suite.gcm.seal(key.bytes, wrapping.derived(salt: salt, info: []), place))
     }
 
-    static func key(in bytes: [UInt8], under wrapping: SecretKey, _ place: [UInt8]) throws(SealError) -> SecretKey {
-        guard bytes.count == byteCount else { throw .damaged("is missing") }
-        let own = wrapping.derived(salt: Array(bytes[..<16]), info: [])
+    static func key(in bytes: RawSpan, under wrapping: SecretKey, _ place: RawSpan) throws(SealError) -> SecretKey {
+        guard bytes.byteCount == byteCount else { throw .damaged("is missing") }
+        let own = wrapping.derived(salt: bytes.slice(0, 16), info: RawSpan())
         do {
-            guard let key = SecretKey(try Suite.gcm.open(Array(bytes[16...]), own, place)) else {
+            guard let key = SecretKey(try Suite.gcm.open(bytes.slice(16, byteCount - 16), own, place)) else {
                 throw SealError.broken("a key has another length")
             }
             return key
@@ -36,6 +36,6 @@ extension KeyRing {
 
     /// - Throws: `SealError.damaged` where a bit differs, there or in `place`.
     package func unwrap(_ bytes: [UInt8], for purpose: String, _ place: [UInt8]) throws(SealError) -> SecretKey {
-        try WrappedKey.key(in: bytes, under: key(for: purpose), place)
+        try WrappedKey.key(in: bytes.lent, under: key(for: purpose), place.lent)
     }
 }

@@ -45,7 +45,7 @@ extension SubjectKeys {
         return try file.read(Self.head.count) == Self.head ? nil : SlotDamage(0, "does not begin as one of subjects")
     }
 
-    private static var slotsAtOnce: UInt32 { 8_192 }
+    private static let slotsAtOnce: UInt32 = 8_192
 
     /// Gives the slots from one on to another, those of zeros too.
     func forEachSlot(of file: File, after first: UInt32, through last: UInt32, _ body: (SubjectSlot) throws -> Void) throws {
@@ -66,18 +66,38 @@ extension SubjectKeys {
     /// Gives all slots of a file, with the damage of those that can't be proved. A slot of zeros may remain where a power
     /// cut came before a commit: it counts as damage only where an event names it.
     private func forEachProven(of file: File, _ body: (SubjectSlot, SlotDamage?) throws -> Void) throws {
-        try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
-            if slot.isBlank { return try body(slot, nil) }
-            do {
-                _ = try prove(slot)
-                try body(slot, nil)
-            } catch is SlotDamage {
+        let last = try slots(in: file)
+        for first in stride(from: 1, through: last, by: Int(Self.slotsAtOnce)) {
+            var slots: [SubjectSlot] = []
+            try forEachSlot(of: file, after: first - 1, through: min(last, first + Self.slotsAtOnce - 1)) { slots.append($0) }
+            let unproven = try unproven(slots)
+            for slot in slots {
+                guard unproven.contains(slot.number) else {
+                    try body(slot, nil)
+                    continue
+                }
                 let looked: (slot: SubjectSlot, damage: SlotDamage?)
                 do { looked = (try proven(slot.number).slot, nil) } catch let damage as SlotDamage { looked = (slot, damage) }
                 try body(looked.slot, looked.damage)
             }
         }
     }
+
+    /// The numbers of those that can't be proved, but for slots of zeros. All processors look at once: a proof takes a derivation of a key
+    /// and a decryption.
+    private func unproven(_ slots: [SubjectSlot]) throws -> Set<UInt32> {
+        let unproven = Monitor<Set<UInt32>>([])
+        let jobs = min(Processors.count, slots.count / Self.slotsAloneMax + 1)
+        try inParallel(jobs) { job in
+            for slot in slots[slots.count * job / jobs ..< slots.count * (job + 1) / jobs] where !slot.isBlank {
+                do throws(SealError) { _ = try self.ring.key(of: slot) } catch { unproven.withLock { _ = $0.insert(slot.number) } }
+            }
+        }
+        return unproven.withLock { $0 }
+    }
+
+    /// So few are proved faster than another thread can begin.
+    private static let slotsAloneMax = 64
 
     /// The damaged slots of the file.
     func damages() throws -> [SlotDamage] {

@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
-internal import Glibc
 internal import Hashing
+internal import Platform
 internal import Projections
 
 extension EventStore {
@@ -34,7 +34,7 @@ extension EventStore {
     }
 
     /// Chunks of an import that are checked side by side.
-    var jobs: Int { max(1, options.replayJobs ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+    var jobs: Int { max(1, options.replayJobs ?? Processors.count) }
 
     /// The marks of all earlier imports.
     func importMarks() throws(EvstoreError) -> [ImportMark] {

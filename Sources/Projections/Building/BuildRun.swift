@@ -1,7 +1,6 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
-internal import Glibc
 internal import Hashing
 internal import LMDB
 internal import Platform
@@ -34,7 +33,7 @@ final class BuildRun {
         let through = min(build.through ?? evolution.last.position, evolution.last.position)
         end = Checkpoint(epoch: evolution.state.epoch, position: through)
         history = evolution.history
-        jobs = max(1, build.jobs ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        jobs = max(1, build.jobs ?? Processors.count)
         partitions = try build.targets.map { target in
             try (0 ..< Self.partitionCount).map {
                 RowPartition(

@@ -3,6 +3,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import Synchronization
 
 /// Builds generations from the log, for a replay.

@@ -1,4 +1,10 @@
-internal import Platform
+internal import Glibc
+
+/// What this machine can do at once.
+package enum Processors {
+    /// How many are on line.
+    package static var count: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+}
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.
 /// - Throws: what the first of them, in this order, threw.
@@ -9,7 +15,7 @@ package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -
     for index in 0 ..< count {
         let work: @Sendable () -> Void = { failures.gather(index) { try body(index) } }
         // What can't have a thread is done by this one.
-        do { threads.append(try WorkerThread.start("a worker of a replay", work)) } catch { work() }
+        do { threads.append(try WorkerThread.start("evstore-part", work)) } catch { work() }
     }
     for thread in threads { thread.join() }
     try failures.throwFirst()
@@ -17,10 +23,10 @@ package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -
 
 /// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be had,
 /// `side` is left out.
-func alongside<R>(_ side: (@Sendable () -> Void)?, _ body: () throws -> R) rethrows -> R {
+package func alongside<R>(_ side: (@Sendable () -> Void)?, _ body: () throws -> R) rethrows -> R {
     var thread: WorkerThread?
     if let side {
-        do { thread = try WorkerThread.start("beside a replay", side) } catch { thread = nil }
+        do { thread = try WorkerThread.start("evstore-beside", side) } catch { thread = nil }
     }
     defer { thread?.join() }
     return try body()
