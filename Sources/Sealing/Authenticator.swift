@@ -5,10 +5,9 @@ internal import FoundationEssentials
 /// Makes codes that prove that bytes were written with a key: HMAC-SHA256 (RFC 2104), truncated to its first 128 bits.
 package struct Authenticator: Sendable {
     package static let codeBytes = 16
-    /// The HMAC with its key already processed, which costs as much as a short text.
-    private let keyed: HMAC<SHA256>
+    private let keyed: KeyedHash
 
-    package init(_ key: SecretKey) { keyed = HMAC(key: key.symmetric) }
+    package init(_ key: SecretKey) { keyed = KeyedHash(key) }
 
     /// Appends the code of two texts, one after the other. The caller ensures that no two other texts have the same concatenation.
     package func appendCode(of first: RawSpan, _ second: RawSpan, to target: inout ByteBuffer) {
@@ -30,10 +29,11 @@ package struct Authenticator: Sendable {
     package func isCode(_ code: RawSpan, of text: RawSpan) -> Bool { isCode(code, of: text, text.slice(0, 0)) }
 
     private func code(_ first: RawSpan, _ second: RawSpan) -> (UInt64, UInt64) {
-        var code = keyed
-        unsafe first.withUnsafeBytes { unsafe code.update(data: $0) }
-        unsafe second.withUnsafeBytes { unsafe code.update(data: $0) }
-        return unsafe code.finalize().withUnsafeBytes { bytes in
+        let code = keyed.code { hasher in
+            unsafe first.withUnsafeBytes { unsafe hasher.update(bufferPointer: $0) }
+            if !second.isEmpty { unsafe second.withUnsafeBytes { unsafe hasher.update(bufferPointer: $0) } }
+        }
+        return unsafe code.withUnsafeBytes { bytes in
             unsafe (
                 UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
                 UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))

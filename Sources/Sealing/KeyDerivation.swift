@@ -1,9 +1,9 @@
 internal import Bytes
 internal import Crypto
 
-/// HKDF-SHA256 (RFC 5869) of one block, made of HMAC-SHA256 (RFC 2104) over the library's hash. The library's own HKDF makes arrays of
-/// padded keys and looks up generic types at each call, which takes four times as long as the hashing; a key is derived for each
-/// envelope.
+/// HKDF-SHA256 (RFC 5869) of one block, made of HMAC-SHA256 (RFC 2104) over the library's hash. The library's own HKDF and HMAC look up
+/// generic types at each call, and HKDF makes arrays of padded keys, which takes four times as long as the hashing; a key is derived for each
+/// envelope, and a code made for each block and row.
 @safe enum KeyDerivation {
     private static let blockBytes = SHA256.blockByteCount
     private static let digestBytes = SHA256.byteCount
@@ -40,20 +40,50 @@ internal import Crypto
         under key: UnsafeRawBufferPointer, _ block: UnsafeMutableRawBufferPointer, to code: UnsafeMutableRawBufferPointer,
         _ feed: (inout SHA256) -> Void
     ) {
+        var (inner, outer) = unsafe states(under: key, block)
+        feed(&inner)
+        unsafe inner.finalize().withUnsafeBytes { unsafe outer.update(bufferPointer: $0) }
+        unsafe outer.finalize().withUnsafeBytes { unsafe code.copyMemory(from: $0) }
+    }
+
+    /// The two hashes of HMAC once each has taken in the padded key.
+    fileprivate static func states(of key: SymmetricKey) -> (inner: SHA256, outer: SHA256) {
+        unsafe withUnsafeTemporaryAllocation(byteCount: blockBytes, alignment: 8) { block in
+            defer { unsafe wipe(block) }
+            return unsafe key.withUnsafeBytes { unsafe states(under: $0, block) }
+        }
+    }
+
+    private static func states(
+        under key: UnsafeRawBufferPointer, _ block: UnsafeMutableRawBufferPointer
+    ) -> (inner: SHA256, outer: SHA256) {
+        precondition(key.count <= blockBytes, "a key of at most one block")
         unsafe block.initializeMemory(as: UInt8.self, repeating: 0)
         unsafe block.copyMemory(from: key)
         for index in 0 ..< blockBytes { unsafe block[index] ^= 0x36 }
-        var inner = SHA256()
+        var (inner, outer) = (SHA256(), SHA256())
         unsafe inner.update(bufferPointer: UnsafeRawBufferPointer(block))
-        feed(&inner)
         for index in 0 ..< blockBytes { unsafe block[index] ^= 0x36 ^ 0x5c }
-        var outer = SHA256()
         unsafe outer.update(bufferPointer: UnsafeRawBufferPointer(block))
-        unsafe inner.finalize().withUnsafeBytes { unsafe outer.update(bufferPointer: $0) }
-        unsafe outer.finalize().withUnsafeBytes { unsafe code.copyMemory(from: $0) }
+        return (inner, outer)
     }
 
     /// Overwrites what was secret. In a function that is never inlined, whose stores the compiler can't see to be unread.
     @inline(never)
     private static func wipe(_ room: UnsafeMutableRawBufferPointer) { unsafe room.initializeMemory(as: UInt8.self, repeating: 0) }
+}
+
+/// HMAC-SHA256 (RFC 2104) under a key of at most 64 bytes that is already processed, which costs as much as a short text.
+struct KeyedHash: Sendable {
+    private let inner, outer: SHA256
+
+    init(_ key: SecretKey) { (inner, outer) = KeyDerivation.states(of: key.symmetric) }
+
+    /// The code of what `feed` hashes.
+    func code(_ feed: (inout SHA256) -> Void) -> SHA256.Digest {
+        var (inner, outer) = (inner, outer)
+        feed(&inner)
+        unsafe inner.finalize().withUnsafeBytes { unsafe outer.update(bufferPointer: $0) }
+        return outer.finalize()
+    }
 }

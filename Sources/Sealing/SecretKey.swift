@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Crypto
+internal import Glibc
 
 /// 32 secret bytes.
 package struct SecretKey: Sendable {
@@ -27,8 +28,10 @@ package struct SecretKey: Sendable {
 
     /// 16 random bytes: no salt is used twice.
     static func salt() -> [UInt8] {
-        var system = SystemRandomNumberGenerator()
-        let (a, b) = (system.next(), system.next())
-        return (0 ..< 16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? a : b) >> UInt64($0 % 8 * 8)) }
+        unsafe [UInt8](unsafeUninitializedCapacity: 16) { room, count in
+            // One call of the kernel, which fails for none so short (getentropy(3)).
+            guard let base = room.baseAddress, unsafe getentropy(base, 16) == 0 else { preconditionFailure("no random bytes") }
+            count = 16
+        }
     }
 }

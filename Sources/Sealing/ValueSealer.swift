@@ -16,10 +16,9 @@ package struct ValueSealer: Sendable {
     package static let addedBytes = saltBytes + tagBytes
 
     private static let (saltBytes, tagBytes) = (16, 16)
-    /// The HMAC with its key already processed, which costs as much as the rest of a value.
-    private let expanding: HMAC<SHA256>
+    private let expanding: KeyedHash
 
-    package init(_ key: SecretKey) { expanding = HMAC(key: key.symmetric) }
+    package init(_ key: SecretKey) { expanding = KeyedHash(key) }
 
     /// A sealer with a random key, for values that nothing reads after the sealer is gone.
     package static func passing() -> ValueSealer { ValueSealer(.random()) }
@@ -29,9 +28,7 @@ package struct ValueSealer: Sendable {
     /// - Throws: `SealError.limit`.
     package func seal(_ value: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
         let start = target.count
-        var system = SystemRandomNumberGenerator()
-        target.append(littleEndian: system.next())
-        target.append(littleEndian: system.next())
+        target.append(SecretKey.salt())
         let key = key(target.slice(start, Self.saltBytes))
         try Suite.gcm.seal(value, key, vector: value.slice(0, 0), place, into: &target)
     }
@@ -45,9 +42,10 @@ package struct ValueSealer: Sendable {
     }
 
     private func key(_ salt: RawSpan) -> SecretKey {
-        var code = expanding
-        unsafe salt.withUnsafeBytes { unsafe code.update(data: $0) }
-        code.update(data: [1 as UInt8])
-        return SecretKey(SymmetricKey(data: code.finalize()))
+        let code = expanding.code { hasher in
+            unsafe salt.withUnsafeBytes { unsafe hasher.update(bufferPointer: $0) }
+            unsafe withUnsafeBytes(of: 1 as UInt8) { unsafe hasher.update(bufferPointer: $0) }
+        }
+        return SecretKey(SymmetricKey(data: code))
     }
 }
