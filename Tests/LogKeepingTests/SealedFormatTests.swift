@@ -26,7 +26,7 @@ struct SealedFormatTests {
     /// How many blocks have one envelope, and how many one for each record.
     private func forms(_ log: EventLog) throws -> (whole: Int, byRecord: Int) {
         var forms = (whole: 0, byRecord: 0)
-        var scan = LogScan(log.access, log.options, after: .start, raw: true)
+        var scan = LogScan(log.access, log.options, after: .start, form: .sealed)
         while try log.access.environment.read({ transaction in
             try scan.runChunk(transaction) { block in
                 if block.isWhole { forms.whole += 1 } else { forms.byRecord += 1 }

@@ -68,7 +68,7 @@ package struct SealedScene {
     /// Each envelope in the log by what its key was derived from: the number of the data key, the salt, and where it stands.
     package static func uses(_ log: EventLog) throws -> [[UInt8]: [UInt8]] {
         var uses: [[UInt8]: [UInt8]] = [:]
-        var scan = LogScan(log.access, log.options, after: .start, raw: true)
+        var scan = LogScan(log.access, log.options, after: .start, form: .sealed)
         while try log.access.environment.read({ transaction in
             try scan.runChunk(transaction) { block in
                 var number: UInt64 = 0

@@ -39,17 +39,21 @@ package final class LogAccess: Sendable {
     func open<R>(
         _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
+        do { return try open(block, .opened, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
+    }
+
+    private func open<R>(
+        _ block: borrowing BlockView, _ persons: RecordOpener.Persons, _ body: (borrowing BlockView) throws -> R
+    ) throws -> R {
         guard block.isSealed else { return try body(block) }
         let isWhole = block.isWhole
-        do {
-            return try withOpener { opener in
-                try opener.lend(block, .opened) { opened in
-                    // Order: what was opened is proved, its names of types too.
-                    if isWhole { opened.learn(names) }
-                    return try body(opened)
-                }
+        return try withOpener { opener in
+            try opener.lend(block, persons) { opened in
+                // Order: what was opened is proved, its names of types too.
+                if isWhole { opened.learn(names) }
+                return try body(opened)
             }
-        } catch let damage as SlotDamage { throw try error(damage, transaction) }
+        }
     }
 
     /// The same of one record.
@@ -72,8 +76,7 @@ package final class LogAccess: Sendable {
 
     /// Lends a block as if all personal data had been forgotten.
     package func openWithoutPersons<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
-        guard block.isSealed else { return try body(block) }
-        return try withOpener { try $0.lend(block, .left, body) }
+        try open(block, .left, body)
     }
 
     private func error(_ damage: SlotDamage, _ transaction: borrowing ReadTransaction) throws -> EvstoreError {

@@ -5,7 +5,7 @@ extension EventLog {
     /// The digest of the events themselves up to a position (`ContentHasher`); bound to no block or link.
     package func contentDigest(through: Position? = nil, progress: (Position) throws -> Void = { _ in }) throws -> Digest {
         var hasher = ContentHasher()
-        try scan(after: .start, through: through) { block, _ in
+        try scan(after: .start, through: through, form: .withoutPersons) { block, _ in
             try hasher.add(block, access.names)
             try progress(block.last)
             return true

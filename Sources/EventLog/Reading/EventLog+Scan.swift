@@ -8,13 +8,15 @@ extension EventLog {
     /// chunks of short read transactions, until `body` returns false or the log's end. Only
     /// `block.indices` lie in the range; a block may hold other types too. The reader is that of the chunk's transaction, so that
     /// lookups for an event see the log that the event was found in.
-    /// - Parameter epoch: of `after`, where it was noted earlier.
+    /// - Parameters:
+    ///   - epoch: of `after`, where it was noted earlier.
+    ///   - form: how a sealed store's blocks are lent.
     /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that were lent, or `after` itself.
     package func scan(
-        after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<Name>? = nil,
+        after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<Name>? = nil, form: LogScan.Form = .opened,
         _ body: (borrowing BlockView, borrowing LogReader) throws -> Bool
     ) throws {
-        var scan = LogScan(access, options, after: after, in: epoch, through: through, types: types)
+        var scan = LogScan(access, options, after: after, in: epoch, through: through, types: types, form: form)
         while try read({ reader in try scan.runChunk(reader.transaction) { block in try body(block, reader) } }) {}
     }
 }
@@ -25,17 +27,25 @@ package struct LogScan {
     private let options: Options
     private let through: Position
     private let types: Set<Name>?
-    private let raw: Bool
+    private let form: Form
     package private(set) var done: Position
     private var epoch: Epoch?
 
+    /// How the blocks of a sealed store are lent.
+    package enum Form {
+        case opened
+        /// Opened but for personal parts, as if all had been forgotten.
+        case withoutPersons
+        /// As they lie in the log.
+        case sealed
+    }
+
     /// - Parameter epoch: of `after`, where it was noted earlier.
-    /// - Parameter raw: lends sealed blocks as they lie in the log.
     package init(
         _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
-        types: Set<Name>? = nil, raw: Bool = false
+        types: Set<Name>? = nil, form: Form = .opened
     ) {
-        (self.access, self.options, done, self.epoch, self.types, self.raw) = (access, options, after, epoch, types, raw)
+        (self.access, self.options, done, self.epoch, self.types, self.form) = (access, options, after, epoch, types, form)
         self.through = through ?? Position(.max)
     }
 
@@ -50,8 +60,8 @@ package struct LogScan {
         var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }
-            var block = try raw ? Blocks.view(cursor, access) : Blocks.viewToOpen(cursor, access)
-            var isProved = raw || !block.isWhole
+            var block = try form == .sealed ? Blocks.view(cursor, access) : Blocks.viewToOpen(cursor, access)
+            var isProved = form == .sealed || !block.isWhole
             if block.last > done {
                 let from = block.index(after: done)
                 let to = block.last <= through ? block.count : block.index(after: through)
@@ -75,7 +85,11 @@ package struct LogScan {
     private func lend(
         _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool
     ) throws -> Bool {
-        raw ? try body(block) : try access.open(block, transaction, body)
+        switch form {
+        case .opened: try access.open(block, transaction, body)
+        case .withoutPersons: try access.openWithoutPersons(block, body)
+        case .sealed: try body(block)
+        }
     }
 
     private mutating func checkEpoch(_ transaction: borrowing ReadTransaction) throws {

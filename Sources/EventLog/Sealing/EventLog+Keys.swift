@@ -34,7 +34,7 @@ extension EventLog {
     package func dataKeysInUse(progress: (Position) throws -> Void = { _ in }) throws -> Set<UInt32> {
         defer { withExtendedLifetime(self) {} }
         var used: Set<UInt32> = []
-        var scan = LogScan(access, options, after: .start, raw: true)
+        var scan = LogScan(access, options, after: .start, form: .sealed)
         do {
             while try access.environment.read({ transaction in
                 try scan.runChunk(transaction) { block in

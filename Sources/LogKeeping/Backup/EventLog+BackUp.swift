@@ -124,7 +124,7 @@ private struct BackupPass {
 
     init(_ access: LogAccess, _ options: Options, after last: Checkpoint?) {
         self.access = access
-        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch, raw: true)
+        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch, form: .sealed)
         hasher = last == nil ? ContentHasher() : nil
     }
 
