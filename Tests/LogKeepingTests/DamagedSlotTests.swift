@@ -276,4 +276,24 @@ struct DamagedSlotTests {
         #expect(try new.verify(deep: true).isEmpty && new.forget(StreamName("person-2"))?.isNew == true && names(new, 2) == [false, false])
         try await new.close()
     }
+
+    @Test(
+        "that is missing stops each backup and the content's digest, which leave personal parts closed",
+        arguments: ["zeros", "short", "gone"])
+    func missing(how: String) async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let first = try scene.log.backUp { _, _ in }
+        #expect(try scene.log.contentDigest() == first.content)
+        switch how {
+        case "zeros": try change { for index in 256 ..< 384 { $0[index] = 0 } }
+        case "short": try change { $0 = Array($0[..<256]) }
+        default: try Directory.remove(scene.directory.store + "/subjects")
+        }
+        for log in try [scene.log, scene.open("store")] {
+            #expect { try log.contentDigest() } throws: { isDamage($0, of: "which events name") }
+            #expect { try log.backUp { _, _ in } } throws: { isDamage($0, of: "which events name") }
+            #expect { try log.backUp(after: first.base) { _, _ in } } throws: { isDamage($0, of: "which events name") }
+            try await log.close()
+        }
+    }
 }

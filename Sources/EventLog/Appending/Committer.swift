@@ -191,6 +191,7 @@ final class Committer: @unchecked Sendable {
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began, took)
+            precondition(given == nil || !done.outcomes.isEmpty, "an append that is committed alone is answered")
             return done.outcomes.first
         case .failed(let batch, let error):
             let failure = failure(error)

@@ -15,9 +15,7 @@ final class DeadlineTimer: Sendable {
         var atEnd: [@Sendable () -> Void] = []
     }
 
-    // A lease that is in use is handed over by the turn that ends: only one that no turn uses any more waits for this. Looking more often
-    // would take the processor from who appends.
-    private static let (tickMilliseconds, leaseMilliseconds) = (50, 5)
+    private static let (tickMilliseconds, leaseMilliseconds) = (50, 1)
     private let queue: CommitQueue
     private let anchor: AnchorFile
     private let environment: Environment

@@ -9,6 +9,8 @@ package struct ContentHasher {
     private let isOfWhatIsShown: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
+    /// The slots of the keys of personal parts, which may have been left closed.
+    package private(set) var slots: Set<UInt32> = []
 
     package init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
 
@@ -27,6 +29,7 @@ package struct ContentHasher {
             hasher.update(UInt64(bitPattern: record.time.microseconds))
             text(names[record.type] ?? "")
             hasher.update(UInt64(record.born.rawValue))
+            if record.isPersonal { slots.insert(record.subject) }
             let payload = isOfWhatIsShown ? record.payload : record.stays
             hasher.update(UInt64(payload.byteCount))
             hasher.update(payload)

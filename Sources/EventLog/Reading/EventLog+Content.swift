@@ -10,6 +10,7 @@ extension EventLog {
             try progress(block.last)
             return true
         }
+        try access.keys?.subjects.requireThere(hasher.slots)
         return hasher.finalize()
     }
 }

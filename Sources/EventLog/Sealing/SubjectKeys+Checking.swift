@@ -109,6 +109,18 @@ extension SubjectKeys {
         return damages
     }
 
+    /// - Throws: `EvstoreError.storeDamaged` where one of the slots that events name was never written, or is gone.
+    package func requireThere(_ numbers: Set<UInt32>) throws {
+        if numbers.isEmpty { return }
+        var missing = numbers
+        if try Directory.ownStatus(path) != nil {
+            let file = try File(path, .read)
+            try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in if !slot.isBlank { missing.remove(slot.number) } }
+        }
+        guard let first = missing.min() else { return }
+        throw damaged("has no slot \(first), which events name: verifying the store deeply names their stream")
+    }
+
     // MARK: What was forgotten
 
     func isDamaged(_ number: UInt32) throws -> Bool {
