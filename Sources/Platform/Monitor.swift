@@ -18,8 +18,6 @@ public final class Monitor<State>: @unchecked Sendable {
     @usableFromInline
     @safe
     struct Parts {
-        /// Never used: the thread sanitizer takes each access to a part as one to the first byte too, where no lock must lie.
-        private let start: UInt64 = 0
         @usableFromInline var mutex = unsafe pthread_mutex_t()
         @usableFromInline var condition = pthread_cond_t()
         @usableFromInline var state: State
