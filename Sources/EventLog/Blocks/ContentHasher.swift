@@ -9,8 +9,8 @@ package struct ContentHasher {
     private let isOfWhatIsShown: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
-    /// The slots of the keys of personal parts, which may have been left closed.
-    package private(set) var slots: Set<UInt32> = []
+    /// The slots of the keys of personal parts, which may have been left closed: each with the stream and the first event that name it.
+    private(set) var slots: [UInt32: (stream: String, first: Position)] = [:]
 
     package init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
 
@@ -29,7 +29,7 @@ package struct ContentHasher {
             hasher.update(UInt64(bitPattern: record.time.microseconds))
             text(names[record.type] ?? "")
             hasher.update(UInt64(record.born.rawValue))
-            if record.isPersonal { slots.insert(record.subject) }
+            if record.isPersonal, slots[record.subject] == nil { slots[record.subject] = (stream, record.position) }
             let payload = isOfWhatIsShown ? record.payload : record.stays
             hasher.update(UInt64(payload.byteCount))
             hasher.update(payload)

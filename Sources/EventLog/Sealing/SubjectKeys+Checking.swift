@@ -109,16 +109,23 @@ extension SubjectKeys {
         return damages
     }
 
-    /// - Throws: `EvstoreError.storeDamaged` where one of the slots that events name was never written, or is gone.
-    package func requireThere(_ numbers: Set<UInt32>) throws {
-        if numbers.isEmpty { return }
-        var missing = numbers
+    /// - Parameter named: the slots that events name, each with the stream whose events do.
+    /// - Throws: `EvstoreError.storeDamaged` where one of them was never written, is gone, or is another stream's.
+    func require(_ named: [UInt32: String]) throws {
+        if named.isEmpty { return }
+        var missing = Set(named.keys)
         if try Directory.ownStatus(path) != nil {
             let file = try File(path, .read)
-            try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in if !slot.isBlank { missing.remove(slot.number) } }
+            try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
+                guard !slot.isBlank, let stream = named[slot.number] else { return }
+                guard slot.code == ring.code(ofSubject: Array(stream.utf8)) else {
+                    throw damaged("has another stream's key in slot \(slot.number), which events of \(stream) name")
+                }
+                missing.remove(slot.number)
+            }
         }
         guard let first = missing.min() else { return }
-        throw damaged("has no slot \(first), which events name: verifying the store deeply names their stream")
+        throw damaged("has no slot \(first), which events of \(named[first] ?? "a stream") name")
     }
 
     // MARK: What was forgotten

@@ -56,7 +56,8 @@ extension EventLog {
                 if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
                 try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
-                let content = try pass.content() ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
+                let content =
+                    try pass.hasher.map(digest(of:)) ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
                 let logEnd = LogEnd(last: end.last, link: end.link, content: content).encoded
                 try frames.write(.end, logEnd.lent) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
@@ -117,7 +118,7 @@ private struct BackupPass {
     private let access: LogAccess
     private(set) var scan: LogScan
     /// Nil for a backup that continues another: its blocks alone do not make the content's digest.
-    private var hasher: ContentHasher?
+    private(set) var hasher: ContentHasher?
     private(set) var last = Position.start
     private var keys: UInt64?
     private(set) var slots: Digest?
@@ -135,13 +136,6 @@ private struct BackupPass {
         slots = keys == nil || slots == current.slots ? current.slots : nil
         keys = current.generation
         return current.bytes
-    }
-
-    /// The digest of what a first backup has read; nil of a further one.
-    func content() throws -> Digest? {
-        guard let hasher else { return nil }
-        try access.keys?.subjects.requireThere(hasher.slots)
-        return hasher.finalize()
     }
 
     /// Copies the next blocks; returns the log's end where they are the last.
