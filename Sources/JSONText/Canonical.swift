@@ -30,9 +30,7 @@ package enum Canonical {
     ) {
         switch splice.kind(node) {
         case .null, .true, .false: output.append(splice.text(of: node))
-        case .number:
-            guard let number = NumberText(splice.text(of: node)) else { return output.append(splice.text(of: node)) }
-            number.appendCanonical(to: &output)
+        case .number: appendCanonical(number: splice.text(of: node), into: &output)
         case .string:
             scratch.removeAll()
             splice.decode(node, into: &scratch)

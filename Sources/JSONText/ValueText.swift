@@ -58,3 +58,39 @@ package func appendCompact(_ text: RawSpan, into output: inout ByteBuffer) {
     }
     output.append(text.slice(kept, text.byteCount &- kept))
 }
+
+/// What a value gives to a text that is made of values.
+package enum TextPart {
+    case text
+    /// Null gives none, and what that means is the context's to say.
+    case none
+    /// An object or an array has no text.
+    case container
+}
+
+/// Appends the text of a value, as templates, keys and names of streams have it: a string's characters, a number in its canonical form,
+/// `true` or `false`.
+package func appendText(of value: RawSpan, into output: inout ByteBuffer) -> TextPart {
+    switch JSONKind(firstByte: value.peek(at: 0)) {
+    case .string: appendUnescaped(value.slice(1, value.byteCount - 2), into: &output)
+    case .number: appendCanonical(number: value, into: &output)
+    case .true, .false: output.append(value)
+    case .null, nil: return .none
+    case .object, .array: return .container
+    }
+    return .text
+}
+
+/// Appends a number in its canonical form (`Canonical`).
+package func appendCanonical(number text: RawSpan, into output: inout ByteBuffer) {
+    if isPlainInteger(text) { return output.append(text) }
+    guard let number = NumberText(text) else { return output.append(text) }
+    number.appendCanonical(to: &output)
+}
+
+/// Whether a number's text is its own canonical form, being short and without sign, point and exponent.
+private func isPlainInteger(_ text: RawSpan) -> Bool {
+    guard text.byteCount <= 15 else { return false }
+    for offset in 0 ..< text.byteCount where !isDigit(text.byte(at: offset)) { return false }
+    return true
+}

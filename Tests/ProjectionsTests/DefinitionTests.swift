@@ -61,8 +61,10 @@ private struct Broken: CustomTestStringConvertible, Sendable {
             "the folds after this one never run: it has no guard"),
         Broken(
             "key: /id\non: {OrderPlaced: {when: {path: /id}, delete: true}}", "FILE003", "6:32",
-            "when needs exactly one of equals, in, exists and below"),
-        Broken("key: \"{/id\"\non: {OrderPlaced: delete}", "FILE003", "5:12", "key has a brace without its partner: \"{/id\""),
+            "a guard has one of equals, in, exists and below, not 0"),
+        Broken(
+            "key: \"{/id\"\non: {OrderPlaced: delete}", "FILE003", "5:12",
+            "key is no template, \"{/id\": there is a { without a } after it"),
         Broken(
             "key: /id\non: {OrderPlaced: {set: {\"/{/id}\": /total}}}", "FILE003", "6:32",
             "the first member of a target can't be a template: /{/id}"),

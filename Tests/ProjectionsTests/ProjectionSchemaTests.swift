@@ -37,7 +37,7 @@ struct ProjectionSchemaTests {
         #expect(names(definitions["definition"]) == Set(DeclaredProjection.members))
         #expect(names(definitions["fold"]) == members { _ = try FoldRule.list($0, of: "E") })
         #expect(names(definitions["fold"]).isSuperset(of: Edit.Kind.allCases.map(\.rawValue)))
-        #expect(names(definitions["guard"]) == members { _ = try Guard($0) })
+        #expect(names(definitions["guard"]) == members { _ = try Guard($0, in: .fold) })
         guard case .array(let forms)? = definitions["source"]?["oneOf"] else {
             Issue.record("there is no source")
             return

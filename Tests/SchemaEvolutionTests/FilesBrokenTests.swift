@@ -158,7 +158,7 @@ private let broken: [BrokenFile] = [
         message: "no member /id"),
     .init(
         what: "stream without a slash", text: event("  A: {stream: \"a-{id}\", properties: {}}"), id: "FILE006", line: 4, column: 15,
-        message: "write {/id}"),
+        message: "{id} holds no pointer", fix: "write {/id}"),
     .init(
         what: "stream of a list", text: event("  A: {stream: \"a-{/b}\", properties: {b: {type: array}}}"), id: "FILE006", line: 4,
         column: 15, message: "names nothing"),

@@ -100,7 +100,7 @@ struct PlainShapeTests {
     func streams() throws {
         var id = Shape(.any)
         id.isNullable = true
-        let template = try StreamTemplate("order-{/id}")
+        let template = try StreamTemplate(stream: "order-{/id}")
         let shape = EventShape(shape: .object([.init("x", .any), .init("id", id)], required: []), stream: template)
         let plain = try #require(shape.plain())
         var scratch = PlainScratch()

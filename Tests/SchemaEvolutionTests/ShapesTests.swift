@@ -120,19 +120,19 @@ func equalShapes() throws {
         ("a-{/id}", #"{"x":{"id":"no"},"id":true}"#, "a-true"),
     ])
 func streamNames(_ template: String, _ payload: String, _ name: String) throws {
-    #expect(try StreamTemplate(template).name(for: Array(payload.utf8).lent) == name)
-    #expect(try StreamTemplate(template).description == template)
+    #expect(try StreamTemplate(stream: template).name(for: Array(payload.utf8).lent) == name)
+    #expect(try StreamTemplate(stream: template).description == template)
     #expect(try StreamName(name).text == name)
 }
 
 @Test("a payload that names no stream is refused", arguments: [#"{}"#, #"{"id":{}}"#, #"{"id":"\#(String(repeating: "x", count: 201))"}"#])
 func noStreamName(_ payload: String) throws {
-    let template = try StreamTemplate("order-{/id}")
+    let template = try StreamTemplate(stream: "order-{/id}")
     let error = #expect(throws: ShapeError.self) { try template.name(for: Array(payload.utf8).lent) }
     #expect(error?.pointer == "/id")
 }
 
 @Test("a template that can't be read says why", arguments: ["", "a-{/id", "a}", "a-{id}", "a-{/~2}", "50%"])
 func brokenTemplate(_ text: String) {
-    #expect(throws: TemplateError.self) { try StreamTemplate(text) }
+    #expect(throws: ExpressionError.self) { try StreamTemplate(stream: text) }
 }

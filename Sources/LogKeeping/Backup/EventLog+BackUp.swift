@@ -56,8 +56,10 @@ extension EventLog {
                 if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
                 try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
-                let report = { (position: Position) throws in try progress(position.rawValue, end.last.position.rawValue) }
-                let content = try pass.hasher.map(digest(of:)) ?? contentDigest(asOf: end.last, progress: report)
+                let content =
+                    if let hasher = pass.hasher { try digest(of: hasher) } else {
+                        try contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
+                    }
                 let logEnd = LogEnd(last: end.last, link: end.link, content: content).encoded
                 try frames.write(.end, logEnd.lent) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)

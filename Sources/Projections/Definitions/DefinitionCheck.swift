@@ -116,7 +116,7 @@ struct DefinitionCheck {
         if let shape = self.shape(of: projection.key, site) { checkText("the key", shape, site) }
         if folds.contains(where: { $0.guardTest == nil }) { checkKey(site) }
         for fold in folds {
-            if let test = fold.guardTest { check(test, site) }
+            if let test = fold.guardTest { check(test, at: fold.guardMark ?? fold.mark, site) }
             for edit in fold.edits { check(edit, site) }
         }
     }
@@ -131,20 +131,17 @@ struct DefinitionCheck {
         }
     }
 
-    private mutating func check(_ test: Guard, _ given: Site) {
+    private mutating func check(_ test: Guard, at mark: Mark, _ given: Site) {
         var site = given
-        site.mark = test.mark
-        guard let shape = shape(of: test.source, site) else { return }
-        let constants: [JSONValue] =
-            switch test.test {
-            case .equals(let value): [value]
-            case .isOneOf(let values): values
-            case .exists, .below: []
-            }
-        for constant in constants {
+        site.mark = mark
+        if case .below(let bound) = test.test, let problem = bound.problem(of: test.source) {
+            note(ProjectionRule.guarded, mark, problem, site.type)
+        }
+        guard let shape = shape(of: test.source, site), case .oneOf(let constants) = test.test else { return }
+        for constant in constants.map(\.value) {
             guard let reason = shape.rejection(of: constant)?.reason else { continue }
             note(
-                ProjectionRule.guarded, test.mark, "the guard never holds for \(constant.text): the value \(reason) at \(site.version)",
+                ProjectionRule.guarded, mark, "the guard never holds for \(constant.text): the value \(reason) at \(site.version)",
                 site.type,
                 severity: .warning)
         }
@@ -154,8 +151,8 @@ struct DefinitionCheck {
         var site = given
         site.mark = edit.mark
         for token in edit.target.tokens {
-            guard case .template(let pieces) = token else { continue }
-            _ = shape(of: .template(pieces), site)
+            guard case .template(let template) = token else { continue }
+            _ = shape(of: .template(template), site)
         }
         if edit.kind == .unset { return }
         guard let shape = shape(of: edit.source, site), shape.kind != .any else { return }
@@ -204,9 +201,8 @@ struct DefinitionCheck {
                 wrongKind("a day or month", shape, "a date or a date-time", site)
             }
             return Shape(.string)
-        case .template(let pieces):
-            for piece in pieces {
-                guard case .source(let inner) = piece else { continue }
+        case .template(let template):
+            for inner in template.members {
                 if let shape = shape(of: inner, site) { checkText("a template's member", shape, site) }
             }
             return Shape(.string)

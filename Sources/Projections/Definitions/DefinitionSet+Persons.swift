@@ -45,8 +45,8 @@ extension Source {
             guard let each, let items = shape.shape(at: each)?.items else { return nil }
             return shape.isPersonal(at: each) || items.isPersonal(at: pointer) ? each : nil
         case .day(let source), .month(let source): return source.personal(in: shape, each: each)
-        case .template(let pieces):
-            for case .source(let source) in pieces {
+        case .template(let template):
+            for source in template.members {
                 if let pointer = source.personal(in: shape, each: each) { return pointer }
             }
             return nil

@@ -40,7 +40,7 @@ extension FoldRule {
         guard !given.isEmpty else { throw node.problem("\(what) does nothing") }
         for member in given {
             switch member.name {
-            case "when": guardTest = try Guard(member.value)
+            case "when": (guardTest, guardMark) = (try Guard(member.value, in: .fold), member.value.mark)
             case "only-existing": onlyExisting = try member.value.flag("only-existing")
             case "delete": deletes = try member.value.flag("delete")
             case "each":
@@ -116,34 +116,8 @@ extension Target {
 
     private static func token(_ text: String, of target: String, at mark: Mark) throws(FileProblem) -> Token {
         if text.contains("{") || text.contains("}") {
-            return .template(try [TemplatePiece](text: text, of: FileNode(.string(target), at: mark), "the target"))
+            return .template(try Template(text: text, of: FileNode(.string(target), at: mark), "the target"))
         }
         return .name(Name(try JSONPointer(text: "/" + text, of: FileNode(.string(target), at: mark), "the target").tokens[0].text))
-    }
-}
-
-extension Guard {
-    init(_ node: FileNode) throws(FileProblem) {
-        let given = try node.map("when", allowing: ["path", "row", "equals", "in", "exists", "below"])
-        mark = node.mark
-        switch (node.member("path"), node.member("row")) {
-        case (let path?, nil): source = try Source(plain: path, "path")
-        case (nil, let row?): source = .row(try row.pointer("row"))
-        default: throw node.problem("when needs path or row, and not both")
-        }
-        let tests = given.filter { $0.name != "path" && $0.name != "row" }
-        guard tests.count == 1, let test = tests.first else {
-            throw node.problem("when needs exactly one of equals, in, exists and below")
-        }
-        switch test.name {
-        case "equals": self.test = .equals(test.value.json)
-        case "in": self.test = .isOneOf(try test.value.list("in").map(\.json))
-        case "exists": self.test = .exists(try test.value.flag("exists"))
-        default:
-            switch test.value.kind {
-            case .number, .string: self.test = .below(test.value.json)
-            default: throw test.value.problem("below must be a number or a text, not \(test.value.words)")
-            }
-        }
     }
 }

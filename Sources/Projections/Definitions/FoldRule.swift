@@ -5,27 +5,14 @@ internal import SchemaEvolution
 /// What one event type does to a row: a fold of a projection file.
 struct FoldRule: Sendable {
     var guardTest: Guard?
+    /// Where that is written.
+    var guardMark: Mark?
     var edits: [Edit] = []
     var deletes = false
     /// Never makes a row.
     var onlyExisting = false
     /// Once per element of this list.
     var each: JSONPointer?
-    var mark: Mark
-}
-
-/// A condition on a value; false where the value is absent.
-struct Guard: Sendable {
-    enum Test: Hashable, Sendable {
-        case equals(JSONValue)
-        case isOneOf([JSONValue])
-        case exists(Bool)
-        /// Numbers as numbers, texts in dotted-number order (`1.9` is below `1.10`).
-        case below(JSONValue)
-    }
-
-    var source: Source
-    var test: Test
     var mark: Mark
 }
 
@@ -51,7 +38,7 @@ struct Edit: Sendable {
 struct Target: Hashable, Sendable {
     enum Token: Hashable, Sendable {
         case name(Name)
-        case template([TemplatePiece])
+        case template(Template<Source>)
     }
 
     var tokens: [Token]

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 extension DeclarativeFold {
     func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome {

@@ -63,7 +63,7 @@ final class DeclarativeFold: Fold {
 
     struct CompiledGuard<Place: Sendable>: Sendable {
         var place: Place
-        var test: GuardTest
+        var test: Guard.Test
     }
 
     /// What becomes of a target. A class, since a fold passes through all of its edits for each event.

@@ -34,11 +34,10 @@ struct FoldCompiler {
     private mutating func compile(_ fold: FoldRule) -> DeclarativeFold.CompiledFold {
         var (eventGuard, rowGuard): (DeclarativeFold.CompiledGuard<ValuePlan>?, DeclarativeFold.CompiledGuard<DeclarativeFold.RowPlace>?)
         if let given = fold.guardTest {
-            let test = GuardTest(given.test)
             if case .row(let pointer) = given.source {
-                rowGuard = .init(place: place(pointer), test: test)
+                rowGuard = .init(place: place(pointer), test: given.test)
             } else {
-                eventGuard = .init(place: plan(given.source), test: test)
+                eventGuard = .init(place: plan(given.source), test: given.test)
             }
         }
         return DeclarativeFold.CompiledFold(
@@ -53,7 +52,7 @@ struct FoldCompiler {
         for token in edit.target.tokens.dropFirst(edit.target.fixed.count) {
             switch token {
             case .name(let name): tokens.append(.name(MemberName(name.text)))
-            case .template(let pieces): tokens.append(.input(input(.template(pieces))))
+            case .template(let template): tokens.append(.input(input(.template(template))))
             }
         }
         let value: DeclarativeFold.Operand =
@@ -100,12 +99,12 @@ struct FoldCompiler {
         case .position: return .position
         case .day(let source): return .prefix(plan(source), 10)
         case .month(let source): return .prefix(plan(source), 7)
-        case .template(let pieces):
+        case .template(let template):
             var compiled: [ValuePlan.Piece] = []
-            for piece in pieces {
-                switch piece {
+            for part in template.parts {
+                switch part {
                 case .literal(let text): compiled.append(.literal(Array(text.utf8)))
-                case .source(let source): compiled.append(.value(plan(source)))
+                case .member(let source): compiled.append(.value(plan(source)))
                 }
             }
             return .template(compiled)

@@ -9,15 +9,6 @@ enum ValueOrder: Sendable {
     /// Date-times as the instants that they name, whatever their offsets.
     case instants
 
-    /// Whether two JSON texts mean the same value; the second is canonical.
-    static func same(_ value: RawSpan, _ canonical: RawSpan) -> Bool {
-        if value.equals(canonical) { return true }
-        guard value.byteCount > 0, canonical.byteCount > 0 else { return false }
-        // Two texts without escapes that differ are different texts.
-        if isPlainString(value) { return false }
-        do { return try JSONEquality.same(value, canonical) } catch { return false }
-    }
-
     /// Below, equal or above zero as the first value comes before, with or after the second.
     func compare(_ a: RawSpan, _ b: RawSpan) throws(FoldError) -> Int {
         let first = try Kind(a)

@@ -102,32 +102,11 @@ extension ValuePlan {
     static func appendText(_ text: RawSpan, _ slice: ByteSlice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
         guard slice.isPresent, slice.size > 0 else { return false }
         let value = text.slice(slice.start, slice.size)
-        switch value.byte(at: 0) {
-        case 0x22:
-            if isPlainString(value) {
-                output.append(value.slice(1, value.byteCount - 2))
-            } else if let decoded = decodedString(value) {
-                output.append(decoded)
-            }
-        case 0x7b: throw FoldError("an object can't stand in a text")
-        case 0x5b: throw FoldError("a list can't stand in a text")
-        case UInt8(ascii: "n"): throw FoldError("null can't stand in a text")
-        case UInt8(ascii: "t"), UInt8(ascii: "f"): output.append(value)
-        default:
-            if isPlainInteger(value) { output.append(value) } else { try appendCanonical(value, into: &output) }
+        switch JSONText.appendText(of: value, into: &output) {
+        case .text: return true
+        case .none: return false
+        case .container: throw FoldError("\(ValueOrder.Kind.words(value)) can't stand in a text")
         }
-        return true
-    }
-
-    private static func appendCanonical(_ number: RawSpan, into output: inout ByteBuffer) throws(FoldError) {
-        do { try Canonical.write(number, into: &output) } catch { throw FoldError("not a number: \(error.reason)") }
-    }
-
-    /// Whether a number's text is its own canonical form, being short and without sign, point and exponent.
-    private static func isPlainInteger(_ text: RawSpan) -> Bool {
-        guard text.byteCount <= 15 else { return false }
-        for offset in 0 ..< text.byteCount where !(48 ... 57).contains(text.byte(at: offset)) { return false }
-        return true
     }
 
     private static func isDate(_ text: RawSpan, digits count: Int) -> Bool {

@@ -176,9 +176,9 @@ extension History {
     /// Labels that two versions share, or that fall as the versions grow.
     private static func labelProblems(_ files: [VersionFile]) -> [Finding] {
         var findings: [Finding] = []
-        var newest: (label: Label, version: SchemaVersion)?
+        var newest: (label: DottedNumber, version: SchemaVersion)?
         for file in files {
-            let labels = file.labels.compactMap(Label.init).sorted()
+            let labels = file.labels.compactMap(DottedNumber.init).sorted()
             if let newest, let lowest = labels.first, lowest <= newest.label {
                 let place = file.labelsMark
                 findings.append(

@@ -6,15 +6,15 @@ extension History {
     /// - Throws: `unknownVersion`, with all versions and their labels.
     package func resolve(_ text: String) throws(EvstoreError) -> SchemaVersion {
         let bare = text.hasPrefix("v") ? String(text.dropFirst()) : text
-        guard let asked = Label(bare) else { throw unknown(text) }
+        guard let asked = DottedNumber(bare) else { throw unknown(text) }
         guard bare.contains(".") else {
             guard let number = Int(bare), number <= head.number else { throw unknown(text) }
             return SchemaVersion(number)
         }
-        var best: (label: Label, version: SchemaVersion)?
-        var newest: Label?
+        var best: (label: DottedNumber, version: SchemaVersion)?
+        var newest: DottedNumber?
         for file in versions {
-            for label in file.labels.compactMap(Label.init) {
+            for label in file.labels.compactMap(DottedNumber.init) {
                 newest = max(newest ?? label, label)
                 if label <= asked, best.map({ $0.label < label }) ?? true { best = (label, file.number) }
             }

@@ -131,7 +131,7 @@ private struct VersionFileReader {
                     ).mended(node.becomes(.string(text)))
                 }
                 let text = try node.text("a label")
-                guard Label(text) != nil, text.contains(".") else {
+                guard DottedNumber(text) != nil, text.contains(".") else {
                     throw node.problem("a label is a dotted number such as 1.2.0, not \(quoted(text))")
                 }
                 guard seen.insert(text).inserted else { throw node.problem("the label \(text) is there twice") }
@@ -206,8 +206,8 @@ private struct VersionFileReader {
         return findings.attempt { () throws(FileProblem) in
             let text = try stream.text("stream")
             let template: StreamTemplate
-            do throws(TemplateError) { template = try StreamTemplate(text) } catch {
-                throw stream.problem("the stream \(quoted(text)) can't be read: \(error.reason)", rule: FileRule.stream)
+            do throws(ExpressionError) { template = try StreamTemplate(stream: text) } catch {
+                throw stream.problem("the stream \(quoted(text)) can't be read: \(error.reason)", rule: FileRule.stream, fix: error.fix)
                     .mended(StreamTemplate.slashed(text).map { stream.becomes(.string($0)) })
             }
             if let reason = template.mismatch(with: shape) {

@@ -10,14 +10,6 @@ package struct Add: Op {
     /// Nil where the file gives neither a value nor a source: a finding.
     package let source: Source?
 
-    /// Where the value of an added member comes from.
-    package enum Source: Sendable {
-        case constant(JSONValue)
-        case time
-        case stream
-        case metadata(JSONPointer)
-    }
-
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("add", allowing: ["path", "value", "from"])
         path = try arguments.required("path", of: "add").pointer("path")
@@ -34,23 +26,21 @@ package struct Add: Op {
 
     private static func source(_ node: FileNode) throws(FileProblem) -> Source {
         let text = try node.text("from")
-        switch text {
-        case "$time": return .time
-        case "$stream": return .stream
-        case _ where text.hasPrefix("$metadata/"):
-            do { return .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
-                throw node.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
+        do {
+            let source = try Source(text)
+            switch source {
+            case .time, .stream, .metadata: return source
+            default: break
             }
-        default:
-            throw node.problem(
-                "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
-                fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
-            ).mended(node.swapped(text, among: ["$time", "$stream"]))
-        }
+        } catch { if text.hasPrefix("$metadata/") { throw node.problem(error.reason, rule: Rule.opArgument, fix: error.fix) } }
+        throw node.problem(
+            "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
+            fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
+        ).mended(node.swapped(text, among: ["$time", "$stream"]))
     }
 
     /// Whether the value is the name of the event's stream, as that is called at the step's version.
-    var readsStream: Bool { if case .stream? = source { true } else { false } }
+    var readsStream: Bool { source?.readsStream ?? false }
 
     var writes: [JSONPointer] { [path] }
 
@@ -83,7 +73,7 @@ package struct Add: Op {
         case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
         case .stream:
             member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? Shape(.string)
-        case .metadata:
+        default:
             member = declared ?? .any
             site.opClass.insert(.partial)
             site.isUnproved = true
@@ -100,10 +90,10 @@ private final class BoundAdd: BoundOp {
     let place: Place
     let text: [UInt8]
     let canonical: [UInt8]
-    let source: Add.Source
+    let source: Source
     let isRequired: Bool
 
-    init(place: Place, source: Add.Source, isRequired: Bool) {
+    init(place: Place, source: Source, isRequired: Bool) {
         (self.place, self.source, self.isRequired) = (place, source, isRequired)
         if case .constant(let value) = source {
             (text, canonical) = (Array(value.text.utf8), value.canonical())
@@ -112,14 +102,14 @@ private final class BoundAdd: BoundOp {
         }
     }
 
-    var readsStream: Bool { if case .stream = source { true } else { false } }
+    var readsStream: Bool { source.readsStream }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
         switch source {
         case .constant: doc.set(place.name, of: holder, to: text)
-        case .time, .stream, .metadata:
-            guard source.write(&run, context) else {
+        default:
+            guard source.writeBeside(&run, context) else {
                 guard isRequired else { return }
                 throw .failed(pointer: place.pointer.description, expected: "in the event's metadata", found: "nothing")
             }
@@ -131,8 +121,8 @@ private final class BoundAdd: BoundOp {
         if let node = place.find(in: &doc, at: object) {
             switch source {
             case .constant: if !doc.equals(node, canonical) { run.counts.lost += 1 }
-            case .time, .stream, .metadata:
-                if !source.write(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
+            default:
+                if !source.writeBeside(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
             }
         }
         _ = place.take(from: &doc, at: object)
@@ -158,25 +148,6 @@ private final class BoundAdd: BoundOp {
                 if !isSame { draft.lose() }
             }
             _ = draft.take(place)
-        }
-    }
-}
-
-extension Add.Source {
-    /// Puts the value's JSON text into `output`; false where the event has none.
-    func write(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        switch self {
-        case .constant: return false
-        case .metadata(let pointer): return run.writeMetadata(pointer, context)
-        case .time:
-            run.output.removeAll()
-            context.time.appendQuoted(to: &run.output)
-            return true
-        case .stream:
-            run.output.removeAll()
-            guard let stream = context.stream else { return false }
-            appendQuoted(stream, into: &run.output)
-            return true
         }
     }
 }

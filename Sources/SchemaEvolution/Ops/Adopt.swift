@@ -5,12 +5,6 @@ package import JSONText
 /// One case of `adopt:`, which makes an event of data from before versions existed: members that are kept or renamed,
 /// defaults for missing ones, and conversions of values.
 package struct Adopt: Sendable {
-    package enum Source: Sendable {
-        case value([UInt8])
-        case time
-        case metadata(JSONPointer)
-    }
-
     package struct Move: Sendable {
         package let from: JSONPointer
         let place: Place
@@ -20,7 +14,14 @@ package struct Adopt: Sendable {
     package struct Default: Sendable {
         let place: Place
         package let source: Source
+        /// The JSON text of a constant.
+        let text: [UInt8]
         package var target: JSONPointer { place.pointer }
+
+        init(place: Place, source: Source) {
+            (self.place, self.source) = (place, source)
+            if case .constant(let value) = source { text = Array(value.text.utf8) } else { text = [] }
+        }
     }
 
     /// Nil: every event.
@@ -57,8 +58,8 @@ package struct Adopt: Sendable {
         }
         if let template = node.member("stream") {
             let text = try template.text("stream")
-            do { stream = try StreamTemplate(text) } catch {
-                throw template.problem("\(quoted(text)) is no stream template: \(error.reason)", rule: Rule.opArgument)
+            do { stream = try StreamTemplate(stream: text) } catch {
+                throw template.problem("\(quoted(text)) is no stream template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
             }
         } else {
             stream = nil
@@ -109,13 +110,8 @@ package struct Adopt: Sendable {
     }
 
     private static func source(_ node: FileNode, _ shape: Shape?) throws(FileProblem) -> Source {
-        if case .string(let text) = node.kind {
-            if text == "$time" { return .time }
-            if text.hasPrefix("$metadata/") {
-                do { return .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
-                    throw node.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
-                }
-            }
+        if case .string(let text) = node.kind, text == "$time" || text.hasPrefix("$metadata/") {
+            do { return try Source(text) } catch { throw node.problem(error.reason, rule: Rule.opArgument, fix: error.fix) }
         }
         let member = try OpRegistry.single(node, "a default")
         guard member.name == "value" else {
@@ -124,7 +120,7 @@ package struct Adopt: Sendable {
         if let why = shape?.rejection(of: member.value.json) {
             throw member.problem("the default does not fit: \(why.pointer) \(why.reason)", rule: Rule.wrongKind)
         }
-        return .value(Array(member.value.constant.text.utf8))
+        return .constant(member.value.constant)
     }
 
     /// Binds the conversions of one member, each of what the one before it makes, between what the old value may be, which no shape says,
@@ -186,13 +182,10 @@ private final class BoundAdopt: BoundOp {
         for index in order where values[index] != nil { moves[index].place.put(values[index], into: &doc, at: object) }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
             switch one.source {
-            case .value(let text):
+            case .constant:
                 run.output.removeAll()
-                run.output.append(text)
-            case .time:
-                run.output.removeAll()
-                appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
-            case .metadata(let pointer): if !run.writeMetadata(pointer, context) { continue }
+                run.output.append(one.text)
+            case let source: if !source.writeBeside(&run, context) { continue }
             }
             guard let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }
             doc.set(one.place.name, of: holder, to: run.output.bytes)

@@ -7,12 +7,19 @@ package struct Compute: Op {
     static let name = "compute"
 
     package let path: JSONPointer
-    package let template: TextTemplate
+    package let template: Template<JSONPointer>
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("compute", allowing: ["path", "template"])
         path = try arguments.required("path", of: "compute").pointer("path")
-        template = try TextTemplate(try arguments.required("template", of: "compute"))
+        let node = try arguments.required("template", of: "compute")
+        let text = try node.text("template")
+        do { template = try Template(text, member: JSONPointer.init(inBraces:)) } catch {
+            throw node.problem("\(quoted(text)) is no template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
+        }
+        guard !template.members.isEmpty else {
+            throw node.problem("the template names no member", rule: Rule.opArgument, fix: "a constant is added: add: {path: …, value: …}")
+        }
     }
 
     var writes: [JSONPointer] { [path] }
@@ -50,9 +57,9 @@ package struct Compute: Op {
 
 private final class BoundCompute: BoundOp {
     let place: Place
-    let template: TextTemplate
+    let template: Template<JSONPointer>
 
-    init(place: Place, template: TextTemplate) { (self.place, self.template) = (place, template) }
+    init(place: Place, template: Template<JSONPointer>) { (self.place, self.template) = (place, template) }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
         run.content.removeAll()
@@ -85,5 +92,42 @@ private final class BoundCompute: BoundOp {
             }
             _ = draft.take(place)
         }
+    }
+}
+
+extension Template where Member == JSONPointer {
+    /// Appends the text; false where a member is absent, null or no scalar.
+    fileprivate func write(_ doc: inout Splice, at object: Splice.Node, into output: inout ByteBuffer) -> Bool {
+        for part in parts {
+            switch part {
+            case .literal(let text): output.append(text)
+            case .member(let pointer):
+                guard let node = doc.find(pointer, from: object) else { return false }
+                switch doc.kind(node) {
+                case .string: doc.decode(node, into: &output)
+                case .number: appendCanonical(number: doc.text(of: node), into: &output)
+                case .true, .false: doc.write(node, into: &output)
+                case .object, .array, .null: return false
+                }
+            }
+        }
+        return true
+    }
+
+    /// The draft's value that the template makes; nil where a member is absent, null or no scalar.
+    fileprivate func write(_ draft: inout FusedDraft) -> Int? {
+        var made: [FusedDraft.Part] = []
+        for part in parts {
+            switch part {
+            case .literal(let text): made.append(.literal(Array(text.utf8)))
+            case .member(let pointer):
+                guard let node = draft.value(at: pointer, from: draft.root) else { return nil }
+                switch draft.kind(node) {
+                case .string, .number, .true, .false: made.append(.text(node))
+                case .object, .array, .null: return nil
+                }
+            }
+        }
+        return draft.concatenate(made)
     }
 }

@@ -42,7 +42,7 @@ extension SeparatedText {
             }
             guard kind == .string else { return draft.giveUp() }
             if !texts.isEmpty { texts.append(.literal(splitter.separator)) }
-            texts.append(.content(node))
+            texts.append(.text(node))
         }
         let made = texts.isEmpty ? nil : draft.concatenate(texts)
         for part in parts { _ = part.take(from: &draft, at: root) }

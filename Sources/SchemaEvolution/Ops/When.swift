@@ -24,8 +24,8 @@ package struct When: Op {
     var statement: OpStatement { .when(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
-        switch test.subject {
-        case .payload(let pointer):
+        switch test.source {
+        case .pointer(let pointer):
             guard site.require(pointer) != nil else { return nil }
             if let written = writes.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
                 site.note(
@@ -35,7 +35,7 @@ package struct When: Op {
                 return nil
             }
         case .metadata: site.note(Rule.undecided, .note, "which events have such metadata is known from the data alone")
-        case .time: break
+        default: break
         }
         let ups = branch(entries, &site)
         let others = branch(otherwise, &site)

@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 internal import EventModel
 package import JSONText
 
@@ -6,71 +6,90 @@ package import JSONText
 ///
 /// A member that is absent, or null, is left out with the literal before it. Bytes that a stream name
 /// can't hold, and `%` itself, are percent-encoded.
-package struct StreamTemplate: Hashable, Sendable, CustomStringConvertible {
-    package enum Part: Hashable, Sendable {
-        case literal(String)
-        case member(JSONPointer)
-    }
+package typealias StreamTemplate = Template<JSONPointer>
 
-    package let parts: [Part]
-
-    package init(parts: [Part]) { self.parts = parts }
-
-    /// Parses the text of a template; the error is one sentence.
-    package init(_ text: String) throws(TemplateError) {
-        var parts: [Part] = []
-        var rest = text[...]
-        while let open = rest.firstIndex(where: { $0 == "{" || $0 == "}" }) {
-            guard rest[open] == "{" else { throw TemplateError("there is a } without a { before it") }
-            if open > rest.startIndex { parts.append(.literal(String(rest[..<open]))) }
-            guard let close = rest[open...].firstIndex(of: "}") else { throw TemplateError("there is a { without a } after it") }
-            let pointer = rest[rest.index(after: open) ..< close]
-            guard pointer.hasPrefix("/") else {
-                throw TemplateError("{\(pointer)} holds no pointer: write {/\(pointer)}")
-            }
-            do { parts.append(.member(try JSONPointer(String(pointer)))) } catch {
-                throw TemplateError("{\(pointer)} holds no pointer: \(error.reason)")
-            }
-            rest = rest[rest.index(after: close)...]
-        }
-        if !rest.isEmpty { parts.append(.literal(String(rest))) }
-        guard !parts.isEmpty else { throw TemplateError("it is empty") }
-        for case .literal(let text) in parts {
+extension StreamTemplate {
+    package init(stream text: String) throws(ExpressionError) {
+        try self.init(text, member: JSONPointer.init(inBraces:))
+        guard !parts.isEmpty else { throw ExpressionError("it is empty") }
+        for text in literals {
+            if text.contains("}") { throw ExpressionError("there is a } without a { before it") }
             for byte in text.utf8 where !StreamName.allows(byte) || byte == UInt8(ascii: "%") {
-                throw TemplateError("the literal \(quoted(text)) holds a character that a stream name can't")
+                throw ExpressionError("the literal \(quoted(text)) holds a character that a stream name can't")
             }
         }
-        self.parts = parts
     }
 
-    package var description: String {
-        parts.map { part in
+    /// The name for a payload that `JSONScanner.validate` accepted before.
+    package func name(for payload: RawSpan) throws(ShapeError) -> String {
+        var name = ByteBuffer(capacity: 64)
+        try appendName(for: payload, to: &name)
+        return String(utf8: name.bytes) ?? ""
+    }
+
+    /// Puts the name into an empty buffer.
+    package func appendName(for payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) {
+        var beforeLiteral = 0
+        for part in parts {
             switch part {
-            case .literal(let text): text
-            case .member(let pointer): "{\(pointer)}"
+            case .literal(let text): name.append(text)
+            case .member(let pointer):
+                if try !Self.append(pointer, of: payload, to: &name) { name.truncate(to: beforeLiteral) }
+                beforeLiteral = name.count
             }
-        }.joined()
-    }
-
-    /// The members that the name is made of.
-    package var members: [JSONPointer] {
-        parts.compactMap { part in
-            if case .member(let pointer) = part { pointer } else { nil }
+        }
+        guard name.count > 0 else {
+            throw ShapeError(pointer: members.first?.description ?? "", expected: "a value that names the stream", found: "nothing")
+        }
+        guard name.count <= StreamName.longestBytes else {
+            throw ShapeError(
+                pointer: members.first?.description ?? "",
+                expected: "short enough for a stream name of \(StreamName.longestBytes) bytes", found: "\(name.count) bytes")
         }
     }
 
-    /// The same template over other members: what a `move` does to it.
-    package func mapMembers(_ change: (JSONPointer) -> JSONPointer) -> StreamTemplate {
-        StreamTemplate(
-            parts: parts.map { part in
-                if case .member(let pointer) = part { .member(change(pointer)) } else { part }
-            })
+    /// Appends the text of a member; false where it has none.
+    private static func append(_ pointer: JSONPointer, of payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) -> Bool {
+        var walk = JSONWalker(payload)
+        walk.skipSpaces()
+        for token in pointer.tokens { if !walk.enter(token) { return false } }
+        let found = walk.skipValue()
+        if walk.isLost { return false }
+        let start = name.count
+        switch appendText(of: payload.slice(found), into: &name) {
+        case .text: name.encodeForStreamName(from: start)
+        case .none: return false
+        case .container:
+            throw ShapeError(pointer: pointer.description, expected: "a value that names the stream", found: "an object or an array")
+        }
+        return true
     }
 }
 
-/// What is wrong with a template, in one clause.
-package struct TemplateError: Error, Hashable, Sendable {
-    package let reason: String
+extension ByteBuffer {
+    /// Percent-encodes what a stream name can't hold in the bytes from an offset on.
+    fileprivate mutating func encodeForStreamName(from start: Int) {
+        func isPlain(_ byte: UInt8) -> Bool { StreamName.allows(byte) && byte != UInt8(ascii: "%") }
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10 }
+        guard let odd = (start ..< count).first(where: { !isPlain(byte(at: $0)) }) else { return }
+        let rest = [UInt8](copying: slice(odd, count - odd))
+        truncate(to: odd)
+        for byte in rest {
+            if isPlain(byte) { append(byte) } else { append([UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]) }
+        }
+    }
+}
 
-    package init(_ reason: String) { self.reason = reason }
+extension JSONWalker {
+    /// Goes to the value of a member of the object that begins here; false where there is none.
+    @_lifetime(self: copy self)
+    fileprivate mutating func enter(_ member: MemberName) -> Bool {
+        guard enterObject() else { return false }
+        while let name = nextName() {
+            if text.slice(name).equals(member.quoted.lent) { return true }
+            if name.hasEscapes, decodedString(text.slice(name))?.isSame(as: member.text) ?? false { return true }
+            _ = skipValue()
+        }
+        return false
+    }
 }

@@ -68,16 +68,18 @@ extension Guard {
     /// The test as a clause.
     func words(in holder: JSONPointer = JSONPointer()) -> String {
         let what =
-            switch subject {
-            case .payload(let pointer): JSONPointer(tokens: holder.tokens + pointer.tokens).description
+            switch source {
+            case .pointer(let pointer): JSONPointer(tokens: holder.tokens + pointer.tokens).description
             case .metadata(let pointer): "$metadata\(pointer)"
-            case .time: "$time"
+            default: "$time"
             }
         return switch test {
-        case .oneOf(let values): "\(what) is \(values.map { String(decoding: $0, as: UTF8.self) }.joined(separator: " or "))"
+        case .oneOf(let values): "\(what) is \(values.map { String(decoding: $0.canonical, as: UTF8.self) }.joined(separator: " or "))"
         case .exists(let wanted): wanted ? "\(what) is there" : "\(what) is absent"
-        case .below(let limit): "\(what) is below \(limit.numbers.map(String.init).joined(separator: "."))"
-        case .before(let time): "\(what) is before \(time)"
+        case .below(.number(let limit)): "\(what) is below \(limit)"
+        case .below(.dotted(let limit)): "\(what) is below \(limit)"
+        case .below(.moment(let time)): "\(what) is before \(time)"
+        case .below(.unordered(let text)): "\(what) is below \(quoted(text))"
         }
     }
 }

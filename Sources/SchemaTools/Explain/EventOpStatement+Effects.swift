@@ -147,9 +147,9 @@ extension Adopt {
         for one in defaults {
             let words =
                 switch one.source {
-                case .value(let text): "is \(String(decoding: text, as: UTF8.self)) where there is none"
-                case .time: "is the event's time where there is none"
+                case .constant(let value): "is \(value.text) where there is none"
                 case .metadata(let pointer): "is \(pointer) of the metadata where there is none"
+                default: "is the event's time where there is none"
                 }
             tracks.apply(OpEffect(.appears(one.target), words), at: version)
         }

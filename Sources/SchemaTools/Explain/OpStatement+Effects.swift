@@ -38,11 +38,11 @@ extension Add {
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was added")] }
         let what =
             switch source {
-            case nil: "nothing says as what"
             case .constant(let value): value.text
             case .time: "the event's time"
             case .stream: "the name of the event's stream"
             case .metadata(let pointer): "\(pointer) of the event's metadata"
+            default: "nothing says as what"
             }
         return [OpEffect(.appears(path), "is added: \(what)")]
     }
@@ -157,7 +157,7 @@ extension Compute {
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was computed")] }
         let text = template.parts.map { part in
             switch part {
-            case .literal(let bytes): String(decoding: bytes, as: UTF8.self)
+            case .literal(let text): text
             case .member(let pointer): "{\(pointer.below(holder))}"
             }
         }

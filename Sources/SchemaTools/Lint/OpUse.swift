@@ -59,7 +59,7 @@ extension OpStatement {
             switch add.source {
             case .metadata(let pointer)?: .addsFromMetadata(pointer, at: add.path)
             case .stream?: .addsFromStream(at: add.path)
-            case .constant?, .time?, nil: nil
+            default: nil
             }
         default: nil
         }

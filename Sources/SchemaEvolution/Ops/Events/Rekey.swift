@@ -17,7 +17,7 @@ package struct Rekey: EventOp {
                 "\(odd) stands on one side only: the names could not be told apart on the way back", rule: Rule.opArgument,
                 fix: "use the same captures in from and to")
         }
-        guard from.parts != to.parts else { throw arguments.problem("rekey from \(from) to itself does nothing", rule: Rule.idle) }
+        guard from.template != to.template else { throw arguments.problem("rekey from \(from) to itself does nothing", rule: Rule.idle) }
     }
 
     func successors(of type: String) -> [String]? { nil }
@@ -62,27 +62,28 @@ package struct Rekey: EventOp {
 extension StreamPattern {
     /// The template that makes the new names; nil where the parts of the old one are not this pattern's.
     package func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
+        let parts = self.template.parts
         guard template.parts.count == parts.count else { return nil }
         var members: [String: JSONPointer] = [:]
         for (part, wanted) in zip(template.parts, parts) {
             switch (part, wanted) {
             case (.literal(let text), .literal(let other)) where text == other: break
-            case (.member(let pointer), .capture(let name)): members[name] = pointer
+            case (.member(let pointer), .member(let name)): members[name] = pointer
             default: return nil
             }
         }
         return StreamTemplate(
-            parts: new.parts.compactMap { part in
+            parts: new.template.parts.compactMap { part in
                 switch part {
                 case .literal(let text): .literal(text)
-                case .capture(let name): members[name].map { .member($0) }
+                case .member(let name): members[name].map { .member($0) }
                 }
             })
     }
 
     /// Whether names that a template makes may match, judged by the first literals.
     package func mayMatch(_ template: StreamTemplate) -> Bool {
-        guard case .literal(let mine)? = parts.first, case .literal(let other)? = template.parts.first else { return true }
+        guard case .literal(let mine)? = self.template.parts.first, case .literal(let other)? = template.parts.first else { return true }
         return mine.hasPrefix(other) || other.hasPrefix(mine)
     }
 }
@@ -121,11 +122,11 @@ private struct PatternChange: Sendable {
 
     init(_ pattern: StreamPattern, to other: StreamPattern) {
         self.pattern = pattern
-        let captures = pattern.parts.compactMap { part in if case .capture(let name) = part { name } else { nil } }
-        pieces = other.parts.compactMap { part in
+        let captures = pattern.template.members
+        pieces = other.template.parts.compactMap { part in
             switch part {
             case .literal(let text): .literal(Array(text.utf8))
-            case .capture(let name): captures.firstIndex(of: name).map(Piece.capture)
+            case .member(let name): captures.firstIndex(of: name).map(Piece.capture)
             }
         }
     }

@@ -154,7 +154,7 @@ extension SplitEvent.PartRule {
             site.note(Rule.noMember, "\(split.type) has no \(pointer)")
             return nil
         }
-        if case .payload(let pointer)? = test?.subject, state.shape.shape(at: pointer) == nil {
+        if case .pointer(let pointer)? = test?.source, state.shape.shape(at: pointer) == nil {
             site.note(Rule.noMember, "\(split.type) has no \(pointer)")
         }
         let names = state.stream?.members ?? []

@@ -5,61 +5,42 @@ internal import EventModel
 /// A capture ends before the first occurrence of the literal after it. It is empty only where no match has one or more characters in
 /// each capture, as in the name of a stream whose member is an empty text.
 package struct StreamPattern: Sendable, CustomStringConvertible {
-    enum Part: Hashable, Sendable {
-        case literal(String)
-        case capture(String)
-    }
-
-    let parts: [Part]
+    let template: Template<String>
     /// The bytes of each part that is a literal; nil for a capture.
     private let literals: [[UInt8]?]
 
     init(_ node: FileNode, _ what: String) throws(FileProblem) {
         let text = try node.text(what)
-        var parts: [Part] = []
-        var rest = text[...]
-        while let open = rest.firstIndex(of: "{") {
-            if open > rest.startIndex { parts.append(.literal(String(rest[..<open]))) }
-            guard let close = rest[open...].firstIndex(of: "}") else {
-                throw node.problem("\(what) has a { without a }", rule: Rule.opArgument)
+        let template: Template<String>
+        do {
+            template = try Template(text) { name throws(ExpressionError) in
+                guard !name.isEmpty, !name.hasPrefix("/") else {
+                    throw ExpressionError("{\(name)} is no capture: names of streams are changed without a payload", fix: "write {key}")
+                }
+                return name
             }
-            let name = String(rest[rest.index(after: open) ..< close])
-            guard !name.isEmpty, !name.hasPrefix("/") else {
-                throw node.problem(
-                    "{\(name)} is no capture: names of streams are changed without a payload", rule: Rule.opArgument, fix: "write {key}")
-            }
-            if case .capture(let before)? = parts.last {
-                throw node.problem(
-                    "nothing tells where {\(before)} ends and {\(name)} begins", rule: Rule.opArgument, fix: "put a literal between them")
-            }
-            guard !parts.contains(.capture(name)) else { throw node.problem("{\(name)} stands there twice", rule: Rule.opArgument) }
-            parts.append(.capture(name))
-            rest = rest[rest.index(after: close)...]
+        } catch { throw node.problem("\(quoted(text)) is no pattern: \(error.reason)", rule: Rule.opArgument, fix: error.fix) }
+        for case (.member(let before), .member(let name)) in zip(template.parts, template.parts.dropFirst()) {
+            throw node.problem(
+                "nothing tells where {\(before)} ends and {\(name)} begins", rule: Rule.opArgument, fix: "put a literal between them")
         }
-        if !rest.isEmpty { parts.append(.literal(String(rest))) }
-        for case .literal(let literal) in parts where !literal.utf8.allSatisfy(StreamName.allows) {
+        for (index, name) in template.members.enumerated() where template.members[..<index].contains(name) {
+            throw node.problem("{\(name)} stands there twice", rule: Rule.opArgument)
+        }
+        for literal in template.literals where !literal.utf8.allSatisfy(StreamName.allows) {
             throw node.problem("\(quoted(literal)) holds a character that a stream name can't", rule: Rule.opArgument)
         }
-        self.init(parts: parts)
+        self.init(template)
     }
 
-    init(parts: [Part]) {
-        self.parts = parts
-        literals = parts.map { part in if case .literal(let text) = part { Array(text.utf8) } else { nil } }
+    init(_ template: Template<String>) {
+        self.template = template
+        literals = template.parts.map { part in if case .literal(let text) = part { Array(text.utf8) } else { nil } }
     }
 
-    var captures: Set<String> {
-        Set(parts.compactMap { part in if case .capture(let name) = part { name } else { nil } })
-    }
+    var captures: Set<String> { Set(template.members) }
 
-    package var description: String {
-        parts.map { part in
-            switch part {
-            case .literal(let text): text
-            case .capture(let name): "{\(name)}"
-            }
-        }.joined()
-    }
+    package var description: String { template.description }
 
     /// Where the captures are in a name, in the pattern's order; nil where the name does not match.
     func match(_ name: [UInt8]) -> [Range<Int>]? { match(name, least: 1) ?? match(name, least: 0) }

@@ -80,7 +80,8 @@ extension FusedDraft {
 
     enum Part {
         case literal([UInt8])
-        case content(Int)
+        /// What `appendText` makes of a value.
+        case text(Int)
     }
 
     /// One text of several.
@@ -89,11 +90,13 @@ extension FusedDraft {
         for part in parts {
             switch part {
             case .literal(let text): list.append(.literal(text))
-            case .content(let node):
+            case .text(let node):
                 if case .constant(let json) = nodes[node].value {
-                    var content = ByteBuffer(capacity: 64)
-                    content.append(contentOf: json)
-                    list.append(.literal([UInt8](copying: content.bytes)))
+                    var text = ByteBuffer(capacity: 64)
+                    _ = appendText(of: json.lent, into: &text)
+                    list.append(.literal([UInt8](copying: text.bytes)))
+                } else if kind(node) == .number {
+                    list.append(.number(content(node)))
                 } else {
                     list.append(.slot(content(node)))
                 }
@@ -149,7 +152,7 @@ extension FusedDraft {
     }
 
     /// What an event carries beside its payload; nil where it does not.
-    mutating func beside(_ source: Add.Source) -> Int? {
+    mutating func beside(_ source: Source) -> Int? {
         let made = makeSlots()
         tools.sources.append(source)
         if choose(.beside, tools.sources.count - 1, made) == 1 { return nil }

@@ -46,6 +46,14 @@ extension FusedInput {
                 } else {
                     scratch.append(place.start, place.count, of: text)
                 }
+            case .number(let slot):
+                let found = slots[slot]
+                let place = found.content
+                if found.isMade {
+                    scratch.append(number: place.start, place.count, of: made)
+                } else {
+                    scratch.append(number: place.start, place.count, of: text)
+                }
             }
         }
         let start = made.count
@@ -99,8 +107,8 @@ extension FusedInput {
     }
 
     /// Slot `target` becomes what an event carries beside its payload; false where it does not.
-    mutating func takeBeside(_ source: Add.Source, to target: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        guard source.write(&run, context) else { return false }
+    mutating func takeBeside(_ source: Source, to target: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        guard source.writeBeside(&run, context) else { return false }
         let start = made.count
         made.append(run.output.bytes)
         slots[target] = ValueSlot(made: JSONKind(firstByte: made.byte(at: start)) ?? .null, start, made.count)
@@ -179,6 +187,10 @@ private func isInteger(_ text: RawSpan) -> Bool {
 
 extension ByteBuffer {
     mutating func append(_ start: Int, _ count: Int, of source: borrowing ByteBuffer) { append(source.slice(start, count)) }
+
+    fileprivate mutating func append(number start: Int, _ count: Int, of source: borrowing ByteBuffer) {
+        appendCanonical(number: source.slice(start, count), into: &self)
+    }
 
     fileprivate borrowing func unescape(_ start: Int = 0, _ count: Int? = nil, into output: inout ByteBuffer) {
         appendUnescaped(slice(start, count ?? self.count), into: &output)

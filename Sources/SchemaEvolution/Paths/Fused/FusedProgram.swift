@@ -20,7 +20,7 @@ final class FusedProgram: Sendable {
     let lists: Row<[FusedTools.Text]>
     let choices: Row<[[UInt8]]>
     let guards: Row<Guard>
-    let sources: Row<Add.Source>
+    let sources: Row<Source>
     /// For the elements of lists and the values of maps.
     let programs: Row<FusedProgram>
     let ends: Row<PathEnd>
@@ -124,6 +124,8 @@ struct FusedTools: Sendable {
     enum Text: Sendable {
         case literal([UInt8])
         case slot(Int)
+        /// A number, in canonical form.
+        case number(Int)
     }
 
     struct Converter: Sendable {
@@ -138,7 +140,7 @@ struct FusedTools: Sendable {
     var lists: [[Text]] = []
     var values: [[[UInt8]]] = []
     var guards: [Guard] = []
-    var sources: [Add.Source] = []
+    var sources: [Source] = []
     var programs: [FusedProgram] = []
     /// Nil where there is no such program.
     var elementPrograms: [[ElementKey]: Int?] = [:]

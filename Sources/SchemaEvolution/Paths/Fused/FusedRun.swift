@@ -158,7 +158,7 @@ struct FusedRun: ~Copyable {
     }
 
     private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot))
+        slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
     }
 
     private mutating func makeElements(

@@ -1,0 +1,184 @@
+internal import Bytes
+package import EventModel
+package import JSONText
+
+/// `{path, equals / in / exists / below}`: a condition on a value. An absent value fails it, but for `exists: false`.
+package struct Guard: Sendable {
+    /// Where a guard stands, which says what it may look at.
+    package enum Place {
+        /// In a step: the payload, its metadata or its time.
+        case step
+        /// In a projection: every source, and the row.
+        case fold
+    }
+
+    package enum Test: Sendable {
+        case oneOf([Constant])
+        case exists(Bool)
+        case below(Bound)
+    }
+
+    package struct Constant: Sendable {
+        package let value: JSONValue
+        /// In canonical form.
+        package let canonical: [UInt8]
+
+        init(_ value: JSONValue) { (self.value, canonical) = (value, value.canonical()) }
+    }
+
+    /// What a value is below: one of its own kind.
+    package enum Bound: Sendable {
+        case number(DecimalNumber)
+        case dotted(DottedNumber)
+        case moment(Timestamp)
+        /// A text that is neither. Nothing is below it; `check` refuses it.
+        case unordered(String)
+    }
+
+    package static let members = ["path", "equals", "in", "exists", "below"]
+
+    package let source: Source
+    package let test: Test
+
+    package init(_ node: FileNode, in place: Place = .step) throws(FileProblem) {
+        switch place {
+        case .step: source = try Self.step(try node.required("path", of: "the guard"))
+        case .fold:
+            try node.map("when", allowing: Self.members + ["row"])
+            switch (node.member("path"), node.member("row")) {
+            case (let path?, nil): source = try Source(plain: path, "path")
+            case (nil, let row?): source = .row(try row.pointer("row"))
+            default: throw node.problem("when needs path or row, and not both")
+            }
+        }
+        let rule = place == .step ? Rule.opArgument : FileRule.value
+        let tests = try node.map("the guard").filter { Self.members.dropFirst().contains($0.name) }
+        guard tests.count == 1, let member = tests.first else {
+            throw node.problem("a guard has one of equals, in, exists and below, not \(tests.count)", rule: rule)
+        }
+        test = try Self.test(member, of: source, place)
+    }
+
+    /// A test that a member is present.
+    init(exists pointer: JSONPointer) { (source, test) = (.pointer(pointer), .exists(true)) }
+
+    private static func step(_ path: FileNode) throws(FileProblem) -> Source {
+        let text = try path.text("path")
+        do {
+            let source = try Source(text)
+            switch source {
+            case .pointer, .metadata, .time: return source
+            default: throw ExpressionError("a step has no \(text)")
+            }
+        } catch {
+            guard text.hasPrefix("$"), !text.hasPrefix("$metadata/") else { return .pointer(try path.pointer("path")) }
+            let rest = text.firstIndex(of: "/").map { text[$0...] }
+            throw path.problem(
+                "path must be a pointer, $time or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
+                fix: "what an event carries beside its payload is $time and $metadata"
+            ).mended(path.becomes(.string(rest.map { "$metadata\($0)" } ?? "$time")))
+        }
+    }
+
+    private static func test(_ member: FileNode.Member, of source: Source, _ place: Place) throws(FileProblem) -> Test {
+        switch member.name {
+        case "equals": .oneOf([Constant(member.value.json)])
+        case "in": .oneOf(try member.value.list("in").map { Constant($0.json) })
+        case "exists": .exists(try member.value.flag("exists"))
+        default: .below(try bound(member.value, of: source, place))
+        }
+    }
+
+    private static func bound(_ node: FileNode, of source: Source, _ place: Place) throws(FileProblem) -> Bound {
+        if case .number = node.kind, let number = DecimalNumber(json: Array(node.json.text.utf8).lent) { return .number(number) }
+        let text = try node.text("below")
+        if source != .time, let number = DottedNumber(text) { return .dotted(number) }
+        if let time = Timestamp(text) { return .moment(time) }
+        // Order: a projection may be registered with such a text, and has to be read.
+        if place == .fold { return .unordered(text) }
+        throw node.problem(Bound.unordered(text).problem(of: source) ?? "", rule: Rule.opArgument)
+    }
+}
+
+extension Guard.Bound {
+    /// What is wrong with it.
+    package func problem(of source: Source) -> String? {
+        guard case .unordered(let text) = self else { return nil }
+        let wanted = source == .time ? "a date-time for $time" : "a number, a dotted number such as 1.10.2 or a date-time"
+        return "below must be \(wanted), not \(quoted(text))"
+    }
+
+    /// Whether a value is below it: given are a string's characters, the JSON text of anything else.
+    func isAbove(_ content: RawSpan, _ kind: JSONKind) -> Bool {
+        switch self {
+        case .number(let limit): kind == .number && DecimalNumber(json: content).map { $0 < limit } ?? false
+        case .dotted(let limit): (kind == .string || kind == .number) && limit.isAbove(content)
+        case .moment(let limit): kind == .string && DateTime(content).map { $0.microseconds < limit.microseconds } ?? false
+        case .unordered: false
+        }
+    }
+}
+
+extension Guard.Test {
+    package var holdsWhereAbsent: Bool { if case .exists(false) = self { true } else { false } }
+
+    /// Whether it holds for a value that is there, given as its JSON text.
+    package func holds(_ json: RawSpan) -> Bool {
+        switch self {
+        case .exists(let wanted): return wanted
+        case .oneOf(let constants): return constants.contains { Self.same(json, $0.canonical.lent) }
+        case .below(let bound):
+            guard let kind = JSONKind(firstByte: json.peek(at: 0)) else { return false }
+            guard kind == .string else { return bound.isAbove(json, kind) }
+            if isPlainString(json) { return bound.isAbove(json.slice(1, json.byteCount - 2), kind) }
+            return decodedString(json).map { bound.isAbove(Array($0.utf8).lent, kind) } ?? false
+        }
+    }
+
+    /// Whether two JSON texts mean the same value; the second is canonical.
+    private static func same(_ value: RawSpan, _ canonical: RawSpan) -> Bool {
+        if value.equals(canonical) { return true }
+        guard value.byteCount > 0, canonical.byteCount > 0 else { return false }
+        // Two texts without escapes that differ are different texts.
+        if isPlainString(value) { return false }
+        do { return try JSONEquality.same(value, canonical) } catch { return false }
+    }
+}
+
+extension Guard {
+    func holds(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        guard case .pointer(let pointer) = source else { return holdsBeside(&run, context) }
+        guard let node = doc.find(pointer, from: object) else { return test.holdsWhereAbsent }
+        switch test {
+        case .exists(let wanted): return wanted
+        case .oneOf(let constants):
+            for constant in constants where doc.equals(node, constant.canonical.lent) { return true }
+            return false
+        case .below(let bound):
+            run.content.removeAll()
+            doc.content(of: node, into: &run.content)
+            return bound.isAbove(run.content.bytes, doc.kind(node))
+        }
+    }
+
+    /// Tests on a draft.
+    func holds(_ draft: inout FusedDraft) -> Bool {
+        guard case .pointer(let pointer) = source else { return draft.holdsBeside(self) }
+        guard let node = draft.value(at: pointer, from: draft.root) else { return test.holdsWhereAbsent }
+        switch test {
+        case .exists(let wanted): return wanted
+        case .oneOf(let constants): return draft.equals(node, anyOf: constants.map(\.canonical))
+        case .below: return draft.isBelow(node, self)
+        }
+    }
+
+    /// Whether a value of which the content is given is below the guard's bound.
+    func holds(onContent content: RawSpan, _ kind: JSONKind) -> Bool {
+        if case .below(let bound) = test { bound.isAbove(content, kind) } else { false }
+    }
+
+    /// Whether it holds for the event's metadata or time.
+    func holdsBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        source.writeBeside(&run, context) ? test.holds(run.output.bytes) : test.holdsWhereAbsent
+    }
+}
