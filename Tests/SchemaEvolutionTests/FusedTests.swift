@@ -33,6 +33,11 @@ private struct Maker: RandomNumberGenerator {
             properties.append(.init("m", map))
         }
         if depth < 2, !oneIn(3) { properties.append(.init(depth == 0 ? "o" : "p", shape(depth + 1))) }
+        // As many as a program's masks hold, and more.
+        if depth == 0, oneIn(10) {
+            let count = [1, 63, 64, 65, 300].randomElement(using: &self) ?? 64
+            for number in 0 ..< max(count - properties.count, 0) { properties.append(.init("w\(number)", scalar())) }
+        }
         var object = Shape.object(properties)
         object.required = Set(of: properties.map(\.name).filter { _ in oneIn(2) })
         return object
@@ -81,6 +86,8 @@ private struct Maker: RandomNumberGenerator {
             "head: {path: \(path), empty: x}",
             "convert: {path: \(path), to: integer, using: integer-text}", "convert: {path: \(path), to: string, using: integer-text}",
             "convert: {path: \(path), to: string, using: epoch-seconds}",
+            "convert: {path: \(path), to: number, using: number-text}", "convert: {path: \(path), to: boolean, using: boolean-text}",
+            "convert: {path: \(path), to: string, using: boolean-text}",
             "convert: {path: \(path), to: integer, using: {decimal: {scale: 2}}}",
             "convert: {path: \(path), to: string, using: {decimal: {scale: 2}}, canonical: require}",
             "convert: {path: \(path), to: string, using: {table: {map: {x: y, 'A B': 'q\\'}, otherwise: keep, because: none}}}",
@@ -132,7 +139,9 @@ private struct Maker: RandomNumberGenerator {
 
     private mutating func text() -> String {
         one([
-            "\"\"", "\"x\"", "\"7\"", "\"+7\"", "\"007\"", "\"12.50\"", "\"1.5\"", "\"A B\"", "\"A B C\"", "\" \"", "\"ü\"",
+            "\"\"", "\"x\"", "\"7\"", "\"+7\"", "\"007\"", "\"12.50\"", "\"1.5\"", "\"A B\"", "\"A B C\"", "\" \"", "\"1e3\"", "\"-0.50\"",
+            "\"-0\"",
+            "\"True\"", "\"false\"", "\"ü\"",
             "\"\\\"q\\\" r\"",
             "\"\\u0041 B\"", "\"a longer text, more than eight bytes\"", "\"2026-01-01T00:00:00Z\"",
         ])
@@ -145,6 +154,8 @@ private struct Bound {
     var words: [String] = []
     let low: Shape
     var high: Shape
+    /// The ops for the oracle; nil where one within another could not be bound.
+    var naive: [NaiveOp]? = []
 
     init(_ maker: inout Maker) throws {
         low = maker.shape()
@@ -155,6 +166,13 @@ private struct Bound {
             var site = OpSite(
                 shape: high, stream: nil, shapeTargets: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
             guard let bound = op.bind(&site) else { continue }
+            if let json = try? FileReader.read(text: Array(text.utf8), file: "ops.yaml").json,
+                let made = Self.naive(op, json, high, site.shape)
+            {
+                naive?.append(made)
+            } else {
+                naive = nil
+            }
             high = site.shape
             words.append(text)
             ops.append(
@@ -167,6 +185,37 @@ private struct Bound {
 
     private static func loss(_ number: Int, _ op: String) -> LossDeclaration {
         LossDeclaration(version: SchemaVersion(number), type: "E", op: op, because: "")
+    }
+
+    private static func naive(_ op: any Op, _ json: JSONValue, _ before: Shape, _ after: Shape) -> NaiveOp? {
+        guard case .object(let members) = json, let one = members.first else { return nil }
+        var made = NaiveOp(name: one.name, arguments: one.value, before: before.bare.canonical, after: after.bare.canonical)
+        if let each = op as? Each {
+            let holder = before.shape(at: each.path)
+            guard let element = holder?.items ?? holder?.additional,
+                let inner = naive(each.entries, one.value["do"], in: element)
+            else { return nil }
+            made.inner = inner
+        } else if let when = op as? When {
+            guard let inner = naive(when.entries, one.value["do"], in: before),
+                let otherwise = naive(when.otherwise, one.value["else"], in: before)
+            else { return nil }
+            (made.inner, made.otherwise) = (inner, otherwise)
+        }
+        return made
+    }
+
+    private static func naive(_ entries: [OpEntry], _ list: JSONValue?, in shape: Shape) -> [NaiveOp]? {
+        guard case .array(let texts) = list ?? .array([]) else { return nil }
+        var (made, shape) = ([NaiveOp](), shape)
+        for (entry, text) in zip(entries, texts) {
+            var site = OpSite(
+                shape: shape, stream: nil, shapeTargets: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: "")
+            guard entry.op.bind(&site) != nil, let one = naive(entry.op, text, shape, site.shape) else { return nil }
+            made.append(one)
+            shape = site.shape
+        }
+        return made
     }
 
     /// Nil where the words make no op, such as a move to where the member is.
@@ -188,26 +237,44 @@ private struct Bound {
     }
 }
 
+private let (streamName, someMetadata) = ("a \"stream\"", #"{"app":"x"}"#)
+
 /// The image of an event, or the error.
-private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> String {
+private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> (text: String, refused: String?) {
     var images: [String] = []
-    let metadata = json.utf8.count % 2 == 0 ? "" : #"{"app":"x"}"#
+    let metadata = json.utf8.count % 2 == 0 ? "" : someMetadata
     do {
         let (payload, beside) = (Array(json.utf8), Array(metadata.utf8))
         let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: beside.lent)
-        try viewer.run(path, source, stream: "a \"stream\"") {
+        try viewer.run(path, source, stream: streamName) {
             images.append(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))
         }
-    } catch { return "\(error)" }
-    return images.joined(separator: " ")
+    } catch EvstoreError.noImage(let failure) { return ("\(failure)", failure.pointer) } catch { return ("\(error)", "") }
+    return (images.joined(separator: " "), nil)
 }
 
-@Test("a fused path gives what its ops give one by one: the same bytes, errors and counts, up and down")
+/// What the oracle makes of an event, as JSON text without spaces, or where it refuses it.
+private func naively(
+    _ ops: [NaiveOp], _ event: JSONValue, _ direction: Direction, _ json: String
+) -> (text: String?, refused: String?, run: NaiveRun) {
+    var run = NaiveRun(
+        time: "1970-01-01T00:00:00Z", stream: streamName,
+        metadata: json.utf8.count % 2 == 0 ? nil : .object([.init(name: "app", value: .string("x"))]))
+    do throws(NaiveRefusal) {
+        return (direction == .up ? try run.up(event, ops).text : try run.down(event, ops).text, nil, run)
+    } catch { return (nil, error.path.map { "/\($0)" }.joined(), run) }
+}
+
+private func parsed(_ json: String) -> JSONValue? {
+    do { return try JSONValue(parsing: Array(json.utf8).lent) } catch { return nil }
+}
+
+@Test("a fused path gives what its ops give one by one, bytes, errors and counts, and both what the oracle says, up and down")
 func fusedIsTheSame() throws {
     let seed = UInt64.random(in: .min ... .max)
     var maker = Maker(seed: seed)
     let history = try orders()
-    var fused = 0
+    var (fused, judged) = (0, 0)
     for _ in 0 ..< 200 {
         let bound = try Bound(&maker)
         for direction in [Direction.up, .down] {
@@ -218,14 +285,26 @@ func fusedIsTheSame() throws {
             let (slow, quick) = (Viewer(history), Viewer(history))
             for _ in 0 ..< 12 {
                 let json = maker.event(shape)
+                let counts = quick.counts
                 let (wanted, found) = (outcome(path, json, slow), outcome(program, json, quick))
-                #expect(found == wanted, "seed \(seed): \(json) \(direction) by \(bound.words)")
+                #expect(found.text == wanted.text, "seed \(seed): \(json) \(direction) by \(bound.words)")
                 #expect(quick.counts == slow.counts, "seed \(seed): \(json) \(direction) by \(bound.words)")
-                if found != wanted || quick.counts != slow.counts { return }
+                if found.text != wanted.text || quick.counts != slow.counts { return }
+                guard let ops = bound.naive, let event = parsed(json) else { continue }
+                judged += 1
+                let naive = naively(ops, event, direction, json)
+                #expect(found.refused == naive.refused, "seed \(seed): \(json) \(direction) by \(bound.words): \(found.text)")
+                if found.refused == nil {
+                    #expect(parsed(found.text)?.text == naive.text, "seed \(seed): \(json) \(direction) by \(bound.words)")
+                    let counted = [quick.counts.lost - counts.lost, quick.counts.nonCanonical - counts.nonCanonical]
+                    #expect(counted == [naive.run.lost, naive.run.otherForms], "seed \(seed): \(json) \(direction) by \(bound.words)")
+                }
+                if found.refused != naive.refused { return }
             }
         }
     }
     #expect(fused > 100, "seed \(seed): \(fused) of 400 paths were fused")
+    #expect(judged > 1_000, "seed \(seed): the oracle judged \(judged) of 4,800 images")
 }
 
 /// What stands at pointers of the images of an event, or the error; and whether the images came without the rest.

@@ -202,3 +202,18 @@ func scales() throws {
     #expect(try viewer.down(#"{"v":4}"#) == #"{"v":400}"#)
     #expect(viewer.history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .narrow)
 }
+
+@Test("a table that makes texts of numbers refuses a number that it would keep, and a number that it surely meets is a finding")
+func keptOfAnotherKind() throws {
+    func table(_ shape: String) throws -> History {
+        try history(
+            before: "required: [n], properties: {n: {\(shape)}}",
+            ops: "convert: {path: /n, to: string, using: {table: {map: {1: one}, otherwise: keep}}}",
+            after: "required: [n], properties: {n: {type: string}}")
+    }
+    let viewer = Viewer(try table("type: integer"))
+    #expect(try viewer.up(#"{"n":1}"#) == #"{"n":"one"}"# && viewer.down(#"{"n":"one"}"#) == #"{"n":1}"#)
+    #expect(try failure { try viewer.up(#"{"n":7}"#) }.pointer == "/n")
+    #expect(try failure { try viewer.down(#"{"n":"seven"}"#) }.pointer == "/n")
+    #expect(try table("type: integer, enum: [1, 7]").check().errors.contains { $0.contains("the table keeps 7") })
+}

@@ -111,6 +111,15 @@ private struct TableBinding {
         case .refuse: break
         case .keep:
             made += others ?? []
+            for value in others ?? [] {
+                if let why = Shape(kind).rejection(of: value) {
+                    site.note(Rule.upNotTotal, "the table keeps \(value.text), which \(why.reason)", fix: "map it: \(value.word): …")
+                }
+            }
+            if source.kind != kind, !(source.kind == .integer && kind == .number) {
+                // What is kept is of the other kind, here or on the way down.
+                site.isUnproved = true
+            }
             if let others {
                 loses = loses || others.contains { other in table.rows.contains { $0.value.word.isSame(as: other.word) } }
             } else {
