@@ -225,3 +225,17 @@ func plainSum() throws {
     #expect(fold.rows == ["a": #"{"customer":"Bob","orders":3,"owed":-6}"#])
     #expect(fold.errors == [])
 }
+
+@Test("an event is not refused for a source of a fold that can't run on it")
+func sourcesOfOtherFolds() throws {
+    let fold = try MemoryFold(
+        """
+        key: /id
+        on: {OrderPlaced: [{when: {path: /total, below: 0}, set: {/day: {day: /customer}}}, {set: {/total: /total}}]}
+        """,
+        [
+            ("OrderPlaced", #"{"id":"a","total":1,"customer":"no day"}"#),
+            ("OrderPlaced", #"{"id":"b","total":-1,"customer":"no day"}"#),
+        ])
+    #expect(fold.rows == ["a": #"{"total":1}"#] && fold.refused == [2])
+}

@@ -57,6 +57,8 @@ enum Shop {
 struct MemoryFold {
     private(set) var rows: [String: String] = [:]
     private(set) var errors: [String] = []
+    /// The positions of what was refused.
+    private(set) var refused: [UInt64] = []
 
     init(
         _ definition: Definition, _ events: [(type: String, payload: String)], time: String = "2026-01-02T03:04:05Z", metadata: String = ""
@@ -77,6 +79,7 @@ struct MemoryFold {
             facts.take(image)
             output.prepare(facts, image, RuleCall(rule: rule, values: 0, metadata: data.lent), &workspace)
             errors += output.rejections.map(\.message)
+            refused += output.rejections.map(\.position.rawValue)
             output.forEach { operation in
                 let key = String(
                     decoding: [UInt8](copying: operation.slice(Operation.headerBytes, Operation.keyCount(operation))), as: UTF8.self)
@@ -86,6 +89,7 @@ struct MemoryFold {
                 if row < 0 { row = store.insert(bytes.lent, hash: Operation.hash(operation)) }
                 do throws(FoldError) { try store.apply(operation, to: row, fold, &workspace) } catch {
                     errors.append(Rejection(operation, error).message)
+                    refused.append(facts.position.rawValue)
                 }
             }
         }

@@ -90,7 +90,7 @@ extension DeclarativeFold.Rule {
         try operations.endKey()
         let sizes = operations.bytes.count
         for _ in 0 ..< picks.count { operations.bytes.append(littleEndian: Int32(-1)) }
-        for index in 0 ..< picks.count {
+        for index in 0 ..< picks.count where readers[index] & mask != 0 {
             let start = operations.bytes.count
             if picks[index] >= 0 {
                 let slice = workspace.payloadPicks[picks[index]]

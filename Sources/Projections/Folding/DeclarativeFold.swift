@@ -12,6 +12,8 @@ final class DeclarativeFold: Fold {
         let key: ValuePlan
         /// What the operations of this type carry, in order.
         let inputs: [ValuePlan]
+        /// For each input a bit for each fold that reads it: what no fold reads that may run is not looked at.
+        let readers: Slots<UInt64>
         let folds: Row<CompiledFold>
         /// Which pick is the list of `each`.
         let each: Int?
@@ -26,11 +28,12 @@ final class DeclarativeFold: Fold {
         let isDirect: Bool
 
         init(
-            number: Int, key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, reads: [JSONPointer]?,
-            item: Picker, metadata: Picker
+            number: Int, key: ValuePlan, inputs: [ValuePlan], readers: [UInt64], folds: [CompiledFold], each: Int?, payload: Picker,
+            reads: [JSONPointer]?, item: Picker, metadata: Picker
         ) {
             (self.number, self.reads) = (number, reads)
             (self.key, self.inputs, self.each) = (key, inputs, each)
+            self.readers = Slots(readers)
             self.folds = Row(folds)
             picks = Slots(inputs.map(\.payloadPick))
             keyPick = key.payloadPick

@@ -11,6 +11,9 @@ struct FoldCompiler {
     private var itemPointers: [JSONPointer] = []
     private var metadataPointers: [JSONPointer] = []
     private var inputs: [Source] = []
+    /// For each input a bit for each fold that reads it.
+    private var readers: [UInt64] = []
+    private var fold = 0
     private var item: Shape = .any
     private(set) var readsStream = false
     private var readsPayload = false
@@ -24,11 +27,16 @@ struct FoldCompiler {
             item = shape.at(each)?.items ?? .any
         }
         let keyPlan = plan(key)
-        let compiled = folds.map { compile($0) }
+        var compiled: [DeclarativeFold.CompiledFold] = []
+        for (index, rule) in folds.enumerated() {
+            fold = index
+            compiled.append(compile(rule))
+        }
         let inputPlans = inputs.map { plan($0) }
         return DeclarativeFold.Rule(
-            number: number, key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers),
-            reads: readsPayload ? nil : payloadPointers, item: Picker(itemPointers), metadata: Picker(metadataPointers))
+            number: number, key: keyPlan, inputs: inputPlans, readers: readers, folds: compiled, each: list,
+            payload: Picker(payloadPointers), reads: readsPayload ? nil : payloadPointers, item: Picker(itemPointers),
+            metadata: Picker(metadataPointers))
     }
 
     private mutating func compile(_ fold: FoldRule) -> DeclarativeFold.CompiledFold {
@@ -76,9 +84,13 @@ struct FoldCompiler {
     }
 
     private mutating func input(_ source: Source) -> Int {
-        if let index = inputs.firstIndex(of: source) { return index }
-        inputs.append(source)
-        return inputs.count - 1
+        let index = inputs.firstIndex(of: source) ?? inputs.count
+        if index == inputs.count {
+            inputs.append(source)
+            readers.append(0)
+        }
+        readers[index] |= 1 << UInt64(fold)
+        return index
     }
 
     private mutating func plan(_ source: Source) -> ValuePlan {
