@@ -17,6 +17,8 @@ package struct Workspace: ~Copyable {
     private var origin: PartOrigin?
     private var parted = 0
     private var fused = FusedRun()
+    /// Which way the last event took through its path's program (`FusedRun.way`); nil where its ops were followed.
+    private(set) var way: UInt64?
     /// The case that took the last event that was adopted.
     private(set) var adopted: PathAdoption.Branch?
 
@@ -27,7 +29,9 @@ package struct Workspace: ~Copyable {
     ) throws {
         if let program = checked.path.fused {
             run.begin()
+            way = nil
             if fused.run(program, payload, &run, context) {
+                way = fused.way
                 for part in 0 ..< fused.images.count { try show(fused.images[part], part, checked, body) }
                 return
             }

@@ -26,6 +26,8 @@ struct FusedRun: ~Copyable {
     private(set) var places = Slots<ByteSlice>(capacity: 32)
     private var input = FusedInput()
     private var tally = Tally()
+    /// A hash of the outcomes that led the last event through its program, and of those of its elements.
+    private(set) var way: UInt64 = 0
     private var elements: FusedElementRun?
 
     /// What values were found in: the input, and behind it what was made.
@@ -40,6 +42,7 @@ struct FusedRun: ~Copyable {
         images.removeAll()
         places.removeAll()
         tally = Tally()
+        way = 0
         guard input.scan(payload, for: program), follow(program, &run, context) else { return false }
         run.counts.lost &+= tally.lost
         run.counts.nonCanonical &+= tally.nonCanonical
@@ -54,6 +57,7 @@ struct FusedRun: ~Copyable {
     ) -> Bool {
         output.removeAll()
         self.tally = Tally()
+        way = 0
         guard var offset = input.takeElements(list) else { return false }
         let isMap = input.text.byte(at: offset) == UInt8(ascii: "{")
         output.append(isMap ? UInt8(ascii: "{") : UInt8(ascii: "["))
@@ -153,9 +157,14 @@ struct FusedRun: ~Copyable {
                 guard let found = input.select(slot, program.choices[Int(step.b)]) else { return false }
                 outcome = found
             }
-            index = Int(program.targets[Int(step.c) &+ outcome])
+            let turn = Int(step.c) &+ outcome
+            turned(at: UInt64(truncatingIfNeeded: turn))
+            index = Int(program.targets[turn])
         }
     }
+
+    @inline(__always)
+    private mutating func turned(at place: UInt64) { way = (way ^ place) &* 0x9e37_79b9_7f4a_7c15 }
 
     private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
         slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
@@ -174,6 +183,7 @@ struct FusedRun: ~Copyable {
         var tally = tally
         guard elements.run.run(program, elementsOf: input.text(slot), &run, context, &tally) else { return false }
         self.tally = tally
+        turned(at: elements.run.way)
         input.slots[target] = input.take(made: elements.run.output, found.kind)
         return true
     }
