@@ -1,4 +1,4 @@
-package import Bytes
+internal import Bytes
 
 /// `1.10.2`: numbers with dots between them, ordered number by number. A number that is missing at the end is 0, so that 1.2 is 1.2.0.
 ///
@@ -6,9 +6,9 @@ package import Bytes
 package struct DottedNumber: Comparable, Sendable, CustomStringConvertible {
     private let numbers: [UInt64]
 
-    private static let digitsMax = 18
+    private static let digitsMax = 19
 
-    /// Nil unless the text is numbers of at most 18 digits with dots between them.
+    /// Nil unless the text is numbers of at most 19 digits with dots between them.
     package init?(_ text: RawSpan) {
         var numbers: [UInt64] = []
         var offset = 0

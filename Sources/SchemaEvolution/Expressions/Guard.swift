@@ -64,14 +64,15 @@ package struct Guard: Sendable {
 
     private static func step(_ path: FileNode) throws(FileProblem) -> Source {
         let text = try path.text("path")
-        do {
+        do throws(ExpressionError) {
             let source = try Source(text)
             switch source {
             case .pointer, .metadata, .time: return source
             default: throw ExpressionError("a step has no \(text)")
             }
         } catch {
-            guard text.hasPrefix("$"), !text.hasPrefix("$metadata/") else { return .pointer(try path.pointer("path")) }
+            guard text.hasPrefix("$") else { return .pointer(try path.pointer("path")) }
+            if text.hasPrefix("$metadata/") { throw path.problem(error.reason, rule: Rule.opArgument, fix: error.fix) }
             let rest = text.firstIndex(of: "/").map { text[$0...] }
             throw path.problem(
                 "path must be a pointer, $time or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
@@ -179,6 +180,7 @@ extension Guard {
 
     /// Whether it holds for the event's metadata or time.
     func holdsBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        source.writeBeside(&run, context) ? test.holds(run.output.bytes) : test.holdsWhereAbsent
+        if source == .time, case .below(.moment(let limit)) = test { return context.time < limit }
+        return source.writeBeside(&run, context) ? test.holds(run.output.bytes) : test.holdsWhereAbsent
     }
 }

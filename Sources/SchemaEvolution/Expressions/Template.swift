@@ -1,5 +1,5 @@
 internal import Bytes
-package import JSONText
+internal import JSONText
 
 /// A text made of literals and of members in braces: `pkg-{/name}:{/architecture}`. What stands in the braces is the context's: pointers in
 /// `compute` and in the names of streams, sources in projections, captures in patterns of names.

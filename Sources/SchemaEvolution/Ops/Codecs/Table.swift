@@ -113,7 +113,9 @@ private struct TableBinding {
             made += others ?? []
             for value in others ?? [] {
                 if let why = Shape(kind).rejection(of: value) {
-                    site.note(Rule.upNotTotal, "the table keeps \(value.text), which \(why.reason)", fix: "map it: \(value.word): …")
+                    site.note(
+                        Rule.upNotTotal, site.mayChange ? .error : .warning, "the table keeps \(value.text), which \(why.reason)",
+                        fix: "map it: \(value.word): …")
                 }
             }
             if source.kind != kind, !(source.kind == .integer && kind == .number) {

@@ -42,7 +42,7 @@ struct FusedRun: ~Copyable {
         images.removeAll()
         places.removeAll()
         tally = Tally()
-        way = 0
+        way = 1
         guard input.scan(payload, for: program), follow(program, &run, context) else { return false }
         run.counts.lost &+= tally.lost
         run.counts.nonCanonical &+= tally.nonCanonical
@@ -57,7 +57,7 @@ struct FusedRun: ~Copyable {
     ) -> Bool {
         output.removeAll()
         self.tally = Tally()
-        way = 0
+        way = 1
         guard var offset = input.takeElements(list) else { return false }
         let isMap = input.text.byte(at: offset) == UInt8(ascii: "{")
         output.append(isMap ? UInt8(ascii: "{") : UInt8(ascii: "["))
@@ -164,7 +164,7 @@ struct FusedRun: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func turned(at place: UInt64) { way = (way ^ place) &* 0x9e37_79b9_7f4a_7c15 }
+    private mutating func turned(at place: UInt64) { way = (way ^ (place &+ 1)) &* 0x9e37_79b9_7f4a_7c15 }
 
     private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
         slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
