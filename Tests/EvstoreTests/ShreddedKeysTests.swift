@@ -184,7 +184,7 @@ struct ShreddedKeysTests {
         try File(store.path + "/subjects", .write).write([UInt8](subjects[place ..< place + 128]), at: place)
     }
 
-    @Test("what a store of before had sealed under keys made of the master key is read as ever, and forgotten")
+    @Test("what a store of before had sealed under keys made of the master key is read as ever, and forgotten; its read model is built anew")
     func golden() async throws {
         let directory = try TemporaryDirectory()
         let golden = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Goldens/sealed-3")
@@ -200,7 +200,7 @@ struct ShreddedKeysTests {
         let store = try await EventStore.open(at: path, options: options)
         let (before, archive) = (try Generation.names(in: path), path + "/archive/epoch-1-events-2-2.jsonl")
         #expect(try await SealedPersons.people(store) == [#"{"name":"Ada"}"#])
-        #expect(try before.count == 1 && Generation.names(in: path) == before && opened(archive, store) == 1)
+        #expect(try before.count == 1 && Generation.names(in: path) != before && opened(archive, store) == 1)
         #expect(try await store.forget([StreamName("person-2")]).lines == 1)
         #expect(try opened(archive, store) == 1)
         _ = try await SealedPersons.people(store)

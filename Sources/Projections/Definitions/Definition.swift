@@ -21,7 +21,7 @@ package struct Definition: Sendable {
     private let compile: (@Sendable () -> any Fold)?
 
     /// Grows with every change of what a fold does with the same definition and events.
-    static let engine: UInt64 = 1
+    static let engine: UInt64 = 2
 
     init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
         (self.name, self.version, since) = (name, version, entry.since)

@@ -135,7 +135,7 @@ struct DefinitionCheck {
         var site = given
         site.mark = mark
         if case .below(let bound) = test.test, let problem = bound.problem(of: test.source) {
-            note(ProjectionRule.guarded, mark, problem, site.type)
+            note(ProjectionRule.guarded, mark, "the guard never holds: \(problem)", site.type, severity: .warning)
         }
         guard let shape = shape(of: test.source, site), case .oneOf(let constants) = test.test else { return }
         for constant in constants.map(\.value) {

@@ -31,7 +31,7 @@ package struct Guard: Sendable {
         case number(DecimalNumber)
         case dotted(DottedNumber)
         case moment(Timestamp)
-        /// A text that is neither. Nothing is below it; `check` refuses it.
+        /// None of them. Nothing is below it; `check` says so.
         case unordered(String)
     }
 
@@ -91,21 +91,35 @@ package struct Guard: Sendable {
     }
 
     private static func bound(_ node: FileNode, of source: Source, _ place: Place) throws(FileProblem) -> Bound {
-        if case .number = node.kind, let number = DecimalNumber(json: Array(node.json.text.utf8).lent) { return .number(number) }
-        let text = try node.text("below")
+        if case .number = node.kind {
+            if let number = DecimalNumber(json: Array(node.json.text.utf8).lent) { return .number(number) }
+            // Order: a projection may be registered with it.
+            if place == .fold { return .unordered(node.json.text) }
+        }
+        guard case .string(let text) = node.kind else {
+            throw node.problem("below must be a number or a text", rule: place == .step ? Rule.opArgument : FileRule.value)
+        }
         if source != .time, let number = DottedNumber(text) { return .dotted(number) }
-        if let time = Timestamp(text) { return .moment(time) }
-        // Order: a projection may be registered with such a text, and has to be read.
+        if let time = instant(of: Array(text.utf8).lent) { return .moment(Timestamp(microseconds: time)) }
         if place == .fold { return .unordered(text) }
         throw node.problem(Bound.unordered(text).problem(of: source) ?? "", rule: Rule.opArgument)
     }
+}
+
+/// In microseconds since 1970: a date-time, or the beginning of a date in UTC; nil where a text is neither.
+private func instant(of text: RawSpan) -> Int64? {
+    guard text.byteCount == 10 else { return DateTime(text)?.microseconds }
+    var midnight = ByteBuffer(capacity: 20)
+    midnight.append(text)
+    midnight.append("T00:00:00Z")
+    return DateTime(midnight.bytes)?.microseconds
 }
 
 extension Guard.Bound {
     /// What is wrong with it.
     package func problem(of source: Source) -> String? {
         guard case .unordered(let text) = self else { return nil }
-        let wanted = source == .time ? "a date-time for $time" : "a number, a dotted number such as 1.10.2 or a date-time"
+        let wanted = source == .time ? "a date or a date-time for $time" : "a number, a dotted number such as 1.10.2, a date or a date-time"
         return "below must be \(wanted), not \(quoted(text))"
     }
 
@@ -114,7 +128,7 @@ extension Guard.Bound {
         switch self {
         case .number(let limit): kind == .number && DecimalNumber(json: content).map { $0 < limit } ?? false
         case .dotted(let limit): (kind == .string || kind == .number) && limit.isAbove(content)
-        case .moment(let limit): kind == .string && DateTime(content).map { $0.microseconds < limit.microseconds } ?? false
+        case .moment(let limit): kind == .string && instant(of: content).map { $0 < limit.microseconds } ?? false
         case .unordered: false
         }
     }
