@@ -58,6 +58,20 @@ extension Splice {
         return node
     }
 
+    /// A value outside the text, to be attached or to replace another.
+    package mutating func make(_ json: RawSpan) -> Node {
+        let node = add()
+        place(json, in: node)
+        return node
+    }
+
+    /// A string outside the text, given as UTF-8.
+    package mutating func make(string utf8: RawSpan) -> Node {
+        let node = add()
+        placeString(utf8, in: node)
+        return node
+    }
+
     /// `x` becomes `[x]`; the node is the array.
     package mutating func wrapInArray(_ node: Node) {
         let element = add()

@@ -184,7 +184,7 @@ struct ShreddedKeysTests {
         try File(store.path + "/subjects", .write).write([UInt8](subjects[place ..< place + 128]), at: place)
     }
 
-    @Test("what a store of before had sealed under keys made of the master key is read as ever, and forgotten; its read model is built anew")
+    @Test("what a store of before had sealed under keys made of the master key is read and forgotten, and its read model built anew")
     func golden() async throws {
         let directory = try TemporaryDirectory()
         let golden = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Goldens/sealed-3")

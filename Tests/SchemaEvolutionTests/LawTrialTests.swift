@@ -92,7 +92,7 @@ struct LawTrialTests {
         ])
         #expect(trial(right).tally.failures.isEmpty)
         let wrong = right.replacing {
-            AlteredOp($0, afterDown: { doc, object in doc.set(MemberName("a"), of: object, to: Array("\"x\"".utf8)) })
+            AlteredOp($0, afterDown: { doc, object in doc.set(MemberName("a"), of: object, to: Array("\"x\"".utf8).lent) })
         }
         let failure = try #require(trial(wrong).tally.failures.first { $0.verdict.law == "L1" })
         #expect(failure.verdict.weight == .required)
@@ -114,7 +114,7 @@ struct LawTrialTests {
             AlteredOp(
                 $0,
                 afterUp: { doc, object in
-                    if doc.find(o, from: object) == nil { doc.set(MemberName("o"), of: object, to: Array("{}".utf8)) }
+                    if doc.find(o, from: object) == nil { doc.set(MemberName("o"), of: object, to: Array("{}".utf8).lent) }
                 })
         }
         let failure = try #require(trial(wrong).tally.failures.first { $0.verdict.law == "L3" })
@@ -208,14 +208,9 @@ final class AlteredOp: BoundOp {
         (self.op, self.afterUp, self.afterDown) = (op, afterUp, afterDown)
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try op.up(&doc, at: object, &run, context)
-        afterUp?(&doc, object)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try op.down(&doc, at: object, &run, context)
-        afterDown?(&doc, object)
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+        try op.run(&doc, at: object, direction)
+        (direction == .up ? afterUp : afterDown)?(&doc.splice, object)
     }
 }
 

@@ -161,29 +161,13 @@ extension Guard.Test {
 }
 
 extension Guard {
-    func holds(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        guard case .pointer(let pointer) = source else { return holdsBeside(&run, context) }
-        guard let node = doc.find(pointer, from: object) else { return test.holdsWhereAbsent }
+    func holds<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> Bool {
+        guard case .pointer(let pointer) = source else { return doc.holdsBeside(self) }
+        guard let node = doc.value(at: pointer, from: object) else { return test.holdsWhereAbsent }
         switch test {
         case .exists(let wanted): return wanted
-        case .oneOf(let constants):
-            for constant in constants where doc.equals(node, constant.canonical.lent) { return true }
-            return false
-        case .below(let bound):
-            run.content.removeAll()
-            doc.content(of: node, into: &run.content)
-            return bound.isAbove(run.content.bytes, doc.kind(node))
-        }
-    }
-
-    /// Tests on a draft.
-    func holds(_ draft: inout FusedDraft) -> Bool {
-        guard case .pointer(let pointer) = source else { return draft.holdsBeside(self) }
-        guard let node = draft.value(at: pointer, from: draft.root) else { return test.holdsWhereAbsent }
-        switch test {
-        case .exists(let wanted): return wanted
-        case .oneOf(let constants): return draft.equals(node, anyOf: constants.map(\.canonical))
-        case .below: return draft.isBelow(node, self)
+        case .oneOf(let constants): return doc.equals(node, anyOf: constants.map(\.canonical))
+        case .below: return doc.isBelow(node, self)
         }
     }
 
@@ -193,8 +177,8 @@ extension Guard {
     }
 
     /// Whether it holds for the event's metadata or time.
-    func holdsBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        if source == .time, case .below(.moment(let limit)) = test { return context.time < limit }
-        return source.writeBeside(&run, context) ? test.holds(run.output.bytes) : test.holdsWhereAbsent
+    func holdsBeside(_ run: inout OpRun) -> Bool {
+        if source == .time, case .below(.moment(let limit)) = test { return run.time < limit }
+        return source.writeBeside(&run) ? test.holds(run.output.bytes) : test.holdsWhereAbsent
     }
 }

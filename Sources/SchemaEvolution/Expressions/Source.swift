@@ -63,13 +63,13 @@ package indirect enum Source: Hashable, Sendable {
 
 extension Source {
     /// Puts the JSON text of what an event carries beside its payload into `output`; false where it has none.
-    func writeBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+    func writeBeside(_ run: inout OpRun) -> Bool {
         run.output.removeAll()
         switch self {
-        case .metadata(let pointer): return run.writeMetadata(pointer, context)
-        case .time: context.time.appendQuoted(to: &run.output)
+        case .metadata(let pointer): return run.writeMetadata(pointer)
+        case .time: run.time.appendQuoted(to: &run.output)
         case .stream:
-            guard let stream = context.stream else { return false }
+            guard let stream = run.stream else { return false }
             appendQuoted(stream, into: &run.output)
         default: return false
         }

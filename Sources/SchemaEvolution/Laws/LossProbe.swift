@@ -76,14 +76,14 @@ final class LossProbe {
 
     private func see(_ image: GroupPart, of event: LawEvent, _ path: Path) -> (images: [GroupPart], cost: PathCounts)? {
         var images: [GroupPart] = []
-        let before = workspace.run.counts
+        let before = workspace.counts
         do {
             let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
             try Viewer.run(path, source, stream: event.stream(at: path.born, history), in: &workspace) {
                 images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
             }
         } catch { return nil }
-        return (LawTrial.sorted(images), workspace.run.counts - before)
+        return (LawTrial.sorted(images), workspace.counts - before)
     }
 
     private func compile(_ key: Key) throws(EvstoreError) -> (runs: [Run], turn: LossDeclaration?) {

@@ -86,7 +86,7 @@ package struct Add: Op {
     }
 }
 
-private final class BoundAdd: BoundOp {
+private final class BoundAdd: StagedOp {
     let place: Place
     let text: [UInt8]
     let canonical: [UInt8]
@@ -104,50 +104,26 @@ private final class BoundAdd: BoundOp {
 
     var readsStream: Bool { source.readsStream }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
-        switch source {
-        case .constant: doc.set(place.name, of: holder, to: text)
-        default:
-            guard source.writeBeside(&run, context) else {
-                guard isRequired else { return }
-                throw .failed(pointer: place.pointer.description, expected: "in the event's metadata", found: "nothing")
-            }
-            doc.set(place.name, of: holder, to: run.output.bytes)
-        }
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if let node = place.find(in: &doc, at: object) {
-            switch source {
-            case .constant: if !doc.equals(node, canonical) { run.counts.lost += 1 }
-            default:
-                if !source.writeBeside(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
-            }
-        }
-        _ = place.take(from: &doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         switch (direction, source) {
         case (.up, .constant):
-            if let holder = place.holder(in: &draft, at: draft.root, forValue: false) { draft.set(place.name, of: holder, to: text) }
+            if let holder = place.holder(in: &doc, at: object, forValue: false) { doc.set(place.name, of: holder, to: text) }
         case (.up, _):
-            guard let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
-            if let made = draft.beside(source) {
-                draft.set(place.name, of: holder, toValueOf: made)
+            guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
+            if let value = doc.beside(source) {
+                doc.set(place.name, of: holder, toValueOf: value)
             } else if isRequired {
-                draft.giveUp()
+                throw doc.refusal(at: place.pointer, expected: "in the event's metadata", found: .words("nothing"))
             }
         case (.down, .constant):
-            if let node = draft.find(place.pointer) { draft.lose(node, unless: canonical) }
-            _ = draft.take(place)
+            if let node = doc.find(place.pointer, from: object) { doc.lose(node, unless: canonical) }
+            place.remove(from: &doc, at: object)
         case (.down, _):
-            if let node = place.find(in: &draft, at: draft.root) {
-                let isSame = draft.beside(source).map { draft.means(node, $0) } ?? false
-                if !isSame { draft.lose() }
+            if let node = place.find(in: &doc, at: object) {
+                let isSame = doc.beside(source).map { doc.means(node, $0) } ?? false
+                if !isSame { doc.lose(1) }
             }
-            _ = draft.take(place)
+            place.remove(from: &doc, at: object)
         }
     }
 }

@@ -168,7 +168,9 @@ private final class BoundAdopt: BoundOp {
         holders = Set(moves.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+    /// There is no way down to version 0.
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+        if direction == .down { throw .failed(pointer: "", expected: "a version from 1 on", found: "version 0") }
         var (found, values): ([Splice.Node], [Splice.Node?]) = ([], [])
         for one in moves {
             let node = doc.find(one.from, from: object)
@@ -176,20 +178,15 @@ private final class BoundAdopt: BoundOp {
             // A copy: several members may be made of one.
             values.append(node.map { doc.copy($0) })
         }
-        run.counts.kept += found.count
-        leave(object, JSONPointer(tokens: []), besides: found, &doc, &run)
-        while let left = doc.firstChild(of: object) { doc.detach(left) }
+        doc.run.counts.kept += found.count
+        leave(object, JSONPointer(tokens: []), besides: found, &doc.splice, &doc.run)
+        while let left = doc.splice.firstChild(of: object) { doc.detach(left) }
         for index in order where values[index] != nil { moves[index].place.put(values[index], into: &doc, at: object) }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
-            switch one.source {
-            case .constant:
-                run.output.removeAll()
-                run.output.append(one.text)
-            case let source: if !source.writeBeside(&run, context) { continue }
-            }
-            guard let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }
-            doc.set(one.place.name, of: holder, to: run.output.bytes)
-            run.counts.defaulted += 1
+            let value: Splice.Node? = if case .constant = one.source { doc.splice.make(one.text.lent) } else { doc.beside(one.source) }
+            guard let value, let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }
+            doc.set(one.place.name, of: holder, toValueOf: value)
+            doc.run.counts.defaulted += 1
         }
     }
 
@@ -211,10 +208,5 @@ private final class BoundAdopt: BoundOp {
             run.counts.notKept += 1
             run.leftBehind?[pointer.description, default: 0] += 1
         }
-    }
-
-    /// There is no way down to version 0.
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        throw .failed(pointer: "", expected: "a version from 1 on", found: "version 0")
     }
 }

@@ -116,7 +116,7 @@ package struct Allow: Op {
 }
 
 /// For a member that the version before has, with fewer values, or as a required one.
-private final class BoundAllow: BoundOp {
+private final class BoundAllow: StagedOp {
     let path: JSONPointer
     let place: Place?
     let old: EventShape
@@ -127,110 +127,55 @@ private final class BoundAllow: BoundOp {
         (self.path, self.place, self.old, self.wasRequired, self.down) = (path, place, old, wasRequired, down)
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {}
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let node = doc.find(path, from: object) else {
-            guard wasRequired, let place, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
-            if let absent = down.absent {
-                doc.set(place.name, of: holder, to: absent)
-            } else {
-                try stop("there", "nothing", &run)
-            }
-            return
-        }
-        run.output.removeAll()
-        doc.write(node, into: &run.output)
-        do { try old.validate(run.output.bytes) } catch {
-            for row in down.table where doc.equals(node, row.new) {
-                run.counts.lost += 1
-                doc.replace(node, with: row.old)
-                return
-            }
-            switch down.misfit {
-            case .absent?:
-                run.counts.lost += 1
-                doc.detach(node)
-            case .value(let value)?:
-                run.counts.lost += 1
-                doc.replace(node, with: value)
-            case .block?, .hide?, nil: try stop(error.expected, doc.words(node), &run)
-            }
-        }
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         guard direction == .down else { return }
-        guard !path.isRoot else { return draft.giveUp() }
-        // The draft branches on whether the member is present only where that makes a difference.
+        // Whether the member is there is asked only where that makes a difference.
         let mustBe = wasRequired && place != nil
-        guard let node = mustBe ? draft.value(at: path, from: draft.root) : draft.find(path) else {
-            guard wasRequired, let place, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
-            guard let absent = down.absent else { return down.stop(&draft) }
-            return draft.set(place.name, of: holder, to: absent)
+        guard let node = mustBe ? doc.value(at: path, from: object) : doc.find(path, from: object) else {
+            guard wasRequired, let place, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
+            guard let absent = down.absent else { throw down.stop(&doc, at: path, expected: "there", found: .words("nothing")) }
+            return doc.set(place.name, of: holder, to: absent)
         }
-        if draft.fits(node, old) { return }
-        draft.settle(node)
-        for row in down.table where draft.equals(node, row.new) {
-            draft.lose()
-            return draft.replace(node, with: row.old)
+        guard let expected = doc.misfit(node, old) else { return }
+        for row in down.table where doc.equals(node, row.new) {
+            doc.lose(1)
+            return doc.replace(node, with: row.old)
         }
         switch down.misfit {
         case .absent?:
-            draft.lose()
-            draft.detach(node)
+            doc.lose(1)
+            doc.detach(node)
         case .value(let value)?:
-            draft.lose()
-            draft.replace(node, with: value)
-        case .block?, .hide?, nil: down.stop(&draft)
+            doc.lose(1)
+            doc.replace(node, with: value)
+        case .block?, .hide?, nil: throw down.stop(&doc, at: path, expected: expected, found: .node(node))
         }
-    }
-
-    private func stop(_ expected: String, _ found: String, _ run: inout OpRun) throws(OpStop) {
-        if case .hide? = down.misfit {
-            run.counts.hidden += 1
-            throw .hidden
-        }
-        throw .failed(pointer: path.description, expected: expected, found: found)
     }
 }
 
 /// For a member that the version before does not have.
-private final class BoundNewMember: BoundOp {
+private final class BoundNewMember: StagedOp {
     let path: JSONPointer
     let down: AllowedDown
 
     init(path: JSONPointer, down: AllowedDown) { (self.path, self.down) = (path, down) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {}
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let node = doc.find(path, from: object) else { return }
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        guard direction == .down, let node = doc.value(at: path, from: object) else { return }
         switch down.misfit {
-        case .hide?:
-            run.counts.hidden += 1
-            throw .hidden
-        case .block?: throw .failed(pointer: path.description, expected: "absent", found: doc.words(node))
+        case .hide?, .block?: throw down.stop(&doc, at: path, expected: "absent", found: .node(node))
         case .absent?, .value?, nil:
-            run.counts.lost += 1
+            doc.lose(1)
             doc.detach(node)
-        }
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard direction == .down, let node = draft.value(at: path, from: draft.root) else { return }
-        switch down.misfit {
-        case .hide?, .block?: down.stop(&draft)
-        case .absent?, .value?, nil:
-            draft.lose()
-            draft.detach(node)
         }
     }
 }
 
 extension AllowedDown {
-    /// Hides the event, or gives the draft up, so that the op refuses the event.
-    fileprivate func stop(_ draft: inout FusedDraft) {
-        if case .hide? = misfit { draft.leaveOut(.hide) } else { draft.giveUp() }
+    /// What hides the event, or refuses it.
+    fileprivate func stop<D: Document & ~Copyable>(
+        _ doc: inout D, at path: JSONPointer, expected: String, found: Found<D.Node>
+    ) -> OpStop {
+        if case .hide? = misfit { .hidden } else { doc.refusal(at: path, expected: expected, found: found) }
     }
 }

@@ -5,11 +5,10 @@ internal import JSONText
 //
 // An object, so that running one for an event copies a reference and nothing else.
 protocol BoundOp: AnyObject, Sendable {
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
+    /// Changes the document of an event.
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop)
 
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
-
-    /// Adds to a draft what does the same as the op, or gives the draft up.
+    /// Changes a draft, or gives it up.
     func fuse(_ draft: inout FusedDraft, _ direction: Direction)
 
     /// The op as a sequence of ops with the same result, in upward order, each with its loss: more than one only where it holds
@@ -26,6 +25,21 @@ extension BoundOp {
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) { draft.giveUp() }
 
     func parts(losing loss: OpLoss) -> [BoundPart] { [BoundPart(op: self, loss: loss)] }
+}
+
+/// An op whose code is the same for documents and for drafts.
+protocol StagedOp: BoundOp {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop)
+}
+
+extension StagedOp {
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+        try change(&doc, at: object, direction)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        do throws(OpStop) { try change(&draft, at: draft.root, direction) } catch { draft.stop(error) }
+    }
 }
 
 /// One of the ops that an op holds.

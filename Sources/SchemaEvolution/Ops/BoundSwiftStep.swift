@@ -48,23 +48,24 @@ final class BoundSwiftStep: BoundOp {
         self.step = step
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let step = try runnable()
-        try copy(reads, from: &doc, at: object, &run)
-        do { try step.up(&run.members) } catch { throw stop(error) }
-        try take(.up, into: &doc, at: object, &run)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        if isOneWay {
-            throw .failed(pointer: "", expected: "born below the one-way step \(id), while the floor is below it", found: "born above it")
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+        switch direction {
+        case .up:
+            let step = try runnable()
+            try copy(reads, from: &doc.splice, at: object, &doc.run)
+            do { try step.up(&doc.run.members) } catch { throw stop(error) }
+        case .down:
+            if isOneWay {
+                throw .failed(
+                    pointer: "", expected: "born below the one-way step \(id), while the floor is below it", found: "born above it")
+            }
+            guard let step = try runnable() as? any ReversibleSwiftStep else {
+                throw .failed(pointer: "", expected: "a step \(id) that leads down", found: "one that leads up only")
+            }
+            try copy(visibleBelow, from: &doc.splice, at: object, &doc.run)
+            do { try step.down(&doc.run.members) } catch { throw stop(error) }
         }
-        guard let step = try runnable() as? any ReversibleSwiftStep else {
-            throw .failed(pointer: "", expected: "a step \(id) that leads down", found: "one that leads up only")
-        }
-        try copy(visibleBelow, from: &doc, at: object, &run)
-        do { try step.down(&run.members) } catch { throw stop(error) }
-        try take(.down, into: &doc, at: object, &run)
+        try take(direction, into: &doc, at: object)
     }
 
     private func runnable() throws(OpStop) -> any SwiftStep {
@@ -82,30 +83,29 @@ final class BoundSwiftStep: BoundOp {
     }
 
     /// Copies the members that the step may write back into the document.
-    private func take(_ direction: Direction, into doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
-        let root = run.members.doc.root
-        if run.members.isReplaced { try check(root, JSONPointer(), &doc, at: object, &run) }
+    private func take(_ direction: Direction, into doc: inout EventDocument, at object: Splice.Node) throws(OpStop) {
+        let root = doc.run.members.doc.root
+        if doc.run.members.isReplaced { try check(root, JSONPointer(), &doc.splice, at: object, &doc.run) }
         for member in written {
             let (source, target) = direction == .up ? (member.before, member.after) : (member.after, member.before)
             guard let target else {
-                _ = source?.take(from: &doc, at: object)
+                source?.remove(from: &doc, at: object)
                 continue
             }
-            let value = run.members.doc.find(member.pointer, from: root)
+            let value = doc.run.members.doc.find(member.pointer, from: root)
             let holder = target.holder(in: &doc, at: object, forValue: value != nil)
             if let value {
-                run.output.removeAll()
-                run.members.doc.write(value, into: &run.output)
                 guard let holder else {
                     throw .failed(
                         pointer: member.pointer.description, expected: "an object to hold what the step \(id) writes", found: "none")
                 }
-                doc.set(target.name, of: holder, to: run.output.bytes)
+                let made = doc.take(member: value)
+                doc.set(target.name, of: holder, toValueOf: made)
             } else if let old = target.find(in: &doc, at: object) {
                 doc.detach(old)
             }
         }
-        if let fault = run.members.doc.fault { throw stop(fault) }
+        if let fault = doc.run.members.doc.fault { throw stop(fault) }
     }
 
     /// Refuses a change to a member that the step does not declare to write.
@@ -125,7 +125,7 @@ final class BoundSwiftStep: BoundOp {
         run.members.doc.write(node, into: &run.output)
         let made: [UInt8]
         do { made = try Canonical.bytes(of: run.output.bytes) } catch { throw stop(error) }
-        guard let old = doc.find(pointer, from: object), doc.equals(old, made) else {
+        guard let old = doc.find(pointer, from: object), doc.equals(old, made.lent) else {
             throw .failed(
                 pointer: pointer.description, expected: "as it was: the step \(id) does not declare to write it",
                 found: run.members.doc.words(node))

@@ -55,79 +55,43 @@ package struct Compute: Op {
     }
 }
 
-private final class BoundCompute: BoundOp {
+private final class BoundCompute: StagedOp {
     let place: Place
     let template: Template<JSONPointer>
 
     init(place: Place, template: Template<JSONPointer>) { (self.place, self.template) = (place, template) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        run.content.removeAll()
-        let isThere = template.write(&doc, at: object, into: &run.content)
-        guard let holder = place.holder(in: &doc, at: object, forValue: isThere), isThere else { return }
-        doc.setString(place.name, of: holder, to: run.content.bytes)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if let node = place.find(in: &doc, at: object) {
-            run.content.removeAll()
-            run.output.removeAll()
-            let isThere = template.write(&doc, at: object, into: &run.content)
-            doc.content(of: node, into: &run.output)
-            if !isThere || !run.output.bytes.equals(run.content.bytes) { run.counts.lost += 1 }
-        }
-        _ = place.take(from: &doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
         case .up:
-            let made = template.write(&draft)
-            guard let holder = place.holder(in: &draft, at: draft.root, forValue: made != nil), let made else { return }
-            draft.set(place.name, of: holder, toValueOf: made)
+            let made = template.write(&doc, at: object)
+            guard let holder = place.holder(in: &doc, at: object, forValue: made != nil), let made else { return }
+            doc.set(place.name, of: holder, toValueOf: made)
         case .down:
-            if let node = place.find(in: &draft, at: draft.root) {
-                let isSame = template.write(&draft).map { draft.hasContent(node, of: $0) } ?? false
-                if !isSame { draft.lose() }
+            if let node = place.find(in: &doc, at: object) {
+                let isSame = template.write(&doc, at: object).map { doc.hasContent(node, of: $0) } ?? false
+                if !isSame { doc.lose(1) }
             }
-            _ = draft.take(place)
+            place.remove(from: &doc, at: object)
         }
     }
 }
 
 extension Template where Member == JSONPointer {
-    /// Appends the text; false where a member is absent, null or no scalar.
-    fileprivate func write(_ doc: inout Splice, at object: Splice.Node, into output: inout ByteBuffer) -> Bool {
+    /// The text that the template makes; nil where a member is absent, null or no scalar.
+    fileprivate func write<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> D.Node? {
+        var pieces: [TextPiece<D.Node>] = []
         for part in parts {
             switch part {
-            case .literal(let text): output.append(text)
+            case .literal(let text): pieces.append(.literal(Array(text.utf8)))
             case .member(let pointer):
-                guard let node = doc.find(pointer, from: object) else { return false }
+                guard let node = doc.value(at: pointer, from: object) else { return nil }
                 switch doc.kind(node) {
-                case .string: doc.decode(node, into: &output)
-                case .number: appendCanonical(number: doc.text(of: node), into: &output)
-                case .true, .false: doc.write(node, into: &output)
-                case .object, .array, .null: return false
-                }
-            }
-        }
-        return true
-    }
-
-    /// The draft's value that the template makes; nil where a member is absent, null or no scalar.
-    fileprivate func write(_ draft: inout FusedDraft) -> Int? {
-        var made: [FusedDraft.Part] = []
-        for part in parts {
-            switch part {
-            case .literal(let text): made.append(.literal(Array(text.utf8)))
-            case .member(let pointer):
-                guard let node = draft.value(at: pointer, from: draft.root) else { return nil }
-                switch draft.kind(node) {
-                case .string, .number, .true, .false: made.append(.text(node))
+                case .string, .number, .true, .false: pieces.append(.text(node))
                 case .object, .array, .null: return nil
                 }
             }
         }
-        return draft.concatenate(made)
+        return doc.concatenate(pieces)
     }
 }

@@ -90,7 +90,7 @@ extension Convert {
     }
 }
 
-private final class BoundConvert: BoundOp {
+private final class BoundConvert: StagedOp {
     let path: JSONPointer
     let codec: any BoundCodec
     let isStrict: Bool
@@ -102,26 +102,11 @@ private final class BoundConvert: BoundOp {
         (self.below, self.above) = (below, above)
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let node = doc.find(path, from: object),
-            try doc.convert(node, Conversion(codec: codec, direction: .up, pointer: path, isStrict: isStrict), &run)
-        else { return }
-        doc.replace(node, with: run.output.bytes)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let node = doc.find(path, from: object),
-            try doc.convert(node, Conversion(codec: codec, direction: .down, pointer: path, isStrict: isStrict), &run)
-        else { return }
-        doc.replace(node, with: run.output.bytes)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard let node = draft.find(path),
-            let made = draft.convert(
-                node, codec, direction, counts: true, isStrict: isStrict, makes: direction == .up ? above : below)
-        else { return }
-        draft.replace(node, withValueOf: made)
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        let conversion = Conversion(
+            codec: codec, direction: direction, pointer: path, makes: direction == .up ? above : below, isStrict: isStrict)
+        guard let node = doc.find(path, from: object), let made = try doc.convert(node, conversion) else { return }
+        doc.replace(node, withValueOf: made)
     }
 }
 

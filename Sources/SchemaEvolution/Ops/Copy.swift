@@ -49,81 +49,44 @@ package struct Copy: Op {
     }
 }
 
-private final class BoundCopy: BoundOp {
+private final class BoundCopy: StagedOp {
     let from: JSONPointer
     let place: Place
     let codec: (any BoundCodec)?
 
     init(from: JSONPointer, place: Place, codec: (any BoundCodec)?) { (self.from, self.place, self.codec) = (from, place, codec) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let source = doc.find(from, from: object)
-        let holder = place.holder(in: &doc, at: object, forValue: source != nil)
-        guard let source, let holder else { return }
-        var isConverted = false
-        if let codec {
-            isConverted = try doc.convert(source, Conversion(codec: codec, direction: .up, pointer: from, counts: false), &run)
-        }
-        if isConverted {
-            doc.set(place.name, of: holder, to: run.output.bytes)
-        } else {
-            doc.copy(source, as: place.name, to: holder)
-        }
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if let node = place.find(in: &doc, at: object), !isDerived(node, &doc, at: object, &run) { run.counts.lost += 1 }
-        _ = place.take(from: &doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         switch direction {
         case .up:
-            let source = draft.value(at: from, from: draft.root)
-            let holder = place.holder(in: &draft, at: draft.root, forValue: source != nil)
+            let source = doc.value(at: from, from: object)
+            let holder = place.holder(in: &doc, at: object, forValue: source != nil)
             guard let source, let holder else { return }
-            if let codec, let made = draft.convert(source, codec, .up, counts: false, makes: nil) {
-                draft.set(place.name, of: holder, toValueOf: made)
+            if let made = try converted(source, &doc) {
+                doc.set(place.name, of: holder, toValueOf: made)
             } else {
-                let copied = draft.copy(source)
-                draft.attach(copied, as: place.name, to: holder)
+                let copied = doc.copy(source)
+                doc.attach(copied, as: place.name, to: holder)
             }
         case .down:
-            // The draft is given up on a source that the codec can't convert.
-            if let node = place.find(in: &draft, at: draft.root) {
-                let again = draft.value(at: from, from: draft.root).map { source in
-                    codec.flatMap { draft.convert(source, $0, .up, counts: false, makes: nil) } ?? source
-                }
-                let isSame = again.map { draft.means(node, $0) } ?? false
-                if !isSame { draft.lose() }
-            }
-            _ = draft.take(place)
+            if let node = place.find(in: &doc, at: object), !isDerived(node, &doc, at: object) { doc.lose(1) }
+            place.remove(from: &doc, at: object)
         }
     }
 
-    /// Whether the value is the copy that the way up would make again.
-    private func isDerived(_ node: Splice.Node, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) -> Bool {
-        guard let source = doc.find(from, from: object) else { return false }
-        var isConverted = false
-        if let codec {
-            // Of a source that the codec can't convert, the way up makes nothing.
-            let conversion = Conversion(codec: codec, direction: .up, pointer: from, counts: false)
-            do { isConverted = try doc.convert(source, conversion, &run) } catch { return false }
-        }
-        if !isConverted {
-            run.output.removeAll()
-            doc.write(source, into: &run.output)
-        }
-        return doc.means(node, run.output.bytes)
+    /// Nil where there is no codec, and of null.
+    private func converted<D: Document & ~Copyable>(_ source: D.Node, _ doc: inout D) throws(OpStop) -> D.Node? {
+        guard let codec else { return nil }
+        return try doc.convert(source, Conversion(codec: codec, direction: .up, pointer: from, counts: false))
     }
-}
 
-extension Splice {
-    /// Whether a value equals a JSON text, in whatever form both are written.
-    func means(_ node: Node, _ text: RawSpan) -> Bool {
-        let canonical: [UInt8]
-        do { canonical = try Canonical.bytes(of: text) } catch { return false }
-        return equals(node, canonical.lent)
+    /// Whether a value is the copy that the way up would make again: of a source that the codec can't convert, that makes nothing.
+    private func isDerived<D: Document & ~Copyable>(_ node: D.Node, _ doc: inout D, at object: D.Node) -> Bool {
+        guard let source = doc.value(at: from, from: object) else { return false }
+        do throws(OpStop) {
+            let again = try converted(source, &doc) ?? source
+            return doc.means(node, again)
+        } catch { return false }
     }
 }
 

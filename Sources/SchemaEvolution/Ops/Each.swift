@@ -49,7 +49,7 @@ package struct Each: Op {
     }
 }
 
-private final class BoundEach: BoundOp {
+private final class BoundEach: StagedOp {
     let path: JSONPointer
     let parts: [BoundPart]
     let holder: OpSummary
@@ -70,47 +70,11 @@ private final class BoundEach: BoundOp {
         }
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         guard let holder = doc.find(path, from: object) else { return }
-        try forEach(of: holder, &doc) { node, doc throws(OpStop) in
-            for part in parts { try part.op.up(&doc, at: node, &run, context) }
-        }
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        guard let holder = doc.find(path, from: object) else { return }
-        try forEach(of: holder, &doc) { node, doc throws(OpStop) in
-            for part in parts.reversed() { try part.op.down(&doc, at: node, &run, context) }
-        }
-    }
-
-    private func forEach(
-        of holder: Splice.Node, _ doc: inout Splice, _ body: (Splice.Node, inout Splice) throws(OpStop) -> Void
-    ) throws(OpStop) {
-        var index = 0
-        var child = doc.firstChild(of: holder)
-        while let node = child {
-            child = doc.next(after: node)
-            if takes(doc.kind(node)) {
-                do { try body(node, &doc) } catch { throw located(error, node, index, &doc, holder) }
-            }
-            index += 1
-        }
-    }
-
-    private func takes(_ kind: JSONKind) -> Bool { isOfObjects ? kind == .object : kind != .null }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard let holder = draft.find(path) else { return }
-        draft.each(holder, direction == .up ? parts.map(\.op) : parts.reversed().map(\.op), direction)
-    }
-
-    /// The failure with its pointer from the payload's root, instead of from the element.
-    private func located(
-        _ stop: OpStop, _ node: Splice.Node, _ index: Int, _ doc: inout Splice, _ holder: Splice.Node
-    ) -> OpStop {
-        guard case .failed(let pointer, let expected, let found, let byCodec) = stop else { return stop }
-        let name = doc.kind(holder) == .array ? String(index) : doc.name(of: node)
-        return .failed(pointer: path.appending(name).description + pointer, expected: expected, found: found, byCodec: byCodec)
+        let ops = parts.map(\.op)
+        try doc.each(
+            holder,
+            ElementRun(ops: direction == .up ? ops : ops.reversed(), direction: direction, path: path, isOfObjects: isOfObjects))
     }
 }

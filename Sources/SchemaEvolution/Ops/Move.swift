@@ -48,22 +48,12 @@ package struct Move: Op {
     }
 }
 
-private final class BoundMove: BoundOp {
+private final class BoundMove: StagedOp {
     let old, new: Place
 
     init(old: Place, new: Place) { (self.old, self.new) = (old, new) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        move(&doc, at: object, .up)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        move(&doc, at: object, .down)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { move(&draft, at: draft.root, direction) }
-
-    private func move<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         let (from, to) = direction == .up ? (old, new) : (new, old)
         let node = from.take(from: &doc, at: object)
         to.put(node, into: &doc, at: object)
@@ -71,29 +61,15 @@ private final class BoundMove: BoundOp {
 }
 
 /// A move within one object: the member keeps its place in the text.
-private final class BoundRename: BoundOp {
+private final class BoundRename: StagedOp {
     let parent: JSONPointer
     let old, new: MemberName
 
     init(parent: JSONPointer, old: MemberName, new: MemberName) { (self.parent, self.old, self.new) = (parent, old, new) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        rename(&doc, at: object, .up)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        rename(&doc, at: object, .down)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard let holder = draft.value(at: parent, from: draft.root) else { return }
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
+        guard let holder = doc.value(at: parent, from: object) else { return }
         let (from, to) = direction == .up ? (old, new) : (new, old)
-        draft.rename(from, to: to, in: holder)
-    }
-
-    private func rename<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
-        let (from, to) = direction == .up ? (old, new) : (new, old)
-        guard let holder = doc.value(at: parent, from: object), let node = doc.member(from, of: holder) else { return }
-        doc.rename(node, to: to)
+        doc.rename(from, to: to, in: holder)
     }
 }

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// The buffers and counts of running ops, reused from event to event so that a warm run allocates nothing.
+/// What ops read beside a payload, and what they count, with buffers that are reused from event to event.
 struct OpRun: ~Copyable {
     var counts = PathCounts()
     /// How often adoption left each member behind, by pointer; nil where the caller does not list them.
@@ -15,37 +15,40 @@ struct OpRun: ~Copyable {
     var output = ByteBuffer()
     /// The members that a Swift step gets.
     var members = StepMembers()
-    private var metadata = Splice()
-    private var hasMetadata = false
+    /// When the event was appended.
+    private(set) var time = Timestamp(microseconds: 0)
+    /// What the event's stream is called at the version that an op is of; nil where the path does not read it.
+    var stream: String?
+    private var metadata = ByteBuffer()
+    private var opened = Splice()
+    private var isOpened = false
 
     init() {}
 
-    /// Drops the metadata of the event before.
-    mutating func begin() { hasMetadata = false }
+    /// Takes what the next event carries beside its payload.
+    @inline(__always)
+    mutating func begin(_ context: borrowing EventContext) {
+        (time, stream, isOpened) = (context.time, context.stream, false)
+        metadata.removeAll()
+        if context.metadata.byteCount > 0 { metadata.append(context.metadata) }
+    }
 
     /// Puts the JSON text of a member of the metadata into `output`; false where there is none.
-    mutating func writeMetadata(_ pointer: JSONPointer, _ context: borrowing EventContext) -> Bool {
+    mutating func writeMetadata(_ pointer: JSONPointer) -> Bool {
         output.removeAll()
-        guard context.metadata.byteCount > 0 else { return false }
-        if !hasMetadata {
+        guard metadata.count > 0 else { return false }
+        if !isOpened {
             // Metadata was validated with the event; text that can't be read has no members.
-            do { try metadata.load(context.metadata) } catch { return false }
-            hasMetadata = true
+            do { try opened.load(metadata, 0 ..< metadata.count) } catch { return false }
+            isOpened = true
         }
-        guard let node = metadata.find(pointer, from: metadata.root) else { return false }
-        metadata.write(node, into: &output)
+        guard let node = opened.find(pointer, from: opened.root) else { return false }
+        opened.write(node, into: &output)
         return true
     }
 }
 
 extension Splice {
-    /// Sets a member to a constant of an op.
-    mutating func set(_ name: MemberName, of parent: Node, to json: [UInt8]) { set(name, of: parent, to: json.lent) }
-
-    mutating func replace(_ node: Node, with json: [UInt8]) { replace(node, with: json.lent) }
-
-    func equals(_ node: Node, _ canonical: [UInt8]) -> Bool { equals(node, canonical.lent) }
-
     /// Appends what a value holds: the unescaped text of a string, the JSON text of anything else.
     func content(of node: Node, into buffer: inout ByteBuffer) {
         if case .string = kind(node) { decode(node, into: &buffer) } else { write(node, into: &buffer) }

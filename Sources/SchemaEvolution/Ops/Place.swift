@@ -28,9 +28,6 @@ final class Place: Sendable {
         parent = innermost
     }
 
-    /// Whether it is a member of the payload itself.
-    var isAtTop: Bool { parent == nil }
-
     func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
         guard let parent else { return doc.member(name, of: object) }
         guard let holder = parent.find(in: &doc, at: object) else { return nil }
@@ -56,6 +53,15 @@ final class Place: Sendable {
         if let node { doc.detach(node) }
         prune(in: &doc, at: object, taken: node != nil)
         return node
+    }
+
+    /// Takes the member away, of which nobody has to know whether it is there.
+    func remove<D: Document & ~Copyable>(from doc: inout D, at object: D.Node) {
+        if parent != nil {
+            _ = take(from: &doc, at: object)
+        } else if let node = doc.child(name, of: object) {
+            doc.detach(node)
+        }
     }
 
     /// Attaches a detached value, or nothing, and makes the objects that this side needs.

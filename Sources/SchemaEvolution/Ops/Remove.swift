@@ -58,7 +58,7 @@ package struct Remove: Op {
     }
 }
 
-private final class BoundRemove: BoundOp {
+private final class BoundRemove: StagedOp {
     let path: JSONPointer
     let parent: JSONPointer
     let name: MemberName
@@ -71,34 +71,15 @@ private final class BoundRemove: BoundOp {
         canonical = restore?.canonical() ?? []
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if remove(&doc, at: object) { run.counts.lost += 1 }
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        restore(&doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
         case .up:
-            guard let node = draft.find(path) else { return }
-            draft.lose(node, unless: text == nil ? nil : canonical)
-            draft.detach(node)
-        case .down: restore(&draft, at: draft.root)
+            guard let node = doc.find(path, from: object) else { return }
+            doc.lose(node, unless: text == nil ? nil : canonical)
+            doc.detach(node)
+        case .down:
+            guard let text, let holder = doc.value(at: parent, from: object), doc.kind(holder) == .object else { return }
+            doc.set(name, of: holder, to: text)
         }
-    }
-
-    /// Whether a value is lost.
-    private func remove<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> Bool {
-        guard let node = doc.value(at: path, from: object) else { return false }
-        let isLost = text == nil || !doc.equals(node, canonical)
-        doc.detach(node)
-        return isLost
-    }
-
-    private func restore<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
-        guard let text, let holder = doc.value(at: parent, from: object), doc.kind(holder) == .object else { return }
-        doc.set(name, of: holder, to: text)
     }
 }

@@ -44,7 +44,7 @@ package struct Split: Op {
         site.stream = site.stream.map { rule.split($0, path) }
         guard let whole = Place(path, here: before, there: site.shape) else { return nil }
         let parts = rule.parts.compactMap { Place($0, here: site.shape, there: before) }
-        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule))
+        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .up)
     }
 }
 
@@ -105,48 +105,19 @@ package struct Join: Op {
         }
         guard let whole = Place(path, here: site.shape, there: before) else { return nil }
         let parts = rule.parts.compactMap { Place($0, here: before, there: site.shape) }
-        return BoundJoin(text: SeparatedText(whole: whole, parts: parts, rule: rule))
+        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .down)
     }
 }
 
-private final class BoundSplit: BoundOp {
+/// Splits in one direction, and joins in the other.
+private final class BoundSplit: StagedOp {
     let text: SeparatedText
+    /// The direction in which it splits.
+    let splits: Direction
 
-    init(text: SeparatedText) { self.text = text }
+    init(text: SeparatedText, splits: Direction) { (self.text, self.splits) = (text, splits) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try text.split(&doc, at: object, &run)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try text.join(&doc, at: object, &run)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        switch direction {
-        case .up: text.split(&draft)
-        case .down: text.join(&draft)
-        }
-    }
-}
-
-private final class BoundJoin: BoundOp {
-    let text: SeparatedText
-
-    init(text: SeparatedText) { self.text = text }
-
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try text.join(&doc, at: object, &run)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try text.split(&doc, at: object, &run)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        switch direction {
-        case .up: text.join(&draft)
-        case .down: text.split(&draft)
-        }
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        if direction == splits { try text.split(&doc, at: object) } else { try text.join(&doc, at: object) }
     }
 }

@@ -44,33 +44,20 @@ package struct Unset: Op {
     }
 }
 
-private final class BoundUnset: BoundOp {
+private final class BoundUnset: StagedOp {
     let place: Place
     let text, canonical: [UInt8]
 
     init(place: Place, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        unset(&doc, at: object)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        fill(&doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
-        case .up: unset(&draft, at: draft.root)
-        case .down: fill(&draft, at: draft.root)
+        case .up: if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
+        case .down:
+            guard let holder = place.holder(in: &doc, at: object, forValue: false), doc.member(place.name, of: holder) == nil else {
+                return
+            }
+            doc.set(place.name, of: holder, to: text)
         }
-    }
-
-    private func unset<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
-        if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
-    }
-
-    private func fill<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
-        guard let holder = place.holder(in: &doc, at: object, forValue: false), doc.member(place.name, of: holder) == nil else { return }
-        doc.set(place.name, of: holder, to: text)
     }
 }

@@ -66,7 +66,7 @@ package struct When: Op {
     }
 }
 
-private final class BoundWhen: BoundOp {
+private final class BoundWhen: StagedOp {
     let test: Guard
     let parts, otherwise: [BoundPart]
     let holder: OpSummary
@@ -85,18 +85,8 @@ private final class BoundWhen: BoundOp {
         return parts.map { alone($0, [$0], []) } + otherwise.map { alone($0, [], [$0]) }
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let chosen = test.holds(&doc, at: object, &run, context) ? parts : otherwise
-        for part in chosen { try part.op.up(&doc, at: object, &run, context) }
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let chosen = test.holds(&doc, at: object, &run, context) ? parts : otherwise
-        for part in chosen.reversed() { try part.op.down(&doc, at: object, &run, context) }
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        let chosen = test.holds(&draft) ? parts : otherwise
-        for part in direction == .up ? chosen : chosen.reversed() where !draft.isOver { part.op.fuse(&draft, direction) }
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        let chosen = test.holds(&doc, at: object) ? parts : otherwise
+        for part in direction == .up ? chosen : chosen.reversed() { try doc.run(part.op, at: object, direction) }
     }
 }

@@ -59,7 +59,7 @@ package struct Wrap: Op {
         let isRequired = wasRequired ? true : site.declaredRequires(path) ?? true
         _ = site.shape.replace(at: path, with: list, required: isRequired)
         guard let place = Place(path, here: site.shape, there: before) else { return nil }
-        return BoundWrap(place: place, empty: empty, isRequired: wasRequired, fills: true)
+        return BoundWrap(place: place, empty: empty, isRequired: wasRequired, fills: true, wraps: .up)
     }
 }
 
@@ -109,12 +109,12 @@ package struct Head: Op {
         }
         _ = site.shape.replace(at: path, with: scalar, required: isRequired)
         guard let place = Place(path, here: site.shape, there: before) else { return nil }
-        return BoundHead(wrap: BoundWrap(place: place, empty: empty, isRequired: isRequired, fills: wasRequired))
+        return BoundWrap(place: place, empty: empty, isRequired: isRequired, fills: wasRequired, wraps: .down)
     }
 }
 
 /// Between a scalar (below) and a list of it (above).
-private final class BoundWrap: BoundOp {
+private final class BoundWrap: StagedOp {
     let place: Place
     let text: [UInt8]?
     let canonical: [UInt8]
@@ -122,31 +122,22 @@ private final class BoundWrap: BoundOp {
     let isRequired: Bool
     /// Whether an absent scalar becomes an empty list.
     let fills: Bool
+    /// The direction in which it wraps.
+    let wraps: Direction
 
     private static let emptyList: [UInt8] = Array("[]".utf8)
 
-    init(place: Place, empty: JSONValue?, isRequired: Bool, fills: Bool) {
-        (self.place, self.isRequired, self.fills) = (place, isRequired, fills)
+    init(place: Place, empty: JSONValue?, isRequired: Bool, fills: Bool, wraps: Direction) {
+        (self.place, self.isRequired, self.fills, self.wraps) = (place, isRequired, fills, wraps)
         text = empty.map { Array($0.text.utf8) }
         canonical = empty?.canonical() ?? []
     }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        wrap(&doc, at: object)
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        if direction == wraps { wrap(&doc, at: object) } else { try unwrap(&doc, at: object) }
     }
 
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try unwrap(&doc, at: object, &run)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        switch direction {
-        case .up: wrap(&draft, at: draft.root)
-        case .down: unwrap(&draft)
-        }
-    }
-
-    func wrap<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
+    private func wrap<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
         guard let node = place.find(in: &doc, at: object) else {
             if fills, let holder = place.holder(in: &doc, at: object, forValue: false) {
                 doc.set(place.name, of: holder, to: Self.emptyList)
@@ -160,64 +151,22 @@ private final class BoundWrap: BoundOp {
         }
     }
 
-    func unwrap(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+    private func unwrap<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
         guard let node = place.find(in: &doc, at: object) else {
             guard isRequired, let text, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
-            doc.set(place.name, of: holder, to: text)
-            return
+            return doc.set(place.name, of: holder, to: text)
         }
-        if doc.kind(node) == .null { return }
-        guard doc.kind(node) == .array else {
-            throw .failed(pointer: place.pointer.description, expected: "a list", found: doc.words(node))
-        }
-        guard let first = doc.firstChild(of: node) else {
-            if let text, isRequired {
-                doc.replace(node, with: text)
-            } else if isRequired {
-                throw .failed(pointer: place.pointer.description, expected: "a list with an element", found: "an empty list")
-            } else {
-                doc.detach(node)
-            }
-            return
-        }
-        run.counts.lost += doc.count(of: node) - 1
-        doc.detach(first)
-        doc.replace(node, withValueOf: first)
-    }
-
-    /// Unwraps on a draft, which is given up where the op may refuse the event.
-    func unwrap(_ draft: inout FusedDraft) {
-        guard let node = place.find(in: &draft, at: draft.root) else {
-            guard isRequired, let text, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
-            return draft.set(place.name, of: holder, to: text)
-        }
-        let kind = draft.kind(node)
+        let kind = doc.kind(node)
         if kind == .null { return }
-        guard kind == .array else { return draft.giveUp() }
-        if let first = draft.first(of: node) {
-            draft.replace(node, withValueOf: first)
+        guard kind == .array else { throw doc.refusal(at: place.pointer, expected: "a list", found: .node(node)) }
+        if let first = doc.first(of: node) {
+            doc.replace(node, withValueOf: first)
         } else if !isRequired {
-            draft.detach(node)
+            doc.detach(node)
         } else if let text {
-            draft.replace(node, with: text)
+            doc.replace(node, with: text)
         } else {
-            draft.giveUp()
+            throw doc.refusal(at: place.pointer, expected: "a list with an element", found: .words("an empty list"))
         }
     }
-}
-
-private final class BoundHead: BoundOp {
-    let wrap: BoundWrap
-
-    init(wrap: BoundWrap) { self.wrap = wrap }
-
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        try wrap.unwrap(&doc, at: object, &run)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        wrap.wrap(&doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { wrap.fuse(&draft, direction == .up ? .down : .up) }
 }

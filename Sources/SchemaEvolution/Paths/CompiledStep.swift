@@ -76,11 +76,7 @@ final class UnboundOp: BoundOp {
 
     init(why: String) { self.why = why }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        throw .failed(pointer: "", expected: "a step that was checked", found: why)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
         throw .failed(pointer: "", expected: "a step that was checked", found: why)
     }
 }

@@ -177,6 +177,35 @@ final class PathFan: Sendable {
     }
 
     func with(_ parts: [Part]) -> PathFan { PathFan(parts: parts, unpicked: unpicked, step: step) }
+
+    /// Which parts there are, a bit for each; counts what none of them takes.
+    func choose<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> UInt64 {
+        var chosen: UInt64 = 0
+        for (index, part) in parts.enumerated() {
+            if part.rule.test?.holds(&doc, at: object) ?? true {
+                chosen |= 1 << UInt64(index)
+            } else {
+                for member in part.rule.exclusive {
+                    if let node = doc.find(member.pointer, from: object) { doc.lose(node, unless: member.restored) }
+                }
+            }
+        }
+        for pointer in unpicked { if let node = doc.find(pointer, from: object) { doc.lose(node, unless: nil) } }
+        return chosen
+    }
+}
+
+extension EventPart {
+    /// A new object with what the part takes from the whole event.
+    func take<D: Document & ~Copyable>(from whole: D.Node, of doc: inout D) -> D.Node {
+        let object = doc.makeObject()
+        for place in pick {
+            guard let node = place.find(in: &doc, at: whole) else { continue }
+            doc.detach(node)
+            place.put(node, into: &doc, at: object)
+        }
+        return object
+    }
 }
 
 /// There is no image.

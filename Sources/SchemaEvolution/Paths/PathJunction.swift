@@ -93,7 +93,7 @@ struct PathWaiting: ~Copyable {
     /// Where the next part stands: behind what the same part has become so far.
     private var cursor = 0
     private var texts = ByteBuffer()
-    private var side = Splice()
+    private var side = EventDocument()
 
     init() {}
 
@@ -176,7 +176,7 @@ struct PathWaiting: ~Copyable {
     /// Takes out what meets at the next junction, and loads it as one event; nil where nothing waits.
     ///
     /// It stands where the first of the parts of the last event among them stood.
-    mutating func next(_ doc: inout Splice) throws(JSONError) -> PathMeeting? {
+    mutating func next(_ doc: inout EventDocument) throws(JSONError) -> PathMeeting? {
         guard let order = waiting.keys.min(), let (next, met) = meeting(order) else { return nil }
         let found = met.map { parts[parts.startIndex + $0.index] }
         let (sources, origins) = (found.map(\.source).sorted(), found.map(\.origin))
@@ -187,10 +187,10 @@ struct PathWaiting: ~Copyable {
         cursor -= met.count { $0.index < cursor }
         for one in met.reversed() { remove(one.index) }
         if met.count == 1 {
-            try doc.load(self.texts, found[0].text)
+            try doc.splice.load(self.texts, found[0].text)
             return PathMeeting(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
         }
-        try doc.load(Self.empty.lent)
+        try doc.splice.load(Self.empty.lent)
         for (one, part) in zip(met, found) { try join(part.text, next.arms[one.arm].pick, to: &doc) }
         return PathMeeting(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
     }
@@ -207,22 +207,18 @@ struct PathWaiting: ~Copyable {
     }
 
     /// Puts what a part takes into the event that it is a part of, where that is not there yet.
-    private mutating func join(_ text: Range<Int>, _ pick: [Place], to doc: inout Splice) throws(JSONError) {
-        try side.load(texts, text)
-        let (source, root) = (side.root, doc.root)
+    private mutating func join(_ text: Range<Int>, _ pick: [Place], to doc: inout EventDocument) throws(JSONError) {
+        try side.splice.load(texts, text)
+        let (source, root) = (side.splice.root, doc.splice.root)
         for place in pick {
             guard let node = place.find(in: &side, at: source), place.find(in: &doc, at: root) == nil,
                 let holder = place.holder(in: &doc, at: root, forValue: true)
             else { continue }
             let start = texts.count
-            Self.write(node, of: side, into: &texts)
-            doc.set(place.name, of: holder, to: texts.slice(start, texts.count - start))
+            side.splice.write(node, into: &texts)
+            doc.splice.set(place.name, of: holder, to: texts.slice(start, texts.count - start))
             texts.truncate(to: start)
         }
-    }
-
-    private static func write(_ node: Splice.Node, of side: borrowing Splice, into texts: inout ByteBuffer) {
-        side.write(node, into: &texts)
     }
 
     private static let empty = Array("{}".utf8)

@@ -11,10 +11,10 @@ package struct Adopted: Sendable {
 
 extension Viewer {
     /// How often adoption left each member behind, by pointer, since `listLeftBehind`.
-    package var leftBehind: [String: Int] { workspace.run.leftBehind ?? [:] }
+    package var leftBehind: [String: Int] { workspace.leftBehind ?? [:] }
 
     /// Has the members that adoption leaves behind listed from now on.
-    package func listLeftBehind() { workspace.run.leftBehind = [:] }
+    package func listLeftBehind() { workspace.leftBehind = [:] }
 
     /// What data from before versions existed is at version 1.
     /// - Throws: `EvstoreError.noImage` where no case takes it, or where what a case makes of it does not fit.

@@ -69,7 +69,7 @@ package final class Viewer {
     package init(_ history: History) { self.history = history }
 
     /// What images have cost since this viewer was made.
-    package var counts: PathCounts { workspace.run.counts }
+    package var counts: PathCounts { workspace.counts }
 
     /// The path of a type, compiled once.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {

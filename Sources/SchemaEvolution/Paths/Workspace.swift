@@ -4,8 +4,7 @@ internal import JSONText
 
 /// What a viewer's runs reuse: the document, the buffers, the counts.
 package struct Workspace: ~Copyable {
-    var run = OpRun()
-    private var doc = Splice()
+    private var doc = EventDocument()
     private var output = ByteBuffer(capacity: 4096)
     /// The documents that fans on the way are made from, outermost first.
     private var fans = ByteBuffer(capacity: 1024)
@@ -24,13 +23,24 @@ package struct Workspace: ~Copyable {
 
     package init() {}
 
+    /// What images have cost so far.
+    package var counts: PathCounts { doc.run.counts }
+
+    mutating func countHidden() { doc.run.counts.hidden += 1 }
+
+    /// How often adoption left each member behind, by pointer; nil where the caller does not list them.
+    var leftBehind: [String: Int]? {
+        get { doc.run.leftBehind }
+        set { doc.run.leftBehind = newValue }
+    }
+
     mutating func run(
         _ checked: CheckedPath, _ payload: RawSpan, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
     ) throws {
+        doc.run.begin(context)
         if let program = checked.path.fused {
-            run.begin()
             way = nil
-            if fused.run(program, payload, &run, context) {
+            if fused.run(program, payload, &doc.run) {
                 way = fused.way
                 for part in 0 ..< fused.images.count { try show(fused.images[part], part, checked, body) }
                 return
@@ -38,8 +48,8 @@ package struct Workspace: ~Copyable {
         }
         begin()
         try load(payload, checked.path)
-        try follow(checked.path.root, at: doc.root, checked, context, body)
-        try settle(checked, context, body)
+        try follow(checked.path.root, at: doc.splice.root, checked, body)
+        try settle(checked, body)
     }
 
     /// Hands over an image that a program made.
@@ -63,13 +73,14 @@ package struct Workspace: ~Copyable {
         _ group: PathGroup, _ parts: [GroupPart], _ context: borrowing EventContext, validating: Bool,
         _ body: (borrowing Image) throws -> Void
     ) throws {
+        doc.run.begin(context)
         begin()
         let checked = CheckedPath(path: group.path, checksAll: validating)
         for (part, root) in zip(parts, group.roots) {
             try load(part.payload.lent, group.path)
-            try follow(root, at: doc.root, checked, context, body)
+            try follow(root, at: doc.splice.root, checked, body)
         }
-        try settle(checked, context, body)
+        try settle(checked, body)
     }
 
     /// Hands over the images of events of one append that may be merged; each has its own context, and a merged one that of the last.
@@ -104,11 +115,10 @@ package struct Workspace: ~Copyable {
         _ event: AppendedEvent, _ checked: CheckedPath, _ body: (borrowing Image) -> Void,
         from start: (inout Workspace) throws(EvstoreError) -> PathSegment
     ) throws -> ImageFailure? {
-        run.begin()
-        let context = EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent)
+        doc.run.begin(EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent))
         do {
             let segment = try start(&self)
-            try follow(segment, at: doc.root, checked, context, body)
+            try follow(segment, at: doc.splice.root, checked, body)
             return nil
         } catch EvstoreError.noImage(var failure) {
             failure.type = event.type
@@ -120,17 +130,14 @@ package struct Workspace: ~Copyable {
         (part, source, origin, parted) = (0, 0, nil, 0)
         fans.removeAll()
         waiting.removeAll()
-        run.begin()
     }
 
     /// Joins the parts that wait at junctions, and follows what they become.
-    private mutating func settle(
-        _ checked: CheckedPath, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
-    ) throws {
+    private mutating func settle(_ checked: CheckedPath, _ body: (borrowing Image) throws -> Void) throws {
         while true {
             try flush { image, _ in try body(image) }
             guard let segment = try next(checked.path)?.segment else { return }
-            try follow(segment, at: doc.root, checked, context, body)
+            try follow(segment, at: doc.splice.root, checked, body)
         }
     }
 
@@ -151,32 +158,31 @@ package struct Workspace: ~Copyable {
     }
 
     private mutating func load(_ text: RawSpan, _ path: Path) throws(EvstoreError) {
-        do { try doc.load(text) } catch { throw path.malformed(error) }
+        do { try doc.splice.load(text) } catch { throw path.malformed(error) }
     }
 
     private mutating func follow(
-        _ segment: PathSegment, at object: Splice.Node, _ checked: CheckedPath, _ context: borrowing EventContext,
-        _ body: (borrowing Image) throws -> Void
+        _ segment: PathSegment, at object: Splice.Node, _ checked: CheckedPath, _ body: (borrowing Image) throws -> Void
     ) throws {
         let path = checked.path
-        guard try apply(segment, at: object, path, context) else { return }
+        guard try apply(segment, at: object, path) else { return }
         switch segment.next {
         case .end(let end):
             output.removeAll()
-            doc.write(object, into: &output)
-            if let fault = doc.fault { throw path.malformed(fault) }
+            doc.splice.write(object, into: &output)
+            if let fault = doc.splice.fault { throw path.malformed(fault) }
             try checked.check(end, output.bytes)
             if !waiting.isEmpty { return waiting.add(end, output, from: source) }
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: output.bytes, part: part))
             part += 1
         case .dispatch(let dispatch):
             let branch = try choose(dispatch, at: object, path)
-            try follow(branch, at: object, checked, context, body)
+            try follow(branch, at: object, checked, body)
         case .fan(let fan):
             let start = fans.count
-            doc.write(object, into: &fans)
+            doc.splice.write(object, into: &fans)
             let end = fans.count
-            let chosen = choose(fan, at: object, context)
+            let chosen = fan.choose(&doc, at: object)
             if chosen == 0 {
                 throw path.failure(
                     step: path.target, op: "merge-events", pointer: "", expected: "members of one of the events it was merged from",
@@ -188,21 +194,24 @@ package struct Workspace: ~Copyable {
                 parted += 1
             }
             for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 {
-                let made = try pick(part.rule, start ..< end, path)
-                try follow(part.segment, at: made, checked, context, body)
+                do { try doc.splice.load(fans, start ..< end) } catch { throw path.malformed(error) }
+                let made = part.rule.take(from: doc.splice.root, of: &doc)
+                try follow(part.segment, at: made, checked, body)
             }
             origin = outer
             fans.truncate(to: start)
         case .adoption(let adoption):
-            guard let branch = choose(adoption, at: object, context) else {
+            guard let branch = choose(adoption, at: object) else {
                 throw path.failure(
-                    step: SchemaVersion(1), op: "adopt", pointer: "", expected: "data that a case of adopt takes", found: doc.words(object))
+                    step: SchemaVersion(1), op: "adopt", pointer: "", expected: "data that a case of adopt takes",
+                    found: doc.splice.words(object))
             }
             adopted = branch
-            try follow(branch.segment, at: object, checked, context, body)
-        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, of: PartSource(event: source, origin: origin))
-        case .hidden: run.counts.hidden += 1
-        case .dropped: run.counts.dropped += 1
+            try follow(branch.segment, at: object, checked, body)
+        case .junction(let junction, let arm):
+            waiting.add(&doc.splice, object, junction, arm, of: PartSource(event: source, origin: origin))
+        case .hidden: doc.run.counts.hidden += 1
+        case .dropped: doc.run.counts.dropped += 1
         case .blocked(let block):
             throw path.failure(
                 step: block.step, op: block.label, pointer: "", expected: "an event of a type that \(path.target) knows", found: block.why)
@@ -210,21 +219,23 @@ package struct Workspace: ~Copyable {
     }
 
     /// Runs the segment's ops; false where one of them hides the event.
-    private mutating func apply(
-        _ segment: PathSegment, at object: Splice.Node, _ path: Path, _ context: borrowing EventContext
-    ) throws(EvstoreError) -> Bool {
+    private mutating func apply(_ segment: PathSegment, at object: Splice.Node, _ path: Path) throws(EvstoreError) -> Bool {
         let ops = segment.ops
         for index in ops.indices {
             do throws(OpStop) {
                 if ops[index].streams == nil {
-                    try apply(ops[index], at: object, context)
+                    try ops[index].op.run(&doc, at: object, ops[index].direction)
                 } else {
-                    let stream = try ops[index].stream(context.stream)
-                    try apply(ops[index], at: object, EventContext(time: context.time, stream: stream, metadata: context.metadata))
+                    let stream = doc.run.stream
+                    doc.run.stream = try ops[index].stream(stream)
+                    try ops[index].op.run(&doc, at: object, ops[index].direction)
+                    doc.run.stream = stream
                 }
             } catch {
                 switch error {
-                case .hidden: return false
+                case .hidden:
+                    doc.run.counts.hidden += 1
+                    return false
                 case .programNeeded(let what): throw .programNeeded(what: what)
                 case .failed(let pointer, let expected, let found, let byCodec):
                     var failure = ImageFailure(
@@ -238,59 +249,22 @@ package struct Workspace: ~Copyable {
         return true
     }
 
-    private mutating func apply(_ op: PathOp, at object: Splice.Node, _ context: borrowing EventContext) throws(OpStop) {
-        switch op.direction {
-        case .up: try op.op.up(&doc, at: object, &run, context)
-        case .down: try op.op.down(&doc, at: object, &run, context)
-        }
-    }
-
     private mutating func choose(_ dispatch: PathDispatch, at object: Splice.Node, _ path: Path) throws(EvstoreError) -> PathSegment {
         let node = doc.find(dispatch.by, from: object)
         if let node, doc.kind(node) == .string {
-            run.content.removeAll()
-            doc.decode(node, into: &run.content)
-            for branch in dispatch.branches where run.content.bytes.equals(branch.value.lent) { return branch.segment }
+            doc.run.content.removeAll()
+            doc.splice.decode(node, into: &doc.run.content)
+            for branch in dispatch.branches where doc.run.content.bytes.equals(branch.value.lent) { return branch.segment }
         }
         let values = dispatch.branches.map { String(utf8: $0.value.lent) ?? "" }.joined(separator: ", ")
         throw path.failure(
-            step: dispatch.step, op: dispatch.label, pointer: dispatch.by.description, expected: "one of \(values)", found: doc.words(node))
+            step: dispatch.step, op: dispatch.label, pointer: dispatch.by.description, expected: "one of \(values)",
+            found: doc.splice.words(node))
     }
 
-    private mutating func choose(
-        _ adoption: PathAdoption, at object: Splice.Node, _ context: borrowing EventContext
-    ) -> PathAdoption.Branch? {
-        for branch in adoption.branches where branch.test?.holds(&doc, at: object, &run, context) ?? true { return branch }
+    private mutating func choose(_ adoption: PathAdoption, at object: Splice.Node) -> PathAdoption.Branch? {
+        for branch in adoption.branches where branch.test?.holds(&doc, at: object) ?? true { return branch }
         return nil
-    }
-
-    /// Which parts there are, a bit for each; counts what none of them takes.
-    private mutating func choose(_ fan: PathFan, at object: Splice.Node, _ context: borrowing EventContext) -> UInt64 {
-        var chosen: UInt64 = 0
-        for (index, part) in fan.parts.enumerated() {
-            if part.rule.test?.holds(&doc, at: object, &run, context) ?? true {
-                chosen |= 1 << UInt64(index)
-            } else {
-                for member in part.rule.exclusive {
-                    guard let node = doc.find(member.pointer, from: object) else { continue }
-                    if member.restored.map({ doc.equals(node, $0) }) != true { run.counts.lost += 1 }
-                }
-            }
-        }
-        for pointer in fan.unpicked where doc.find(pointer, from: object) != nil { run.counts.lost += 1 }
-        return chosen
-    }
-
-    /// A new document with what a part takes.
-    private mutating func pick(_ part: EventPart, _ whole: Range<Int>, _ path: Path) throws(EvstoreError) -> Splice.Node {
-        do { try doc.load(fans, whole) } catch { throw path.malformed(error) }
-        let object = doc.makeObject()
-        for place in part.pick {
-            guard let node = place.find(in: &doc, at: doc.root) else { continue }
-            doc.detach(node)
-            place.put(node, into: &doc, at: object)
-        }
-        return object
     }
 }
 

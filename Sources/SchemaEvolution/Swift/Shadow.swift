@@ -84,7 +84,7 @@ extension Viewer {
     package func view(
         _ shadow: Shadow, _ context: borrowing EventContext, at target: SchemaVersion, _ body: (borrowing Image) throws -> Void
     ) throws {
-        if shadow.images.isEmpty { workspace.run.counts.hidden += 1 }
+        if shadow.images.isEmpty { workspace.countHidden() }
         if shadow.version == target {
             let types = history.types(at: target)
             for (part, image) in shadow.images.enumerated() {

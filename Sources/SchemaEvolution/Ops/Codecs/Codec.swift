@@ -88,33 +88,14 @@ enum CodecRegistry {
 }
 
 /// A codec in one direction for one member.
-struct Conversion {
+struct Conversion: Sendable {
     let codec: any BoundCodec
     let direction: Direction
     let pointer: JSONPointer
+    /// The kind of what it makes, where that is known.
+    var makes: JSONKind?
     /// Whether a value that is not in canonical form is counted.
     var counts = true
     /// Whether such a value is refused.
     var isStrict = false
-}
-
-extension Splice {
-    /// Converts a value into `run.output`; false for null, which codecs leave alone.
-    func convert(_ node: Node, _ conversion: Conversion, _ run: inout OpRun) throws(OpStop) -> Bool {
-        let kind = kind(node)
-        if case .null = kind { return false }
-        run.content.removeAll()
-        run.output.removeAll()
-        content(of: node, into: &run.content)
-        do {
-            if try conversion.codec.recode(run.content, kind, conversion.direction, into: &run.output) { return true }
-        } catch {
-            throw .failed(pointer: conversion.pointer.description, expected: error.expected, found: words(node), byCodec: true)
-        }
-        if conversion.isStrict {
-            throw .failed(pointer: conversion.pointer.description, expected: "in canonical form", found: words(node), byCodec: true)
-        }
-        if conversion.counts { run.counts.nonCanonical += 1 }
-        return true
-    }
 }

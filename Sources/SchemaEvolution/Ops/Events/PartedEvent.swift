@@ -26,7 +26,7 @@ struct SplitArm: Sendable {
 }
 
 /// Adds, on the way down, the members that a lone part lacks of its event.
-final class BoundFill: BoundOp {
+final class BoundFill: StagedOp {
     struct Value: Sendable {
         let place: Place
         let text: [UInt8]
@@ -36,17 +36,8 @@ final class BoundFill: BoundOp {
 
     init(_ values: [Value]) { self.values = values }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {}
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        fill(&doc, at: object)
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        if direction == .down { fill(&draft, at: draft.root) }
-    }
-
-    private func fill<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
+        guard direction == .down else { return }
         for value in values where value.place.find(in: &doc, at: object) == nil {
             if let holder = value.place.holder(in: &doc, at: object, forValue: true) {
                 doc.set(value.place.name, of: holder, to: value.text)

@@ -122,25 +122,17 @@ package struct RenameEvent: EventOp {
 }
 
 /// Removes the member that names the type on the way up, and writes it back on the way down.
-private final class BoundDiscriminator: BoundOp {
+private final class BoundDiscriminator: StagedOp {
     let place: Place
     let value: [UInt8]
 
     init(place: Place, value: [UInt8]) { (self.place, self.value) = (place, value) }
 
-    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        _ = place.take(from: &doc, at: object)
-    }
-
-    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if let holder = place.holder(in: &doc, at: object, forValue: true) { doc.set(place.name, of: holder, to: value) }
-    }
-
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
-        case .up: _ = draft.take(place)
+        case .up: place.remove(from: &doc, at: object)
         case .down:
-            if let holder = place.holder(in: &draft, at: draft.root, forValue: true) { draft.set(place.name, of: holder, to: value) }
+            if let holder = place.holder(in: &doc, at: object, forValue: true) { doc.set(place.name, of: holder, to: value) }
         }
     }
 }

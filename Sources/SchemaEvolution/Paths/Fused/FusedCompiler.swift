@@ -135,7 +135,7 @@ struct FusedCompiler {
         let index = draft.tools.ends.count - 1
         // What has to be checked has to be made.
         if !end.isUnproved, let pointers = reading?(end.type) {
-            let nodes = pointers.map { draft.find($0) }
+            let nodes = pointers.map { draft.find($0, from: draft.root) }
             isBlurred = isBlurred || draft.isOver
             let all = draft
             draft.settleElements { all.isWithin(nodes, $0) }
@@ -152,33 +152,16 @@ struct FusedCompiler {
 
     /// One event becomes several.
     private mutating func follow(_ fan: PathFan, _ draft: inout FusedDraft) {
-        var chosen: [PathFan.Part] = []
         // What was done to elements was done once, however many parts take them.
         draft.settleElements { _ in true }
         if draft.isGivenUp { note(Self.elements) }
+        var chosen: UInt64 = 0
         // The parts are made of the event as it was before the guards looked at it.
-        draft.aside { draft in
-            for part in fan.parts {
-                if part.rule.test?.holds(&draft) ?? true {
-                    chosen.append(part)
-                } else {
-                    for member in part.rule.exclusive {
-                        if let node = draft.find(member.pointer) { draft.lose(node, unless: member.restored) }
-                    }
-                }
-            }
-            for pointer in fan.unpicked { if let node = draft.find(pointer) { draft.lose(node, unless: nil) } }
-        }
-        if chosen.isEmpty { return draft.giveUp() }
-        for part in chosen where !draft.isOver {
+        draft.aside { draft in chosen = fan.choose(&draft, at: draft.root) }
+        if chosen == 0 { return draft.giveUp() }
+        for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 && !draft.isOver {
             draft.aside { draft in
-                let object = draft.makeObject()
-                for place in part.rule.pick {
-                    guard let node = place.find(in: &draft, at: draft.root) else { continue }
-                    draft.detach(node)
-                    place.put(node, into: &draft, at: object)
-                }
-                draft.begin(object)
+                draft.begin(part.rule.take(from: draft.root, of: &draft))
                 if !draft.isOver { follow(part.segment, &draft) }
             }
         }

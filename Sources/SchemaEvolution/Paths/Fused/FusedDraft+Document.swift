@@ -49,13 +49,6 @@ extension FusedDraft: Document {
         return nil
     }
 
-    /// What stands at a pointer, nil where surely nothing does; whether its last member is there is not asked.
-    mutating func find(_ pointer: JSONPointer) -> Int? {
-        guard let name = pointer.tokens.last else { return root }
-        guard let parent = value(at: JSONPointer(tokens: pointer.tokens.dropLast()), from: root) else { return nil }
-        return child(name, of: parent)
-    }
-
     /// A member of an object, nil where it surely has none of that name; whether it is there is not asked.
     mutating func child(_ name: MemberName, of parent: Int) -> Int? {
         children(parent).first { nodes[$0].name == name }
@@ -83,9 +76,6 @@ extension FusedDraft: Document {
         return true
     }
 
-    mutating func equals(_ node: Int, _ canonical: [UInt8]) -> Bool { equals(node, anyOf: [canonical]) }
-
-    /// Whether a value means the same as one of several constants in canonical form.
     mutating func equals(_ node: Int, anyOf constants: [[UInt8]]) -> Bool {
         if case .constant(let json) = nodes[node].value { return constants.contains { json.means($0) } }
         let possible = constants.filter { mayBe($0, node) }
@@ -98,17 +88,16 @@ extension FusedDraft: Document {
         return choose(.differs, slot, tools.values.count - 1) == 0
     }
 
-    /// Counts a value that is there as lost, unless it means the same as a constant.
     mutating func lose(_ node: Int, unless canonical: [UInt8]?) {
         if case .constant(let json) = nodes[node].value {
-            if !(canonical.map { json.means($0) } ?? false) { lose() }
+            if !(canonical.map { json.means($0) } ?? false) { lose(1) }
             return
         }
         if let slot = slot(of: node) ?? (canonical == nil ? nodes[node].slot : nil) {
             tools.values.append(canonical.map { [$0] } ?? [])
             emit(.loseUnless, slot, tools.values.count - 1)
         } else if canonical == nil, nodes[node].isSure {
-            lose()
+            lose(1)
         } else {
             giveUp()
         }
@@ -132,9 +121,6 @@ extension FusedDraft: Document {
         default: return true
         }
     }
-
-    /// Notes that a value is there.
-    mutating func settle(_ node: Int) { nodes[node].isSure = true }
 
     mutating func detach(_ node: Int) {
         guard let parent = nodes[node].parent, case .object(let children, let object) = nodes[parent].value else { return }
@@ -163,25 +149,15 @@ extension FusedDraft: Document {
         return node
     }
 
-    mutating func rename(_ node: Int, to name: MemberName) {
-        guard let parent = nodes[node].parent else { return }
-        if let other = member(name, of: parent), other != node { detach(other) }
-        nodes[node].name = name
-        nodes[node].isRenamed = true
-    }
-
-    /// The same for a member of which nobody has asked whether it is there.
+    /// Whether the member is there is asked only where it takes the place of another.
     mutating func rename(_ old: MemberName, to name: MemberName, in parent: Int) {
         guard let node = child(old, of: parent) else { return }
-        if child(name, of: parent) == nil || isThere(node) { rename(node, to: name) }
-    }
-
-    /// Takes out a member of the root, of which nobody has asked whether it is there.
-    mutating func take(_ place: Place) -> Int? {
-        guard place.isAtTop else { return place.take(from: &self, at: root) }
-        guard let node = child(place.name, of: root) else { return nil }
-        detach(node)
-        return node
+        if child(name, of: parent) != nil {
+            guard isThere(node) else { return }
+            if let other = member(name, of: parent), other != node { detach(other) }
+        }
+        nodes[node].name = name
+        nodes[node].isRenamed = true
     }
 
     mutating func wrapInArray(_ node: Int) {
@@ -207,6 +183,15 @@ extension FusedDraft: Document {
         let entry = nodes[other]
         change(node, to: entry.value, kind: entry.kind)
         (nodes[node].shape, nodes[node].isNullable) = (entry.shape, entry.isNullable)
+    }
+
+    mutating func run(_ op: any BoundOp, at object: Int, _ direction: Direction) {
+        if !isOver { at(object) { op.fuse(&$0, direction) } }
+    }
+
+    /// The op is run on each such event, and says why.
+    func refusal(at pointer: JSONPointer, expected: @autoclosure () -> String, found: @autoclosure () -> Found<Int>) -> OpStop {
+        .failed(pointer: "", expected: "", found: "")
     }
 
     private mutating func change(_ node: Int, to value: Value, kind: JSONKind? = nil) {

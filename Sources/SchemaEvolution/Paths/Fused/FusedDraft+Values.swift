@@ -28,16 +28,14 @@ extension FusedDraft {
     }
 
     /// What a codec makes of a value: null of null, and nothing of nothing. Nil where it is null, and known to be.
-    mutating func convert(
-        _ node: Int, _ codec: any BoundCodec, _ direction: Direction, counts: Bool, isStrict: Bool = false, makes kind: JSONKind?
-    ) -> Int? {
+    mutating func convert(_ node: Int, _ conversion: Conversion) -> Int? {
         if nodes[node].kind == .null { return nil }
-        if case .constant(let json) = nodes[node].value { return convert(json, codec, direction) }
+        if case .constant(let json) = nodes[node].value { return convert(json, conversion) }
         let source = content(node)
         let made = makeSlots()
-        tools.converters.append(FusedTools.Converter(codec: codec, direction: direction, counts: counts, isStrict: isStrict))
+        tools.converters.append(conversion)
         emit(.convert, source, made, tools.converters.count - 1)
-        let result = add(.made(made, kind))
+        let result = add(.made(made, conversion.makes))
         nodes[result].isNullable = mayBeNull(node)
         return result
     }
@@ -52,13 +50,13 @@ extension FusedDraft {
     }
 
     /// What a codec makes of a constant; what it refuses, or has in another form, is left to the op.
-    private mutating func convert(_ json: [UInt8], _ codec: any BoundCodec, _ direction: Direction) -> Int? {
+    private mutating func convert(_ json: [UInt8], _ conversion: Conversion) -> Int? {
         guard let value = JSONKind(firstByte: json.first ?? 0), value != .null else { return nil }
         var content = ByteBuffer(capacity: 64)
         var output = ByteBuffer(capacity: 64)
         content.append(contentOf: json)
         do {
-            guard try codec.recode(content, value, direction, into: &output) else {
+            guard try conversion.codec.recode(content, value, conversion.direction, into: &output) else {
                 giveUp()
                 return nil
             }
@@ -69,7 +67,6 @@ extension FusedDraft {
         return add(.constant([UInt8](copying: output.bytes)))
     }
 
-    /// The parts of a text, as many as there are.
     mutating func split(_ node: Int, _ rule: SeparatedText) -> [Int] {
         let source = content(node)
         let first = makeSlots(rule.parts.count)
@@ -78,17 +75,10 @@ extension FusedDraft {
         return (0 ... outcome).map { add(.text(first + $0)) }
     }
 
-    enum Part {
-        case literal([UInt8])
-        /// What `appendText` makes of a value.
-        case text(Int)
-    }
-
-    /// One text of several.
-    mutating func concatenate(_ parts: [Part]) -> Int {
+    mutating func concatenate(_ pieces: [TextPiece<Int>]) -> Int {
         var list: [FusedTools.Text] = []
-        for part in parts {
-            switch part {
+        for piece in pieces {
+            switch piece {
             case .literal(let text): list.append(.literal(text))
             case .text(let node):
                 if case .constant(let json) = nodes[node].value {
@@ -108,7 +98,6 @@ extension FusedDraft {
         return add(.text(made))
     }
 
-    /// The first element of a list; nil where it is empty. The others are lost.
     mutating func first(of node: Int) -> Int? {
         if case .list(let element) = nodes[node].value { return element }
         if case .constant(let json) = nodes[node].value, json == Array("[]".utf8) { return nil }
@@ -121,37 +110,34 @@ extension FusedDraft {
         return add(.made(made, nodes[node].shape?.items.flatMap { $0.isNullable ? nil : $0.kind.jsonKind }))
     }
 
-    /// Whether the content of a value is that of a text.
     mutating func hasContent(_ node: Int, of text: Int) -> Bool {
         let (one, other) = (content(node), content(text))
         return choose(.differsFrom, one, other) == 0
     }
 
-    /// Whether two values mean the same.
     mutating func means(_ node: Int, _ other: Int) -> Bool {
         let (one, other) = (text(node), text(other))
         return choose(.meansOther, one, other) == 0
     }
 
-    /// Whether a value fits a shape.
-    mutating func fits(_ node: Int, _ shape: EventShape) -> Bool {
+    /// A value that does not fit is there.
+    mutating func misfit(_ node: Int, _ shape: EventShape) -> String? {
         tools.shapes.append(shape)
-        return choose(.misfits, text(node), tools.shapes.count - 1) == 0
+        if choose(.misfits, text(node), tools.shapes.count - 1) == 0 { return nil }
+        nodes[node].isSure = true
+        return ""
     }
 
-    /// Whether a guard holds that asks for a value below another.
     mutating func isBelow(_ node: Int, _ test: Guard) -> Bool {
         tools.guards.append(test)
         return choose(.fails, content(node), tools.guards.count - 1) == 0
     }
 
-    /// Whether a guard holds that looks at what an event carries beside its payload.
     mutating func holdsBeside(_ test: Guard) -> Bool {
         tools.guards.append(test)
         return choose(.fails, -1, tools.guards.count - 1) == 0
     }
 
-    /// What an event carries beside its payload; nil where it does not.
     mutating func beside(_ source: Source) -> Int? {
         let made = makeSlots()
         tools.sources.append(source)
@@ -160,7 +146,7 @@ extension FusedDraft {
         return add(.made(made, .string))
     }
 
-    /// An independent copy of a value that was not opened, detached.
+    /// Of a value that was not opened.
     mutating func copy(_ node: Int) -> Int {
         if case .object = nodes[node].value { giveUp() }
         if case .list = nodes[node].value { giveUp() }

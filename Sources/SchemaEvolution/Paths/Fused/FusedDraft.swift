@@ -136,13 +136,21 @@ struct FusedDraft {
         isGivenUp = true
     }
 
+    /// Ends as an op wants it: with no image, or left to the ops, which say why they refuse the event.
+    mutating func stop(_ stop: OpStop) {
+        switch stop {
+        case .hidden: leaveOut(.hide)
+        case .failed, .programNeeded: giveUp()
+        }
+    }
+
     /// The end of the way.
     mutating func finish() {
         isOver = isGivenUp
         end(.done)
     }
 
-    mutating func lose(_ count: Int = 1) { emit(.lose, count) }
+    mutating func lose(_ count: Int) { emit(.lose, count) }
 
     /// Slots for what is made, one after the other.
     mutating func makeSlots(_ count: Int = 1) -> Int {

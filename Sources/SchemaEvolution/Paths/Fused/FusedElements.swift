@@ -8,13 +8,13 @@ struct FusedElements {
 }
 
 extension FusedDraft {
-    /// Does ops to each element of a list or value of a map. What they are done to is looked at once, at the end.
-    mutating func each(_ node: Int, _ ops: [any BoundOp], _ direction: Direction) {
-        let steps = ops.map { PathOp(on: $0, direction) }
+    /// What they are done to is looked at once, at the end.
+    mutating func each(_ node: Int, _ elements: ElementRun) {
+        let steps = elements.ops.map { PathOp(on: $0, elements.direction) }
         switch nodes[node].value {
-        case .each(let slot, var elements):
-            elements.ops += steps
-            nodes[node].value = .each(slot, elements)
+        case .each(let slot, var before):
+            before.ops += steps
+            nodes[node].value = .each(slot, before)
         case .input(let slot):
             guard let shape = nodes[node].shape, let element = shape.items ?? shape.additional else { return giveUp() }
             if shape.kind != .array, !shape.isMap { return giveUp() }

@@ -107,8 +107,8 @@ extension FusedInput {
     }
 
     /// Slot `target` becomes what an event carries beside its payload; false where it does not.
-    mutating func takeBeside(_ source: Source, to target: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        guard source.writeBeside(&run, context) else { return false }
+    mutating func takeBeside(_ source: Source, to target: Int, _ run: inout OpRun) -> Bool {
+        guard source.writeBeside(&run) else { return false }
         let start = made.count
         made.append(run.output.bytes)
         slots[target] = ValueSlot(made: JSONKind(firstByte: made.byte(at: start)) ?? .null, start, made.count)

@@ -128,14 +128,8 @@ struct FusedTools: Sendable {
         case number(Int)
     }
 
-    struct Converter: Sendable {
-        let codec: any BoundCodec
-        let direction: Direction
-        let counts, isStrict: Bool
-    }
-
     var shapes: [EventShape] = []
-    var converters: [Converter] = []
+    var converters: [Conversion] = []
     var separators: [SeparatedText] = []
     var lists: [[Text]] = []
     var values: [[[UInt8]]] = []
@@ -153,7 +147,7 @@ struct FusedConverter: ~Copyable, Sendable {
     let direction: Direction
     let counts, isStrict: Bool
 
-    init(_ tool: FusedTools.Converter) {
-        (codec, direction, counts, isStrict) = (tool.codec, tool.direction, tool.counts, tool.isStrict)
+    init(_ conversion: Conversion) {
+        (codec, direction, counts, isStrict) = (conversion.codec, conversion.direction, conversion.counts, conversion.isStrict)
     }
 }

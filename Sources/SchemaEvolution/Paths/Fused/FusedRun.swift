@@ -37,13 +37,13 @@ struct FusedRun: ~Copyable {
     }
 
     /// Makes an event's images; false where the ops have to say what becomes of it.
-    mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+    mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ run: inout OpRun) -> Bool {
         output.removeAll()
         images.removeAll()
         places.removeAll()
         tally = Tally()
         way = 1
-        guard input.scan(payload, for: program), follow(program, &run, context) else { return false }
+        guard input.scan(payload, for: program), follow(program, &run) else { return false }
         run.counts.lost &+= tally.lost
         run.counts.nonCanonical &+= tally.nonCanonical
         run.counts.hidden &+= tally.hidden
@@ -53,7 +53,7 @@ struct FusedRun: ~Copyable {
 
     /// Makes the elements of a list, or values of a map, into the output, between its brackets.
     mutating func run(
-        _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ context: borrowing EventContext, _ tally: inout Tally
+        _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ tally: inout Tally
     ) -> Bool {
         output.removeAll()
         self.tally = Tally()
@@ -79,7 +79,7 @@ struct FusedRun: ~Copyable {
             if input.step(&offset, { $0.skipNull() }) {
                 output.append(start, offset &- start, of: input.text)
             } else {
-                guard let end = input.scanElement(at: start, for: program), follow(program, &run, context) else { return false }
+                guard let end = input.scanElement(at: start, for: program), follow(program, &run) else { return false }
                 offset = end
             }
         }
@@ -90,7 +90,7 @@ struct FusedRun: ~Copyable {
         return true
     }
 
-    private mutating func follow(_ program: FusedProgram, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+    private mutating func follow(_ program: FusedProgram, _ run: inout OpRun) -> Bool {
         var index = 0
         while true {
             let step = program.code[index]
@@ -112,7 +112,7 @@ struct FusedRun: ~Copyable {
                 input.concatenate(program.lists[Int(step.b)], to: slot)
                 continue
             case .each:
-                guard makeElements(of: slot, to: Int(step.b), program.programs[Int(step.c)], &run, context) else { return false }
+                guard makeElements(of: slot, to: Int(step.b), program.programs[Int(step.c)], &run) else { return false }
                 continue
             case .lose:
                 tally.lost &+= slot
@@ -145,8 +145,8 @@ struct FusedRun: ~Copyable {
             case .differsFrom: outcome = input.hasSameContent(slot, Int(step.b)) ? 0 : 1
             case .meansOther: outcome = input.means(slot, sameAs: Int(step.b)) ? 0 : 1
             case .misfits: outcome = input.fits(slot, program.shapes[Int(step.b)]) ? 0 : 1
-            case .fails: outcome = holds(program.guards[Int(step.b)], slot, &run, context) ? 0 : 1
-            case .beside: outcome = input.takeBeside(program.sources[slot], to: Int(step.b), &run, context) ? 0 : 1
+            case .fails: outcome = holds(program.guards[Int(step.b)], slot, &run) ? 0 : 1
+            case .beside: outcome = input.takeBeside(program.sources[slot], to: Int(step.b), &run) ? 0 : 1
             case .split:
                 guard let parts = input.split(slot, to: Int(step.b) & 0xFF, program.separators[Int(step.b) >> 8]) else { return false }
                 outcome = parts - 1
@@ -166,12 +166,12 @@ struct FusedRun: ~Copyable {
     @inline(__always)
     private mutating func turned(at place: UInt64) { way = (way ^ (place &+ 1)) &* 0x9e37_79b9_7f4a_7c15 }
 
-    private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
+    private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun) -> Bool {
+        slot < 0 ? test.holdsBeside(&run) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
     }
 
     private mutating func makeElements(
-        of slot: Int, to target: Int, _ program: FusedProgram, _ run: inout OpRun, _ context: borrowing EventContext
+        of slot: Int, to target: Int, _ program: FusedProgram, _ run: inout OpRun
     ) -> Bool {
         let found = input.slots[slot]
         if case .null = found.kind {
@@ -181,7 +181,7 @@ struct FusedRun: ~Copyable {
         let elements = elements ?? FusedElementRun()
         self.elements = elements
         var tally = tally
-        guard elements.run.run(program, elementsOf: input.text(slot), &run, context, &tally) else { return false }
+        guard elements.run.run(program, elementsOf: input.text(slot), &run, &tally) else { return false }
         self.tally = tally
         turned(at: elements.run.way)
         input.slots[target] = input.take(made: elements.run.output, found.kind)
