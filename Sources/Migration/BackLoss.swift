@@ -20,12 +20,12 @@ struct BackLoss {
         if bornAbove == 0 { return }
         // Other nodes may have appended above a version before it was live on this one.
         let start = site.log.membership == nil ? flips.firstAbove(target) : .start
-        let events = try Sample(site, eventsMax: eventsMax, after: start, bornAbove: target)
+        let windows = try SampleWindows(site, eventsMax: eventsMax, after: start, bornAbove: target)
         let history = try site.evolving.current().history
         var quiet = site
         quiet.progress = nil
-        let tally = try Laws.check(quiet, history, events, at: target)
-        sample = UInt64(events.events.count)
+        let tally = try Laws.check(quiet, history, windows, at: target)
+        sample = tally.passed
         loss = tally.losses.planned(history, from: state.live, to: target).filter { $0.count > 0 }
     }
 }

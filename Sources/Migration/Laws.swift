@@ -9,20 +9,31 @@ internal import SchemaEvolution
 package enum Laws {
     /// T, L1 and L4 on a sample of the log, seen at a version, with the account of what its events lose.
     static func check(
-        _ site: MigrationSite, _ history: History, _ sample: Sample, at target: SchemaVersion
+        _ site: MigrationSite, _ history: History, _ windows: SampleWindows, at target: SchemaVersion
     ) throws(EvstoreError) -> LawTally {
-        let events = sample.events
         let last = try site.last().position
-        return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
+        let done = Monitor<UInt64>(0)
+        return try inJobs(site, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: false)
-            for event in events[part * events.count / jobs ..< (part + 1) * events.count / jobs] {
-                if trial.tally.events % 1_000 == 0 {
+            let names = StreamNames(site.log, history)
+            var end: Position?
+            for range in windows.part(part, of: jobs) {
+                var count: UInt64 = 0
+                try Sample.visit(range, site) { () throws(EvstoreError) in
                     try site.checkCancellation()
-                    site.say("laws", done: trial.tally.events)
+                    let now = done.withLock { done in
+                        done += count
+                        return done
+                    }
+                    count = 0
+                    site.say("laws", done: now)
+                } _: { record, reader in
+                    if let version = windows.bornAbove, record.born <= version { return }
+                    (count, end) = (count + 1, record.position)
+                    try trial.check(next: record, at: target, names, site, reader)
                 }
-                trial.check(next: event, at: [target])
             }
-            if part == jobs - 1, events.last?.position == last { trial.finishAppend(at: [target]) }
+            if part == jobs - 1, end == last { trial.finishAppend(at: [target]) }
             return trial.tally
         }
     }
@@ -82,7 +93,7 @@ package enum Laws {
     private static let mutatedMax = 5_000
 
     private static func checkMutated(_ site: MigrationSite, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
-        let events = try Sample(site, eventsMax: mutatedMax).events
+        let events = try Sample(site, SampleWindows(site, eventsMax: mutatedMax)).events
         return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             for index in events.indices where index % jobs == part {
@@ -110,6 +121,20 @@ package enum Laws {
         return parts.withLock { parts in
             (0 ..< jobs).compactMap { parts[$0] }.reduce(into: LawTally()) { $0.add($1) }
         }
+    }
+}
+
+extension LawTrial {
+    /// Counts an event like others of its way, or tries the laws on it.
+    fileprivate mutating func check(
+        next record: borrowing RecordView, at target: SchemaVersion, _ names: StreamNames, _ site: MigrationSite,
+        _ reader: borrowing LogReader
+    ) throws {
+        let source = SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata)
+        let kind = TypeAtVersion(type: site.log.name(ofType: record.type), version: record.born)
+        let place = LogPlace(position: record.position, continuesAppend: record.continuesAppend)
+        let isLike = isLikeOthers(next: source, kind, at: place, target) { try names.name(of: record, at: $0, reader).text }
+        if !isLike { check(next: try Sample.event(record, names, site, reader), at: [target]) }
     }
 }
 

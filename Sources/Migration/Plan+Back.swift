@@ -33,7 +33,7 @@ extension Plan {
         report.gone = try evolution.definitions(at: state.live).map(\.name).filter { name in !all.entries.contains { $0.name == name } }
         let loss = try BackLoss(site, state, flips, to: target, eventsMax: eventsLookedAt)
         (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)
-        let seen = try Measure(history, target, Sample(site, after: flips.firstAbove(target), bornAbove: target), site)
+        let seen = try Measure(history, target, Sample(site, SampleWindows(site, after: flips.firstAbove(target), bornAbove: target)), site)
         for row in census { report.types.append(try seen.outlook(of: row)) }
         report.needs = history.missingSwiftSteps(from: state.live, to: target)
         report.quarantined = try models.quarantinedEvents(site)

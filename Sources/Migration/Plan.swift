@@ -18,11 +18,11 @@ package enum Plan {
         var target = try GenerationSet(site, evolving, at: version)
         try target.find(site, state, acceptingQuarantine: false)
         let census = try census(site)
-        let sample = try Sample(site)
+        let sample = try Sample(site, SampleWindows(site))
         let seen = try Measure(history, version, sample, site)
         var quiet = site
         quiet.progress = nil
-        let laws = try Laws.check(quiet, history, sample, at: version)
+        let laws = try Laws.check(quiet, history, sample.windows, at: version)
 
         var report = PlanReport(from: state.live, to: version)
         report.rebuild = target.missing.map(\.name)

@@ -49,7 +49,7 @@ package enum Rollback {
 
     /// What the older version does not show of what was appended; nil where that can't be told, which undoes no rollback.
     private static func loss(_ site: MigrationSite, _ state: StoreState, _ flips: Flips, to target: SchemaVersion) -> BackLoss? {
-        do { return try BackLoss(site, state, flips, to: target, eventsMax: Sample.eventsMax) } catch {
+        do { return try BackLoss(site, state, flips, to: target, eventsMax: SampleWindows.eventsMax) } catch {
             site.logger.warning("looking at what \(target) does not show: \(error)")
             return nil
         }

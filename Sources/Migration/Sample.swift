@@ -4,34 +4,61 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Events taken from all over the log, to measure and to try the laws on.
-struct Sample: Sendable {
+/// Where a sample of the log is taken from: windows of consecutive events.
+struct SampleWindows: Sendable {
     /// Enough to meet what one event in a thousand has, in less time than rows take to be loaded.
     static let eventsMax = 10_000
     private static let windows: UInt64 = 40
 
+    private(set) var ranges: [ClosedRange<UInt64>] = []
+    /// Events that were not born above it are left out.
+    let bornAbove: SchemaVersion?
+
+    /// Behind a position, the whole log where it is nil: all events where they are at most `eventsMax`, else windows evenly apart.
+    init(
+        _ site: MigrationSite, eventsMax: Int = SampleWindows.eventsMax, after start: Position = .start, bornAbove: SchemaVersion? = nil
+    ) throws(EvstoreError) {
+        self.bornAbove = bornAbove
+        let last = try site.last().position
+        let count = last.events(after: start)
+        if count == 0 { return }
+        if count <= UInt64(clamping: eventsMax) {
+            ranges = [start.next.through(last)]
+            return
+        }
+        let length = max(1, UInt64(clamping: eventsMax) / Self.windows)
+        let (step, rest) = (count - length).quotientAndRemainder(dividingBy: Self.windows - 1)
+        for window in 0 ..< Self.windows {
+            let begin = start.plus(1 + window * step + window * rest / (Self.windows - 1))
+            ranges.append(begin.through(begin.plus(length - 1)))
+        }
+    }
+
+    /// How many events they hold, before any is left out.
+    var count: UInt64 { ranges.sum { $0.upperBound - $0.lowerBound + 1 } }
+
+    /// One of several parts for several threads. An append that is cut is not whole in either: what may be merged of it is not tried.
+    func part(_ part: Int, of parts: Int) -> [ClosedRange<UInt64>] {
+        guard ranges.count == 1, parts > 1 else { return Array(ranges[part * ranges.count / parts ..< (part + 1) * ranges.count / parts]) }
+        let first = Position(ranges[0].lowerBound)
+        func begin(_ part: Int) -> Position { first.plus(UInt64(part) * count / UInt64(parts)) }
+        return begin(part) < begin(part + 1) ? [begin(part).through(begin(part + 1).previous)] : []
+    }
+}
+
+/// Events taken from all over the log, to measure and to make others of.
+struct Sample: Sendable {
+    let windows: SampleWindows
     var events: [LawEvent] = []
 
-    /// The events behind a position, the whole log where it is nil: all where they are at most `eventsMax`, else windows of consecutive
-    /// events, evenly apart.
-    /// - Parameter version: leaves out what was not born above it.
-    init(
-        _ site: MigrationSite, eventsMax: Int = Sample.eventsMax, after start: Position = .start, bornAbove version: SchemaVersion? = nil
-    ) throws(EvstoreError) {
-        let last = try site.last().position
+    init(_ site: MigrationSite, _ windows: SampleWindows) throws(EvstoreError) {
+        self.windows = windows
         let history = try site.evolving.current().history
         var found: [LawEvent] = []
-        let take = { (events: [LawEvent]) in found += version.map { version in events.filter { $0.born > version } } ?? events }
-        let count = last.events(after: start)
-        if count <= UInt64(clamping: eventsMax) {
-            try Self.read(from: start.next.rawValue, through: last.rawValue, history, site, take)
-        } else {
-            let length = max(1, UInt64(clamping: eventsMax) / Self.windows)
-            let (step, rest) = (count - length).quotientAndRemainder(dividingBy: Self.windows - 1)
-            for window in 0 ..< Self.windows {
-                try site.checkCancellation()
-                let begin = start.plus(1 + window * step + window * rest / (Self.windows - 1))
-                try Self.read(from: begin.rawValue, through: begin.plus(length - 1).rawValue, history, site, take)
+        for range in windows.ranges {
+            try site.checkCancellation()
+            try Self.read(from: range.lowerBound, through: range.upperBound, history, site) { events in
+                found += windows.bornAbove.map { version in events.filter { $0.born > version } } ?? events
             }
         }
         events = found
@@ -39,6 +66,7 @@ struct Sample: Sendable {
 
     /// The events up to a position.
     init(_ site: MigrationSite, through end: Position) throws(EvstoreError) {
+        windows = try SampleWindows(site)
         var found: [LawEvent] = []
         try Self.read(from: 1, through: end.rawValue, try site.evolving.current().history, site) { found += $0 }
         events = found
@@ -49,33 +77,50 @@ struct Sample: Sendable {
         from start: UInt64, through end: UInt64, _ history: History, _ site: MigrationSite,
         _ body: ([LawEvent]) throws(EvstoreError) -> Void
     ) throws(EvstoreError) {
+        guard start <= end else { return }
         let names = StreamNames(site.log, history)
-        var next = start
-        while next <= end {
-            var found: [LawEvent] = []
+        var found: [LawEvent] = []
+        try visit(start ... end, site) { () throws(EvstoreError) in
+            try body(found)
+            found.removeAll(keepingCapacity: true)
+        } _: { record, reader in
+            found.append(try event(record, names, site, reader))
+        }
+    }
+
+    /// Lends the events between two positions, about a thousand in a transaction, after each of which `pause` is called.
+    static func visit(
+        _ range: ClosedRange<UInt64>, _ site: MigrationSite, pause: () throws(EvstoreError) -> Void,
+        _ body: (borrowing RecordView, borrowing LogReader) throws -> Void
+    ) throws(EvstoreError) {
+        var next = range.lowerBound
+        while next <= range.upperBound {
+            var (count, last) = (0, next)
             try migrating {
                 try site.log.read { reader in
                     try reader.blocks(from: Position(next)) { block in
                         for index in 0 ..< block.count {
                             let record = block.record(index)
-                            guard (next ... end).contains(record.position.rawValue) else { continue }
-                            let stream = try names.name(of: record, at: record.born, reader).text
-                            found.append(
-                                LawEvent(
-                                    origin: .log, position: record.position, stream: stream, type: site.log.name(ofType: record.type),
-                                    born: record.born,
-                                    time: record.time, payload: [UInt8](copying: record.payload),
-                                    metadata: [UInt8](copying: record.metadata), continuesAppend: record.continuesAppend,
-                                    hasShadow: record.hasShadow))
+                            guard (next ... range.upperBound).contains(record.position.rawValue) else { continue }
+                            try body(record, reader)
+                            (count, last) = (count + 1, record.position.rawValue)
                         }
-                        // One transaction reads about a thousand events at most.
-                        return found.count < 1_000 && block.last.rawValue < end
+                        return count < 1_000 && block.last.rawValue < range.upperBound
                     }
                 }
             }
-            guard let position = found.last?.position else { return }
-            try body(found)
-            next = position.next.rawValue
+            if count == 0 { return }
+            try pause()
+            next = last + 1
         }
+    }
+
+    static func event(
+        _ record: borrowing RecordView, _ names: StreamNames, _ site: MigrationSite, _ reader: borrowing LogReader
+    ) throws -> LawEvent {
+        LawEvent(
+            origin: .log, position: record.position, stream: try names.name(of: record, at: record.born, reader).text,
+            type: site.log.name(ofType: record.type), born: record.born, time: record.time, payload: [UInt8](copying: record.payload),
+            metadata: [UInt8](copying: record.metadata), continuesAppend: record.continuesAppend, hasShadow: record.hasShadow)
     }
 }

@@ -28,7 +28,7 @@ final class SampleTrial: Sendable {
     }
 
     private func run(_ site: MigrationSite) throws(EvstoreError) -> LawTally {
-        let tally = try Laws.check(site, evolving.current().history, Sample(site), at: version)
+        let tally = try Laws.check(site, evolving.current().history, SampleWindows(site), at: version)
         outcome.withLock { $0 = tally }
         return tally
     }

@@ -36,7 +36,18 @@ package struct LawEvent: Hashable, Sendable {
     }
 }
 
+/// Where an event stands in a log.
+package struct LogPlace: Sendable {
+    let position: Position?
+    /// Whether the event before it was appended with it.
+    let continuesAppend: Bool
+
+    package init(position: Position?, continuesAppend: Bool) { (self.position, self.continuesAppend) = (position, continuesAppend) }
+}
+
 extension LawEvent {
+    var place: LogPlace { LogPlace(position: position, continuesAppend: continuesAppend) }
+
     /// What its stream is called at a version; its own name where a rekey can't take it, of which the name's own law tells.
     func stream(at version: SchemaVersion, _ history: History) -> String {
         guard version != born, history.rekeysStreams else { return stream }

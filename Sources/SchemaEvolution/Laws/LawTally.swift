@@ -10,6 +10,8 @@ package struct LawTally: Sendable {
     }
 
     package internal(set) var events: UInt64 = 0
+    /// Events of a log that came by, tried or not.
+    package internal(set) var passed: UInt64 = 0
     /// The events by origin; an event counts once for each version that it is tried at.
     package internal(set) var cases: [LawEvent.Origin: UInt64] = [:]
     /// Events that were not from the log, and that a step refused which may refuse events: no law is about them.
@@ -34,6 +36,17 @@ package struct LawTally: Sendable {
         self.events += UInt64(events.count)
     }
 
+    /// Counts verdicts that hold, or need not, for so many events of the log.
+    mutating func count(_ verdicts: [LawVerdict], ofLogEvents count: UInt64) {
+        guard count > 0 else { return }
+        cases[.log, default: 0] += count
+        events += count
+        for verdict in verdicts {
+            counts[verdict.law, default: Count()].tried += count
+            if !verdict.holds { counts[verdict.law]?.lossy += count }
+        }
+    }
+
     mutating func count(_ verdict: LawVerdict, of events: [LawEvent], at target: SchemaVersion) {
         if !verdict.holds, verdict.weight == .measured {
             count(verdict.law, holds: true)
@@ -48,6 +61,7 @@ package struct LawTally: Sendable {
     /// Adds the results for events that come after these.
     package mutating func add(_ later: LawTally) {
         events += later.events
+        passed += later.passed
         cases.merge(later.cases, uniquingKeysWith: +)
         refused += later.refused
         counts.merge(later.counts) {

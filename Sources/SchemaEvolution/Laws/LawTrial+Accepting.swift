@@ -8,7 +8,7 @@ extension LawTrial {
         guard event.born.number > 0 else { return }
         let start = [GroupPart(type: event.type, payload: event.payload)]
         func count(_ error: EvstoreError?, at target: SchemaVersion) {
-            tally.count(LawVerdict(law: "L8", holds: error == nil, error: error), of: [event], at: target)
+            noted.count(LawVerdict(law: "L8", holds: error == nil, error: error), of: [event], at: target)
         }
         count(viewer.mismatch(event), at: event.born)
         var target = event.born

@@ -10,9 +10,9 @@ extension LawTrial {
         var accepted = 0
         for _ in 0 ..< 5 * count where accepted < count {
             guard let event = generator.event(type: kind.type, born: kind.version) else { continue }
-            let before = tally.refused
+            let before = noted.refused
             check(everywhere: [event])
-            if tally.refused == before { accepted += 1 }
+            if noted.refused == before { accepted += 1 }
         }
     }
 

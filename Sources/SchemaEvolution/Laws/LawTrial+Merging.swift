@@ -21,15 +21,7 @@ extension LawTrial {
     ///
     /// Where the caller leaves out events of an append, those that may be merged with them are not tried either.
     package mutating func check(next event: LawEvent, at targets: [SchemaVersion]) {
-        let follows = append.last?.next == event.position
-        append.last = event.position
-        if !event.continuesAppend {
-            if follows { finishAppend(at: targets) }
-            append.isWhole = true
-        } else if !follows {
-            append.isWhole = false
-        }
-        if !follows { append.waiting.removeAll() }
+        pass(event.place, at: targets)
         if event.born.number == 0 { return check(adopted: event, at: targets) }
         var waits = false
         for target in targets {
@@ -37,6 +29,20 @@ extension LawTrial {
         }
         guard waits, append.isWhole else { return }
         append.waiting[OpenAppend.Key(stream: event.stream, born: event.born), default: []].append(event)
+    }
+
+    /// Notes that the next event of a log has come: where it begins an append, the one before it has ended.
+    mutating func pass(_ place: LogPlace, at targets: [SchemaVersion]) {
+        noted.passed += 1
+        let follows = append.last?.next == place.position
+        append.last = place.position
+        if !place.continuesAppend {
+            if follows { finishAppend(at: targets) }
+            append.isWhole = true
+        } else if !follows {
+            append.isWhole = false
+        }
+        if !follows { append.waiting.removeAll() }
     }
 
     /// Tries the laws on the events that wait for the end of their append. Call it at the end of the log.
@@ -75,7 +81,7 @@ extension LawTrial {
         let images: [[GroupPart]]
         do { images = try see(appended: start.map { [$0] }, of: events, from: last.born, to: target) } catch {
             if isExcused(last, target, error) {
-                tally.refused += 1
+                noted.refused += 1
                 return []
             }
             return [LawVerdict(law: "T-up", holds: false, error: error)]

@@ -9,7 +9,8 @@ internal import JSONText
 /// going version by version gives the same as going at once. L5: the parts of an event keep their order over every step, and
 /// the name of its stream comes back. L8: an accepted event has an image at every version that was promised then.
 package struct LawTrial {
-    package internal(set) var tally = LawTally()
+    /// What was found, but for events that were counted like others of their way.
+    var noted = LawTally()
     let constants: StepConstants
     let domains: CodecDomains
     let viewer: Viewer
@@ -24,11 +25,13 @@ package struct LawTrial {
     /// The append that is being read from a log.
     var append = OpenAppend()
     let probe: LossProbe
+    let leader: LawLeader
 
     /// - Parameter triesEach: how many events of a way are tried, where not all laws are.
     package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
         (viewer, self.isFull, self.triesEach) = (Viewer(history), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
+        leader = LawLeader(viewer)
         constants = StepConstants(history)
         domains = CodecDomains(history, constants: constants)
     }
@@ -40,15 +43,18 @@ package struct LawTrial {
 
     /// Tries all laws on events of one append, stream and version that may be merged.
     mutating func check(all events: [LawEvent], at target: SchemaVersion) {
-        tally.count(events)
-        let way = way(of: events, at: target)
-        if let known = way.flatMap({ ways[$0] }), known.isLike(after: triesEach) {
-            for verdict in known.verdicts { tally.count(verdict, of: events, at: target) }
-            return tally.losses.add(known.losses, of: events[0])
+        var way: LawWay?
+        if events.count == 1, events[0].origin == .log {
+            let event = events[0]
+            let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
+            let kind = TypeAtVersion(type: event.type, version: event.born)
+            way = self.way(of: source, kind, at: target) { event.stream(at: $0, history) }
+            if let way, count(way, at: event.position) { return }
         }
+        noted.count(events)
         lost = []
         let found = verdicts(onAll: events, at: target)
-        for verdict in found { tally.count(verdict, of: events, at: target) }
+        for verdict in found { noted.count(verdict, of: events, at: target) }
         if let way { ways[way, default: LawWay.Outcome(verdicts: found, losses: lost)].take(found, lost) }
     }
 
@@ -87,7 +93,7 @@ package struct LawTrial {
         let images: [GroupPart]
         do { images = try see(start, of: event, from: event.born, to: target, parts: &parts) } catch {
             if isExcused(event, target, error) {
-                tally.refused += 1
+                noted.refused += 1
                 return []
             }
             return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
@@ -161,7 +167,7 @@ package struct LawTrial {
     private mutating func enterLosses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let event = events.last, event.origin == .log || event.origin == .adopted else { return [] }
         let entries = losses(of: events, at: target)
-        tally.losses.add(entries, of: event)
+        noted.losses.add(entries, at: event.position ?? .start)
         lost.formUnion(entries)
         return entries
     }
@@ -220,7 +226,7 @@ package struct LawTrial {
         for part in before {
             func count(_ type: String?) {
                 let crossing = Crossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
-                tally.crossings[crossing, default: 0] += 1
+                noted.crossings[crossing, default: 0] += 1
             }
             if after.isEmpty { count(nil) }
             for type in Set(after.map(\.type)) { count(type) }

@@ -1,19 +1,27 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
+internal import JSONText
 
 /// The way of an event to a version and back: through which branches of the programs, what both count, and whether it comes back as it
 /// was. Events of one way go through the same instructions, so that the laws that a few of them keep, and what they lose, hold for all.
 struct LawWay: Hashable {
-    private let type, image: String
-    private let born, target: SchemaVersion
-    private let there, back: UInt64
-    private let costs: [PathCounts]
-    private let isSame: Bool
+    fileprivate let route, image: Int
+    fileprivate let there, back: Leg
+    fileprivate let isSame: Bool
+
+    /// What an event was led through, and what that counted.
+    fileprivate struct Leg: Hashable {
+        var branches: UInt64 = 0
+        var lost = 0
+        var otherForms = 0
+    }
 
     /// What the laws found for the events of a way that were tried.
     struct Outcome {
         let verdicts: [LawVerdict]
         let losses: Set<LossAccount.Entry>
+        /// How many events were not tried, being like those that were.
+        var likes: UInt64 = 0
         private var tried = 0
         /// Whether all of them had the same outcome, none of which is a failure.
         private var agrees = true
@@ -36,48 +44,163 @@ struct LawWay: Hashable {
 
     /// How many are kept of one history: what takes more ways is tried event by event.
     fileprivate static let most = 1 << 14
+}
 
-    /// Leads an event there and back; nil where it has not one image, or its ops are followed one by one.
-    fileprivate init?(_ event: LawEvent, _ target: SchemaVersion, _ viewer: Viewer) {
-        let start = GroupPart(type: event.type, payload: event.payload)
-        guard let up = Self.lead(start, of: event, from: event.born, to: target, viewer),
-            let down = Self.lead(up.image, of: event, from: target, to: event.born, viewer)
-        else { return nil }
-        (type, image, born, self.target) = (event.type, up.image.type, event.born, target)
-        (there, back, costs) = (up.way, down.way, [up.cost, down.cost])
-        isSame = LawTrial.isSame([down.image], [start])
-        if !isSame, !Self.fits(down.image, event.born, viewer.history) { return nil }
+/// Leads events to versions and back; keeps what it needs for each type.
+struct LawRoutes: ~Copyable {
+    /// How events of one type and birth version are led to a version.
+    private struct Route {
+        let kind: TypeAtVersion
+        let target: SchemaVersion
+        /// Nil where an event may have more than one image, or its ops are followed one by one.
+        let there: Path?
+        /// By the image's type.
+        var back: [Int: Path?] = [:]
     }
 
-    private static func fits(_ image: GroupPart, _ version: SchemaVersion, _ history: History) -> Bool {
-        do { try history.requireShape(of: image.type, at: version).validate(image.payload.lent) } catch { return false }
-        return true
+    /// An image, copied.
+    fileprivate struct Made: ~Copyable {
+        var payload = ByteBuffer(capacity: 4096)
+        var type = ""
+        var index = 0
+        var count = 0
+
+        mutating func take(_ image: borrowing Image) {
+            count += 1
+            (type, index) = (image.type, image.typeIndex)
+            payload.removeAll()
+            payload.append(image.payload)
+        }
     }
 
-    /// The one image of an event, or of its image; what is led back is not checked against its shape.
-    private static func lead(
-        _ part: GroupPart, of event: LawEvent, from: SchemaVersion, to: SchemaVersion, _ viewer: Viewer
-    ) -> (image: GroupPart, way: UInt64, cost: PathCounts)? {
-        var images: [GroupPart] = []
-        let before = viewer.counts
+    /// Leads events in one direction.
+    private struct Leader: ~Copyable {
+        private var workspace = Workspace()
+        /// The image of the event that was led last.
+        var made = Made()
+
+        /// What is led back is not checked: the law is that it is as it was.
+        mutating func lead(
+            _ path: Path, _ image: borrowing Made, of event: borrowing SourceEvent, stream: @autoclosure () throws -> String
+        ) throws -> LawWay.Leg? {
+            let source = SourceEvent(payload: image.payload.bytes, time: event.time, metadata: event.metadata)
+            return try lead(path, source, stream: try stream(), validating: false)
+        }
+
+        /// Makes the one image of an event; nil where there is not one, or its ops had to be followed.
+        mutating func lead(
+            _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool
+        ) throws -> LawWay.Leg? {
+            made.count = 0
+            let before = workspace.counts
+            try Viewer.run(path, event, stream: try stream(), validating: validating, in: &workspace) { made.take($0) }
+            guard made.count == 1, let branches = path.unchanged == nil ? workspace.way : 0 else { return nil }
+            let cost = workspace.counts - before
+            return LawWay.Leg(branches: branches, lost: cost.lost, otherForms: cost.nonCanonical)
+        }
+    }
+
+    private let viewer: Viewer
+    private var routes: [Route] = []
+    /// The route of the event before.
+    private var latest = 0
+    private var there = Leader()
+    private var returned = Leader()
+
+    init(_ viewer: Viewer) { self.viewer = viewer }
+
+    /// The way of an event; nil where it has not one image, or its ops are followed one by one.
+    /// - Parameter stream: what its stream is called at a version.
+    mutating func way(
+        of event: borrowing SourceEvent, _ kind: TypeAtVersion, at target: SchemaVersion, stream: (SchemaVersion) throws -> String
+    ) -> LawWay? {
         do {
-            let path = try viewer.path(type: part.type, born: from, to: to)
-            guard path.fused != nil || path.unchanged != nil, !path.merges else { return nil }
-            let source = SourceEvent(payload: part.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try viewer.run(path, source, stream: event.stream(at: from, viewer.history), validating: to != event.born) {
-                images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
-            }
-            guard images.count == 1, let way = path.unchanged == nil ? viewer.workspace.way : 0 else { return nil }
-            return (images[0], way, viewer.counts - before)
+            let index = try route(kind, target)
+            guard let path = routes[index].there,
+                let there = try there.lead(path, event, stream: try stream(kind.version), validating: true),
+                let path = try back(index),
+                let back = try returned.lead(path, self.there.made, of: event, stream: try stream(target))
+            else { return nil }
+            let isSame = returned.made.isSame(as: event, kind.type)
+            if !isSame { try viewer.history.requireShape(of: returned.made.type, at: kind.version).validate(returned.made.payload.bytes) }
+            return LawWay(route: index, image: self.there.made.index, there: there, back: back, isSame: isSame)
         } catch { return nil }
+    }
+
+    private mutating func route(_ kind: TypeAtVersion, _ target: SchemaVersion) throws -> Int {
+        func isRoute(_ route: Route) -> Bool { route.target == target && route.kind == kind }
+        if latest < routes.count, isRoute(routes[latest]) { return latest }
+        if let known = routes.firstIndex(where: isRoute) {
+            latest = known
+        } else {
+            routes.append(Route(kind: kind, target: target, there: try single(kind.type, from: kind.version, to: target)))
+            latest = routes.count - 1
+        }
+        return latest
+    }
+
+    /// The way back of the image that was made last.
+    private mutating func back(_ route: Int) throws -> Path? {
+        if let known = routes[route].back[there.made.index] { return known }
+        let path = try single(there.made.type, from: routes[route].target, to: routes[route].kind.version)
+        routes[route].back.updateValue(path, forKey: there.made.index)
+        return path
+    }
+
+    private func single(_ type: String, from: SchemaVersion, to: SchemaVersion) throws -> Path? {
+        if from.number == 0 { return nil }
+        let path = try viewer.path(type: type, born: from, to: to)
+        return (path.fused != nil || path.unchanged != nil) && !path.merges ? path : nil
     }
 }
 
+extension LawRoutes.Made {
+    fileprivate borrowing func isSame(as event: borrowing SourceEvent, _ type: String) -> Bool {
+        guard self.type.isSame(as: type) else { return false }
+        if payload.bytes.equals(event.payload) { return true }
+        do { return try JSONEquality.same(payload.bytes, event.payload) } catch { return false }
+    }
+}
+
+/// Shared by the copies of a trial, of which one runs.
+final class LawLeader {
+    var routes: LawRoutes
+
+    init(_ viewer: Viewer) { routes = LawRoutes(viewer) }
+}
+
 extension LawTrial {
+    /// Counts the next event of a log like others of its way, of which enough were tried. False where it has to be tried itself.
+    /// - Parameter stream: what its stream is called at a version.
+    package mutating func isLikeOthers(
+        next event: borrowing SourceEvent, _ kind: TypeAtVersion, at place: LogPlace, _ target: SchemaVersion,
+        stream: (SchemaVersion) throws -> String
+    ) -> Bool {
+        guard let way = way(of: event, kind, at: target, stream: stream), count(way, at: place.position) else { return false }
+        pass(place, at: [target])
+        return true
+    }
+
     /// The way of an event of the log; nil where all laws are tried, or where nothing is known of ways.
-    func way(of events: [LawEvent], at target: SchemaVersion) -> LawWay? {
-        guard triesEach < .max, ways.count < LawWay.most, events.count == 1 else { return nil }
-        let event = events[0]
-        return event.origin == .log && event.born.number > 0 && event.born != target ? LawWay(event, target, viewer) : nil
+    func way(
+        of event: borrowing SourceEvent, _ kind: TypeAtVersion, at target: SchemaVersion, stream: (SchemaVersion) throws -> String
+    ) -> LawWay? {
+        guard triesEach < .max, ways.count < LawWay.most, kind.version.number > 0, kind.version != target else { return nil }
+        return leader.routes.way(of: event, kind, at: target, stream: stream)
+    }
+
+    /// Counts an event of the log like those of its way, where enough of them were tried.
+    mutating func count(_ way: LawWay, at position: Position?) -> Bool {
+        guard let known = ways[way], known.isLike(after: triesEach) else { return false }
+        ways[way]?.likes += 1
+        noted.losses.add(known.losses, at: position ?? .start)
+        return true
+    }
+
+    /// What was found so far.
+    package var tally: LawTally {
+        var tally = noted
+        for outcome in ways.values { tally.count(outcome.verdicts, ofLogEvents: outcome.likes) }
+        return tally
     }
 }

@@ -27,8 +27,7 @@ package struct LossAccount: Sendable {
     package init() {}
 
     /// An event counts once for each entry, also where it is seen at several versions.
-    mutating func add(_ entries: Set<Entry>, of event: LawEvent) {
-        let position = event.position ?? Position(0)
+    mutating func add(_ entries: Set<Entry>, at position: Position) {
         for entry in entries {
             var count = counts[entry] ?? Count(events: 0, first: position, last: position)
             guard count.events == 0 || count.last != position else { continue }

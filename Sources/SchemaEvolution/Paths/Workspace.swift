@@ -227,9 +227,9 @@ package struct Workspace: ~Copyable {
                     try ops[index].op.run(&doc, at: object, ops[index].direction)
                 } else {
                     let stream = doc.run.stream
+                    defer { doc.run.stream = stream }
                     doc.run.stream = try ops[index].stream(stream)
                     try ops[index].op.run(&doc, at: object, ops[index].direction)
-                    doc.run.stream = stream
                 }
             } catch {
                 switch error {
