@@ -24,14 +24,6 @@ extension Splice {
         return node
     }
 
-    mutating func addElement(to array: Node) -> Node {
-        precondition(kind(array) == .array, "an element is appended to an array")
-        open(array)
-        let node = add()
-        link(node, under: array)
-        return node
-    }
-
     /// Makes a node the last child of a container that is open.
     mutating func link(_ node: Node, under parent: Node) {
         let index = Int(parent.index)
