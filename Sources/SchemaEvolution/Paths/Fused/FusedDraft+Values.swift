@@ -146,7 +146,7 @@ extension FusedDraft {
         return add(.made(made, .string))
     }
 
-    /// Of a value that was not opened.
+    /// Gives up on a value that was opened.
     mutating func copy(_ node: Int) -> Int {
         if case .object = nodes[node].value { giveUp() }
         if case .list = nodes[node].value { giveUp() }
