@@ -87,6 +87,27 @@ func guardsParts() throws {
     #expect(viewer.counts.lost == 1)
 }
 
+@Test("a member that the event did not have stays absent where a part is there that would have brought it")
+func inventsNothing() throws {
+    let viewer = Viewer(
+        try history([
+            "events: {A: {required: [id], properties: {id: {type: string}, n: {type: integer}}}}",
+            """
+            upcast:
+              - split-event:
+                  type: A
+                  into: [{type: A, pick: [/id], down: {as: {/n: 0}}}, {type: B, pick: [/id, /n], down: {hide: it is of A}}]
+            events:
+              A: {required: [id], properties: {id: {type: string}}}
+              B: {required: [id], properties: {id: {type: string}, n: {type: integer}}}
+            """,
+        ]))
+    let parts = try viewer.images("A", #"{"id":"1"}"#, from: 1, to: 2)
+    #expect(parts.map(\.type) == ["A", "B"])
+    #expect(try joined(viewer, parts).map(\.json) == [#"{"id":"1"}"#])
+    #expect(try joined(viewer, [parts[0]]).map(\.json) == [#"{"id":"1","n":0}"#])
+}
+
 @Test("a part that stands alone uses its own way down")
 func loneParts() throws {
     let viewer = Viewer(try history([before, after]))

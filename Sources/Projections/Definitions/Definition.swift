@@ -20,8 +20,8 @@ package struct Definition: Sendable {
     /// Nil where it is written in Swift and this program does not have it.
     private let compile: (@Sendable () -> any Fold)?
 
-    /// Grows with every change of what a fold does with the same definition and events.
-    static let engine: UInt64 = 2
+    /// Grows with every change of what steps and folds make of the same files and events.
+    static let engine: UInt64 = 3
 
     init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
         (self.name, self.version, since) = (name, version, entry.since)

@@ -168,29 +168,22 @@ final class PathFan: Sendable {
     }
 
     let parts: [Part]
-    /// Members that no part takes.
-    let unpicked: [JSONPointer]
+    let losses: [PartLoss]
     let step: SchemaVersion
 
-    init(parts: [Part], unpicked: [JSONPointer], step: SchemaVersion) {
-        (self.parts, self.unpicked, self.step) = (parts, unpicked, step)
+    init(parts: [Part], losses: [PartLoss], step: SchemaVersion) {
+        (self.parts, self.losses, self.step) = (parts, losses, step)
     }
 
-    func with(_ parts: [Part]) -> PathFan { PathFan(parts: parts, unpicked: unpicked, step: step) }
+    func with(_ parts: [Part]) -> PathFan { PathFan(parts: parts, losses: losses, step: step) }
 
     /// Which parts there are, a bit for each; counts what none of them takes.
     func choose<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> UInt64 {
         var chosen: UInt64 = 0
-        for (index, part) in parts.enumerated() {
-            if part.rule.test?.holds(&doc, at: object) ?? true {
-                chosen |= 1 << UInt64(index)
-            } else {
-                for member in part.rule.exclusive {
-                    if let node = doc.find(member.pointer, from: object) { doc.lose(node, unless: member.restored) }
-                }
-            }
+        for (index, part) in parts.enumerated() where part.rule.test?.holds(&doc, at: object) ?? true { chosen |= 1 << UInt64(index) }
+        for loss in losses where loss.takers & chosen == 0 {
+            if let node = doc.find(loss.pointer, from: object) { doc.lose(node, unless: loss.restored(from: chosen)) }
         }
-        for pointer in unpicked { if let node = doc.find(pointer, from: object) { doc.lose(node, unless: nil) } }
         return chosen
     }
 }

@@ -134,7 +134,7 @@ struct PathCompiler {
                     type = next
                     if let change { ops.append(terminator.op(change, direction)) }
                 case .dispatch(let by, let cases)?: return dispatch(by, cases, terminator, ops, isUnproved)
-                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, terminator, ops, isUnproved)
+                case .parts(let parts, let losses)?: return fan(parts, losses, terminator, ops, isUnproved)
                 case .rejoin(let split, let arm)?:
                     if direction == .up { found.merges = true }
                     let undone = split.arms[arm].ops.reversed().map { terminator.op($0, .down).naming(history, from: born) }
@@ -189,7 +189,7 @@ struct PathCompiler {
     }
 
     private func fan(
-        _ parts: [EventPart], _ unpicked: [JSONPointer], _ terminator: Terminator, _ ops: [PathOp], _ isUnproved: Bool
+        _ parts: [EventPart], _ losses: [PartLoss], _ terminator: Terminator, _ ops: [PathOp], _ isUnproved: Bool
     ) -> PathSegment {
         var group = self
         group.isGroup = parts.count > 1 || isGroup
@@ -200,7 +200,7 @@ struct PathCompiler {
                 segment: group.segment(
                     of: part.type, from: terminator.index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
         }
-        let fan = PathFan(parts: made, unpicked: unpicked, step: terminator.crossing.step.version)
+        let fan = PathFan(parts: made, losses: losses, step: terminator.crossing.step.version)
         return PathSegment(ops: ops, next: .fan(fan), turn: terminator.loss)
     }
 
@@ -223,20 +223,22 @@ struct PathCompiler {
         if let made = found.junctions[key] { return made }
         let version = terminator.crossing.step.version
         func whole(_ ops: [PathOp]) -> PathSegment { segment(of: split.type, from: index + 1, ops: ops, isUnproved: true) }
-        let fills = split.arms.compactMap { arm in if case .alone(let fill?) = arm.lone { fill } else { nil } }
         let arms = split.arms.map { arm in
-            let lone =
-                switch arm.lone {
-                case .alone(let fill): whole(fill.map { [terminator.op($0, .down)] } ?? [])
-                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why), turn: loss.because(why))
-                case .blocked(let why):
-                    PathSegment(
-                        ops: [], next: .blocked(PathBlock(step: version, label: terminator.label, why: why, mark: terminator.mark)))
-                }
-            return PathJunction.Arm(pick: arm.pick, lone: lone)
+            var fill: BoundFill?
+            let lone: PathSegment
+            switch arm.lone {
+            case .alone(let own):
+                fill = own
+                lone = whole(own.map { [terminator.op($0, .down)] } ?? [])
+            case .hidden(let why): lone = PathSegment(ops: [], next: .hidden(step: version, why: why), turn: loss.because(why))
+            case .blocked(let why):
+                let block = PathBlock(step: version, label: terminator.label, why: why, mark: terminator.mark)
+                lone = PathSegment(ops: [], next: .blocked(block))
+            }
+            return PathJunction.Arm(pick: arm.pick, fill: fill, lone: lone)
         }
         let junction = PathJunction(
-            order: index, step: version, arms: arms, on: split.on, joined: whole(fills.map { terminator.op($0, .down) }))
+            order: index, step: version, arms: arms, on: split.on, joined: whole([]))
         found.junctions[key] = junction
         return junction
     }

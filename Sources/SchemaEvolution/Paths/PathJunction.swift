@@ -6,6 +6,8 @@ internal import JSONText
 final class PathJunction: Sendable {
     struct Arm: Sendable {
         let pick: [Place]
+        /// What the part gives its event in the place of what others would have brought.
+        let fill: BoundFill?
         /// For a part that comes alone.
         let lone: PathSegment
     }
@@ -192,6 +194,8 @@ struct PathWaiting: ~Copyable {
         }
         try doc.splice.load(Self.empty.lent)
         for (one, part) in zip(met, found) { try join(part.text, next.arms[one.arm].pick, to: &doc) }
+        let there: UInt64 = met.reduce(0) { $0 | 1 << $1.arm }
+        for arm in next.arms { arm.fill?.fill(&doc, at: doc.splice.root, without: there) }
         return PathMeeting(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
     }
 

@@ -89,7 +89,7 @@ package struct AddEvent: EventOp {
                 if let part = rule.bind(declared, of: type, &site) { parts.append(part) }
             }
             guard parts.count == rules.count else { return nil }
-            bound.down[type] = .parts(parts, unpicked: [])
+            bound.down[type] = .parts(parts, losses: [])
         }
         site.types[type] = StepSite.TypeState(shape: declared.shape, stream: declared.stream)
         return bound

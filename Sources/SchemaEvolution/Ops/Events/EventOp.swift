@@ -58,8 +58,8 @@ enum EventChange: Sendable {
     case becomes(String, change: (any BoundOp)?)
     /// An event of the type that a member's value names; the case's change removes the member.
     case dispatch(by: JSONPointer, cases: [DispatchCase])
-    /// Several events. Members that none of them picks are lost.
-    case parts([EventPart], unpicked: [JSONPointer])
+    /// Several events, and the members that may be lost in that.
+    case parts([EventPart], losses: [PartLoss])
     /// The event that it was a part of.
     case rejoin(PartedEvent, arm: Int)
     /// Nothing, by declaration.
@@ -86,13 +86,21 @@ struct EventPart: Sendable {
     let isUnproved: Bool
     /// Which events have the part, by the whole event; nil: all.
     var test: Guard?
-    /// Members that no other part picks: lost where the guard leaves this one out.
-    var exclusive: [Exclusive] = []
+}
 
-    struct Exclusive: Sendable {
-        let pointer: JSONPointer
-        /// The value that it gets on the way down, in canonical form; nil: it is absent.
-        let restored: [UInt8]?
+/// A member that is lost where none of the parts that take it is made.
+struct PartLoss: Sendable {
+    let pointer: JSONPointer
+    /// The parts that take it, a bit for each.
+    var takers: UInt64 = 0
+    /// The values, in canonical form, that parts give the whole event in its place.
+    var fills: [(part: Int, value: [UInt8])] = []
+
+    /// What the event has there when it is made again of the chosen parts: a part that stands alone has its own value, several have that
+    /// of the first. Nil: it is absent.
+    func restored(from chosen: UInt64) -> [UInt8]? {
+        let isLone = chosen.nonzeroBitCount == 1
+        return fills.first { !isLone || chosen == 1 << UInt64($0.part) }?.value
     }
 }
 

@@ -70,7 +70,7 @@ package struct MergeEvents: EventOp {
         let parts = zip(types, states).map { part($0, $1.shape) }
         let whole = PartedEvent(
             type: into, arms: parts.map { SplitArm(pick: $0.pick, ops: [], lone: .alone(nil)) }, on: on)
-        var bound = BoundEventOp(down: [Name(into): .parts(parts, unpicked: [])])
+        var bound = BoundEventOp(down: [Name(into): .parts(parts, losses: [])])
         for (index, type) in types.enumerated() { bound.up[type] = .rejoin(whole, arm: index) }
         return bound
     }

@@ -25,11 +25,13 @@ struct SplitArm: Sendable {
     let lone: Lone
 }
 
-/// Adds, on the way down, the members that a lone part lacks of its event.
+/// Adds, on the way down, the members that a part lacks of its event.
 final class BoundFill: StagedOp {
     struct Value: Sendable {
         let place: Place
         let text: [UInt8]
+        /// The parts that take the member, a bit for each: where one of them is there, an absent member was absent.
+        let takers: UInt64
     }
 
     let values: [Value]
@@ -37,8 +39,12 @@ final class BoundFill: StagedOp {
     init(_ values: [Value]) { self.values = values }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
-        guard direction == .down else { return }
-        for value in values where value.place.find(in: &doc, at: object) == nil {
+        if direction == .down { fill(&doc, at: object, without: 0) }
+    }
+
+    /// Adds what none of the parts takes that are there.
+    func fill<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, without there: UInt64) {
+        for value in values where value.takers & there == 0 && value.place.find(in: &doc, at: object) == nil {
             if let holder = value.place.holder(in: &doc, at: object, forValue: true) {
                 doc.set(value.place.name, of: holder, to: value.text)
             }

@@ -92,7 +92,7 @@ package struct SplitEvent: EventOp {
         site.opClass.insert(.widen)
         if parts.contains(where: { $0.test != nil }) { site.opClass.insert(.partial) }
         let split = PartedEvent(type: type, arms: arms)
-        var bound = BoundEventOp(up: [Name(type): .parts(up, unpicked: unpicked)])
+        var bound = BoundEventOp(up: [Name(type): .parts(up, losses: losses(unpicked))])
         for (index, part) in parts.enumerated() { bound.down[part.type] = .rejoin(split, arm: index) }
         return bound
     }
@@ -106,6 +106,32 @@ package struct SplitEvent: EventOp {
             if !isTouched, !found.contains(where: { pointer.hasPrefix($0) }) { found.append(pointer) }
         }
         return found
+    }
+
+    /// What may be lost: members that no part takes, and the outermost ones that only parts with a guard take; each with the values that
+    /// parts give in its place.
+    private func losses(_ unpicked: [JSONPointer]) -> [PartLoss] {
+        let guarded = parts.filter { $0.test != nil }.flatMap(\.pick).filter { parts(taking: $0) & unguarded == 0 }
+        let outermost = guarded.filter { pointer in !guarded.contains { $0 != pointer && pointer.hasPrefix($0) } }
+        var found: [PartLoss] = []
+        for pointer in unpicked + outermost where !found.contains(where: { $0.pointer == pointer }) {
+            var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
+            for (index, part) in parts.enumerated() {
+                guard case .alone(let fills) = part.down, let fill = fills.first(where: { $0.pointer == pointer }) else { continue }
+                loss.fills.append((index, fill.value.canonical()))
+            }
+            found.append(loss)
+        }
+        return found
+    }
+
+    private var unguarded: UInt64 { bits { $0.test == nil } }
+
+    /// The parts that take a member, a bit for each.
+    fileprivate func parts(taking pointer: JSONPointer) -> UInt64 { bits { $0.pick.contains { pointer.hasPrefix($0) } } }
+
+    private func bits(_ isChosen: (PartRule) -> Bool) -> UInt64 {
+        parts.enumerated().reduce(0) { isChosen($1.element) ? $0 | 1 << UInt64($1.offset) : $0 }
     }
 }
 
@@ -178,22 +204,8 @@ extension SplitEvent.PartRule {
         guard !site.findings[before...].contains(where: { $0.severity == .error }) else { return nil }
         site.types[type] = StepSite.TypeState(shape: inner.shape, stream: inner.stream)
         let places = pick.compactMap { Place($0, here: picked, there: .object([])) }
-        let part = EventPart(
-            type: type, pick: places, moves: ops, isUnproved: inner.isUnproved, test: test,
-            exclusive: test == nil ? [] : exclusive(in: split))
+        let part = EventPart(type: type, pick: places, moves: ops, isUnproved: inner.isUnproved, test: test)
         return (part, SplitArm(pick: places, ops: ops, lone: lone))
-    }
-
-    /// The members that only this part picks, each with the value that a lone other part gives it on the way down.
-    private func exclusive(in split: SplitEvent) -> [EventPart.Exclusive] {
-        let others = split.parts.filter { !$0.type.isSame(as: type) }
-        var fills: [(pointer: JSONPointer, value: JSONValue)] = []
-        for other in others { if case .alone(let more) = other.down { fills += more } }
-        let mine = pick.filter { pointer in !others.contains { other in other.pick.contains { pointer.hasPrefix($0) } } }
-        return mine.map { pointer in
-            let fill = fills.first(where: { $0.pointer == pointer })
-            return EventPart.Exclusive(pointer: pointer, restored: fill?.value.canonical())
-        }
     }
 
     private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepSite) -> SplitArm.Lone {
@@ -215,7 +227,7 @@ extension SplitEvent.PartRule {
                 }
                 if !whole.pick(pointer.tokens[...], into: &filled) { continue }
                 guard let place = Place(pointer, here: filled, there: .object([])) else { continue }
-                places.append(BoundFill.Value(place: place, text: Array(value.text.utf8)))
+                places.append(BoundFill.Value(place: place, text: Array(value.text.utf8), takers: split.parts(taking: pointer)))
             }
             for difference in ShapeDifference.compare(filled, whole) {
                 guard case .missing(required: true) = difference.kind else { continue }
