@@ -18,6 +18,11 @@ private struct Maker: RandomNumberGenerator {
 
     mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0 ..< count, using: &self) == 0 }
 
+    /// What the ops at hand are about: of few places, what one op does meets what others did there before.
+    private var places = Self.paths
+
+    mutating func choosePlaces() { places = oneIn(2) ? Self.paths : Array(Self.paths.shuffled(using: &self).prefix(3)) }
+
     static let paths = ["/a", "/b", "/c", "/longer_than_eight", "/o/a", "/o/b", "/o/p/a", "/n/a", "/n/m/b"]
 
     /// An object with some of the members that the ops are about.
@@ -54,8 +59,8 @@ private struct Maker: RandomNumberGenerator {
         if depth < 2, oneIn(4) {
             let inner = (0 ... Int.random(in: 0 ... 2, using: &self)).map { _ in "{\(op(depth + 1))}" }.joined(separator: ", ")
             let test = one([
-                "path: \(one(Self.paths)), exists: \(one(["true", "false"]))", "path: \(one(Self.paths)), equals: x",
-                "path: \(one(Self.paths)), in: [x, 7, true, 'A B']", "path: \(one(Self.paths)), below: '10.2'",
+                "path: \(one(places)), exists: \(one(["true", "false"]))", "path: \(one(places)), equals: x",
+                "path: \(one(places)), in: [x, 7, true, 'A B']", "path: \(one(places)), below: '10.2'",
                 "path: $time, below: '\(one(["1960-01-01T00:00:00Z", "2020-01-01T00:00:00Z"]))'", "path: $metadata/app, equals: x",
             ])
             let other = oneIn(2) ? ", else: [{\(op(2))}]" : ""
@@ -72,9 +77,9 @@ private struct Maker: RandomNumberGenerator {
         }
         if oneIn(8) {
             let source = one(["$time", "$stream", "$metadata/app", "$metadata/none"])
-            return "add: {path: \(one(Self.paths)), from: \(source)}"
+            return "add: {path: \(one(places)), from: \(source)}"
         }
-        let (path, other, third) = (one(Self.paths), one(Self.paths), one(Self.paths))
+        let (path, other, third) = (one(places), one(places), one(places))
         let at = one(["first", "last"])
         let missing = one(["absent", "absent", "error"])
         return one([
@@ -160,7 +165,8 @@ private struct Bound {
     init(_ maker: inout Maker) throws {
         low = maker.shape()
         high = low
-        for number in 1 ... Int.random(in: 1 ... 7, using: &maker) {
+        maker.choosePlaces()
+        for number in 1 ... Int.random(in: 1 ... 10, using: &maker) {
             let text = maker.op()
             guard let op = Self.op(text) else { continue }
             var site = OpSite(
@@ -178,7 +184,6 @@ private struct Bound {
             ops.append(
                 PathOp(
                     op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil,
-
                     blocks: false, loss: Self.loss(number, text)))
         }
     }
@@ -275,7 +280,7 @@ func fusedIsTheSame() throws {
     var maker = Maker(seed: seed)
     let history = try orders()
     var (fused, judged) = (0, 0)
-    for _ in 0 ..< 200 {
+    for _ in 0 ..< rounds(200) {
         let bound = try Bound(&maker)
         for direction in [Direction.up, .down] {
             let path = bound.path(direction)
@@ -303,8 +308,8 @@ func fusedIsTheSame() throws {
             }
         }
     }
-    #expect(fused > 100, "seed \(seed): \(fused) of 400 paths were fused")
-    #expect(judged > 1_000, "seed \(seed): the oracle judged \(judged) of 4,800 images")
+    #expect(fused > rounds(100), "seed \(seed): \(fused) of \(rounds(400)) paths were fused")
+    #expect(judged > rounds(1_000), "seed \(seed): the oracle judged \(judged) of \(rounds(4_800)) images")
 }
 
 /// What stands at pointers of the images of an event, or the error; and whether the images came without the rest.
@@ -355,6 +360,23 @@ func readingIsTheSame() throws {
         }
     }
     #expect(parts > 1_000, "seed \(seed): \(parts) of 4,800 images came in parts")
+}
+
+@Test("an optional member that takes the name of one that was required is asked for")
+func renamedOptional() throws {
+    let (a, b, c) = ("a: {type: string}", "b: {type: string}", "c: {type: string}")
+    let viewer = Viewer(
+        try SchemaEvolutionTests.history([
+            "events: {E: {required: [b], properties: {\(a), \(b)}}}",
+            """
+            upcast: [{on: E, do: [{remove: {path: /b, restore: "", because: x}}, {move: {from: /a, path: /b}}]}]
+            events: {E: {properties: {\(b)}}}
+            """,
+            "upcast: [{on: E, do: [{copy: {from: /b, path: /c}}]}]\nevents: {E: {properties: {\(b), \(c)}}}",
+        ]))
+    #expect(try viewer.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(3)).fused != nil)
+    #expect(try viewer.image("E", #"{"b":"x"}"#, from: 1, to: 3) == "{}")
+    #expect(try viewer.image("E", #"{"a":"y","b":"x"}"#, from: 1, to: 3) == #"{"b":"y","c":"y"}"#)
 }
 
 @Test("the paths of the examples are fused, and give what their ops give")

@@ -55,6 +55,21 @@ struct LawWayTests {
         #expect(losses.values.map(\.first) == [Position(2_346)] && losses.values.map(\.events) == [1], "\(losses)")
     }
 
+    @Test("tell apart what is lost, where as much is lost of others")
+    func whatIsLost() throws {
+        let history = try history(
+            before: "required: [a, b], properties: {a: {type: integer}, b: {type: integer}}",
+            ops: "remove: {path: /a, restore: 0, because: x}\n      - remove: {path: /b, restore: 0, because: x}", after: "properties: {}")
+        let events = (0 ..< 300).map { number in
+            LawEvent(
+                origin: .log, position: Position(UInt64(number + 1)), stream: "s", type: "E", born: SchemaVersion(1),
+                time: Timestamp(microseconds: 0), payload: Array((number < 20 ? #"{"a":1,"b":0}"# : #"{"a":0,"b":1}"#).utf8), metadata: [])
+        }
+        let (few, all) = (tally(history, events, triesEach: 8).losses.counts, tally(history, events, triesEach: .max).losses.counts)
+        #expect(few == all)
+        #expect(few.values.map(\.events).sorted() == [20, 280], "\(few)")
+    }
+
     @Test("stop at an event that has no image")
     func refused() throws {
         var random = SeededGenerator.announced()

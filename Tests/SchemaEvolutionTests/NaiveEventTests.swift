@@ -115,7 +115,7 @@ struct NaiveEventTests {
     func manyHistories() throws {
         let base = UInt64.random(in: .min ... .max)
         var (looked, refusals) = (0, 0)
-        for round in 0 ..< 40 {
+        for round in 0 ..< rounds(40) {
             var maker = try NaiveEventMaker(seed: base &+ UInt64(round), versions: 5)
             let viewer = Viewer(maker.history)
             for born in 1 ... 5 {
@@ -131,6 +131,6 @@ struct NaiveEventTests {
                 }
             }
         }
-        #expect(looked == 6_000 && refusals < looked / 2, "seed \(base): \(refusals) of \(looked) were refused")
+        #expect(looked == rounds(6_000) && refusals < looked / 2, "seed \(base): \(refusals) of \(looked) were refused")
     }
 }

@@ -108,6 +108,62 @@ func inventsNothing() throws {
     #expect(try joined(viewer, [parts[0]]).map(\.json) == [#"{"id":"1","n":0}"#])
 }
 
+/// A type whose members lie in an object, and parts that take some of them.
+private func parted(_ shape: String, _ parts: String, _ shapes: [String]) throws -> Viewer {
+    let types = zip(["P", "Q", "R"], shapes).map { "  \($0): {\($1)}" }.joined(separator: "\n")
+    let viewer = Viewer(
+        try history([
+            "events: {A: {\(shape)}}", "upcast: [{split-event: {type: A, because: unread, into: [\(parts)]}}]\nevents:\n\(types)",
+        ]))
+    #expect(viewer.history.check().errors == [])
+    return viewer
+}
+
+private let (whole1, x) = ("id: {type: integer}", "{type: object, properties: {x: {type: integer}}}")
+
+@Test("a part has the objects around what it takes that it always has, and so has the event that is joined of it")
+func requiredObjects() throws {
+    let viewer = try parted(
+        "required: [id, o], properties: {\(whole1), o: \(x)}",
+        "{type: P, pick: [/id], down: {hide: x}}, {type: Q, pick: [/o/x], down: {hide: x}}",
+        ["required: [id], properties: {\(whole1)}", "required: [o], properties: {o: \(x)}"])
+    let parts = try viewer.images("A", #"{"id":1,"o":{}}"#, from: 1, to: 2, validating: true)
+    #expect(parts.map(\.json) == [#"{"id":1}"#, #"{"o":{}}"#])
+    #expect(try joined(viewer, parts).map(\.json) == [#"{"id":1,"o":{}}"#])
+}
+
+@Test("a value of a part does not stand in for an object of which another part takes a member")
+func takenWithin() throws {
+    let viewer = try parted(
+        "required: [id], properties: {\(whole1), o: \(x)}",
+        "{type: P, pick: [/id], down: {as: {/o: {x: 1}}}}, {type: Q, pick: [/o/x], down: {hide: x}}",
+        ["required: [id], properties: {\(whole1)}", "properties: {o: \(x)}"])
+    #expect(try joined(viewer, try viewer.images("A", #"{"id":1}"#, from: 1, to: 2)).map(\.json) == [#"{"id":1}"#])
+    #expect(viewer.history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)).contains(.partial), "{} and nothing become the same")
+}
+
+@Test(
+    "what comes back by an as around it or within it is not lost, nor what a part takes within what another would take",
+    arguments: [
+        ("{type: P, pick: [/id], down: {as: {/o: {x: 1}}}}, {type: Q, pick: [/o/x], when: {path: /id, equals: 2}, down: {hide: x}}", 0, 1),
+        ("{type: P, pick: [/id], down: {as: {/o/x: 1}}}, {type: Q, pick: [/id], down: {hide: x}}", 0, 1),
+        (
+            "{type: P, pick: [/id], down: {hide: x}}, {type: Q, pick: [/o/x], when: {path: /id, equals: 1}, down: {hide: x}}, "
+                + "{type: R, pick: [/o], when: {path: /id, equals: 2}, down: {hide: x}}", 0, 0
+        ),
+    ])
+func countsLosses(_ parts: String, _ restored: Int, _ other: Int) throws {
+    let object = "properties: {o: \(x)}"
+    let second = parts.contains("Q, pick: [/id]") ? "required: [id], properties: {\(whole1)}" : object
+    let viewer = try parted(
+        "required: [id], properties: {\(whole1), o: \(x)}", parts,
+        ["required: [id], properties: {\(whole1)}", second] + (parts.contains("R,") ? [object] : []))
+    _ = try viewer.images("A", #"{"id":1,"o":{"x":1}}"#, from: 1, to: 2)
+    #expect(viewer.counts.lost == restored)
+    _ = try viewer.images("A", #"{"id":1,"o":{"x":2}}"#, from: 1, to: 2)
+    #expect(viewer.counts.lost == restored + other)
+}
+
 @Test("a part that stands alone uses its own way down")
 func loneParts() throws {
     let viewer = Viewer(try history([before, after]))

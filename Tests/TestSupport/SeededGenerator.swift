@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// SplitMix64 (Steele, Lea and Flood): small, seeded, the same everywhere.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
@@ -27,3 +29,6 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         return word ^ (word >> 31)
     }
 }
+
+/// How often a random test goes round: the count that it has in every run, times EVSTORE_ROUNDS for a longer one.
+package func rounds(_ count: Int) -> Int { count * (ProcessInfo.processInfo.environment["EVSTORE_ROUNDS"].flatMap { Int($0) } ?? 1) }

@@ -189,12 +189,12 @@ final class PathFan: Sendable {
 }
 
 extension EventPart {
-    /// A new object with what the part takes from the whole event.
+    /// A new object with what the part takes from the whole event, and the objects around it that the part always has.
     func take<D: Document & ~Copyable>(from whole: D.Node, of doc: inout D) -> D.Node {
         let object = doc.makeObject()
         for place in pick {
-            guard let node = place.find(in: &doc, at: whole) else { continue }
-            doc.detach(node)
+            let node = place.find(in: &doc, at: whole)
+            if let node { doc.detach(node) }
             place.put(node, into: &doc, at: object)
         }
         return object

@@ -210,13 +210,13 @@ struct PathWaiting: ~Copyable {
         }
     }
 
-    /// Puts what a part takes into the event that it is a part of, where that is not there yet.
+    /// Puts what a part takes into the event that it is a part of, where that is not there yet, with the objects around it.
     private mutating func join(_ text: Range<Int>, _ pick: [Place], to doc: inout EventDocument) throws(JSONError) {
         try side.splice.load(texts, text)
         let (source, root) = (side.splice.root, doc.splice.root)
         for place in pick {
-            guard let node = place.find(in: &side, at: source), place.find(in: &doc, at: root) == nil,
-                let holder = place.holder(in: &doc, at: root, forValue: true)
+            let node = place.find(in: &side, at: source)
+            guard place.find(in: &doc, at: root) == nil, let holder = place.holder(in: &doc, at: root, forValue: node != nil), let node
             else { continue }
             let start = texts.count
             side.splice.write(node, into: &texts)

@@ -37,15 +37,16 @@ package struct Workspace: ~Copyable {
     mutating func run(
         _ checked: CheckedPath, _ payload: RawSpan, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
     ) throws {
-        doc.run.begin(context)
         if let program = checked.path.fused {
             way = nil
+            if program.readsBeside { doc.run.begin(context) }
             if fused.run(program, payload, &doc.run) {
                 way = fused.way
                 for part in 0 ..< fused.images.count { try show(fused.images[part], part, checked, body) }
                 return
             }
         }
+        doc.run.begin(context)
         begin()
         try load(payload, checked.path)
         try follow(checked.path.root, at: doc.splice.root, checked, body)

@@ -269,6 +269,8 @@ private struct BoundTable: BoundCodec {
             let words = entries.map { String(utf8: $0.content.lent) ?? "" }.joined(separator: ", ")
             throw CodecRefusal(expected: "one of \(words)")
         }
+        // A table is for scalars; another value is there only in data that keeps no shape.
+        if kind == .object || kind == .array { throw CodecRefusal(expected: "a text, a number or a flag") }
         if kind == .string { appendQuoted(content, into: &output) } else { output.append(content) }
         return true
     }

@@ -93,14 +93,22 @@ struct PartLoss: Sendable {
     let pointer: JSONPointer
     /// The parts that take it, a bit for each.
     var takers: UInt64 = 0
-    /// The values, in canonical form, that parts give the whole event in its place.
-    var fills: [(part: Int, value: [UInt8])] = []
+    /// The values that parts give the whole event in its place.
+    var fills: [Fill] = []
 
-    /// What the event has there when it is made again of the chosen parts: a part that stands alone has its own value, several have that
-    /// of the first. Nil: it is absent.
+    struct Fill: Sendable {
+        let part: Int
+        /// The parts with which the value is not given.
+        let takers: UInt64
+        /// In canonical form.
+        let value: [UInt8]
+    }
+
+    /// What the event has there when it is made again of the chosen parts: a part that stands alone gives its own value, of several the
+    /// first one gives its. Nil: it is absent.
     func restored(from chosen: UInt64) -> [UInt8]? {
         let isLone = chosen.nonzeroBitCount == 1
-        return fills.first { !isLone || chosen == 1 << UInt64($0.part) }?.value
+        return fills.first { isLone ? chosen == 1 << UInt64($0.part) : $0.takers & chosen == 0 }?.value
     }
 }
 

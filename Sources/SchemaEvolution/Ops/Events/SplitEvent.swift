@@ -79,12 +79,14 @@ package struct SplitEvent: EventOp {
             arms.append(arm)
         }
         site.mark = mark
-        let unpicked = unpicked(state.shape)
+        let losses = losses(of: state.shape)
+        let unpicked = losses.filter { $0.takers == 0 }
         if !unpicked.isEmpty {
             site.opClass.insert(.narrow)
             if because?.isEmpty ?? true {
                 site.note(
-                    Rule.unexplainedLoss, "no part takes \(unpicked.map(\.description).joined(separator: ", ")) and nothing says why",
+                    Rule.unexplainedLoss,
+                    "no part takes \(unpicked.map(\.pointer.description).joined(separator: ", ")) and nothing says why",
                     fix: "pick it in a part, or add because: \"…\"")
             }
         }
@@ -92,43 +94,44 @@ package struct SplitEvent: EventOp {
         site.opClass.insert(.widen)
         if parts.contains(where: { $0.test != nil }) { site.opClass.insert(.partial) }
         let split = PartedEvent(type: type, arms: arms)
-        var bound = BoundEventOp(up: [Name(type): .parts(up, losses: losses(unpicked))])
+        var bound = BoundEventOp(up: [Name(type): .parts(up, losses: losses)])
         for (index, part) in parts.enumerated() { bound.down[part.type] = .rejoin(split, arm: index) }
         return bound
     }
 
-    /// The outermost members that no part takes.
-    private func unpicked(_ shape: Shape) -> [JSONPointer] {
-        let picks = parts.flatMap(\.pick)
-        var found: [JSONPointer] = []
-        for pointer in shape.pointers(where: { _ in true }) {
-            let isTouched = picks.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) }
-            if !isTouched, !found.contains(where: { pointer.hasPrefix($0) }) { found.append(pointer) }
-        }
-        return found
-    }
-
-    /// What may be lost: members that no part takes, and the outermost ones that only parts with a guard take; each with the values that
-    /// parts give in its place.
-    private func losses(_ unpicked: [JSONPointer]) -> [PartLoss] {
-        let guarded = parts.filter { $0.test != nil }.flatMap(\.pick).filter { parts(taking: $0) & unguarded == 0 }
-        let outermost = guarded.filter { pointer in !guarded.contains { $0 != pointer && pointer.hasPrefix($0) } }
-        var found: [PartLoss] = []
-        for pointer in unpicked + outermost where !found.contains(where: { $0.pointer == pointer }) {
+    /// What may be lost: the members that no part takes, or only parts with a guard, each with the values that parts give in its place.
+    private func losses(of shape: Shape) -> [PartLoss] {
+        members(of: shape, at: JSONPointer(tokens: [])).map { pointer in
             var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
             for (index, part) in parts.enumerated() {
-                guard case .alone(let fills) = part.down, let fill = fills.first(where: { $0.pointer == pointer }) else { continue }
-                loss.fills.append((index, fill.value.canonical()))
+                for fill in part.fills where pointer.hasPrefix(fill.pointer) {
+                    guard let value = fill.value.value(at: pointer.tokens[fill.pointer.tokens.count...]) else { continue }
+                    loss.fills.append(.init(part: index, takers: parts(within: fill.pointer), value: value.canonical()))
+                }
             }
-            found.append(loss)
+            return loss
+        }.filter { $0.takers & unguarded == 0 }
+    }
+
+    /// The outermost members that parts take, and give values to, as wholes or not at all.
+    private func members(of shape: Shape, at pointer: JSONPointer) -> [JSONPointer] {
+        let named = parts.flatMap { $0.pick + $0.fills.map(\.pointer) }
+        return shape.properties.flatMap { property in
+            let member = pointer.appending(property.name)
+            let isDivided = named.contains { $0 != member && $0.hasPrefix(member) }
+            return isDivided ? members(of: property.shape, at: member) : [member]
         }
-        return found
     }
 
     private var unguarded: UInt64 { bits { $0.test == nil } }
 
     /// The parts that take a member, a bit for each.
-    fileprivate func parts(taking pointer: JSONPointer) -> UInt64 { bits { $0.pick.contains { pointer.hasPrefix($0) } } }
+    private func parts(taking pointer: JSONPointer) -> UInt64 { bits { $0.pick.contains { pointer.hasPrefix($0) } } }
+
+    /// The parts that take a member or something in it.
+    fileprivate func parts(within pointer: JSONPointer) -> UInt64 {
+        bits { $0.pick.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) } }
+    }
 
     private func bits(_ isChosen: (PartRule) -> Bool) -> UInt64 {
         parts.enumerated().reduce(0) { isChosen($1.element) ? $0 | 1 << UInt64($1.offset) : $0 }
@@ -136,6 +139,10 @@ package struct SplitEvent: EventOp {
 }
 
 extension SplitEvent.PartRule {
+    fileprivate var fills: [(pointer: JSONPointer, value: JSONValue)] {
+        if case .alone(let fills) = down { fills } else { [] }
+    }
+
     init(_ node: FileNode) throws(FileProblem) {
         try node.map("a part", allowing: ["type", "pick", "when", "do", "down"])
         type = try node.required("type", of: "a part").text("type")
@@ -180,6 +187,7 @@ extension SplitEvent.PartRule {
             site.note(Rule.noMember, "\(split.type) has no \(pointer)")
             return nil
         }
+        if pick.contains(where: state.shape.mayBeEmpty(around:)) { site.opClass.insert(.partial) }
         if case .pointer(let pointer)? = test?.source, state.shape.shape(at: pointer) == nil {
             site.note(Rule.noMember, "\(split.type) has no \(pointer)")
         }
@@ -227,7 +235,7 @@ extension SplitEvent.PartRule {
                 }
                 if !whole.pick(pointer.tokens[...], into: &filled) { continue }
                 guard let place = Place(pointer, here: filled, there: .object([])) else { continue }
-                places.append(BoundFill.Value(place: place, text: Array(value.text.utf8), takers: split.parts(taking: pointer)))
+                places.append(BoundFill.Value(place: place, text: Array(value.text.utf8), takers: split.parts(within: pointer)))
             }
             for difference in ShapeDifference.compare(filled, whole) {
                 guard case .missing(required: true) = difference.kind else { continue }
@@ -240,7 +248,21 @@ extension SplitEvent.PartRule {
     }
 }
 
+extension JSONValue {
+    fileprivate func value(at tokens: ArraySlice<MemberName>) -> JSONValue? {
+        tokens.reduce(self) { (value: JSONValue?, name) in value?.member(name.text) }
+    }
+}
+
 extension Shape {
+    /// Whether an object around a member may be absent, and may be empty, which become the same where members are picked out of it.
+    func mayBeEmpty(around pointer: JSONPointer) -> Bool {
+        (1 ..< max(pointer.tokens.count, 1)).contains { depth in
+            let object = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
+            return !isRequired(at: object) && shape(at: object)?.required.isEmpty == true
+        }
+    }
+
     /// Copies a member with the objects around it into another shape; false where there is none.
     func pick(_ tokens: ArraySlice<MemberName>, into picked: inout Shape) -> Bool {
         guard let name = tokens.first?.text, let member = property(name) else { return false }

@@ -66,9 +66,8 @@ extension FusedDraft: Document {
     /// Whether a member of an object is there, which is asked once on a way.
     private mutating func isThere(_ node: Int) -> Bool {
         if nodes[node].isSure { return true }
-        guard let slot = nodes[node].slot, let parent = nodes[node].parent, let name = nodes[node].name else { return true }
-        // The scan refuses objects that lack what is required.
-        if nodes[parent].shape?.required.contains(name.text) != true, choose(.isAbsent, slot) == 1 {
+        guard let slot = nodes[node].slot else { return true }
+        if choose(.isAbsent, slot) == 1 {
             detach(node)
             return false
         }

@@ -29,7 +29,7 @@ struct FusedDraft {
         var kind: JSONKind?
         var isInPlace = false
         var isRenamed = false
-        /// Whether it is known to be there.
+        /// Whether it is known to be there: because it was asked for, was made, or because the scan refuses objects that lack it.
         var isSure = true
         /// Whether what was made may be null.
         var isNullable = false
@@ -185,7 +185,7 @@ struct FusedDraft {
             nodes.append(
                 Entry(
                     value: .input(base + index), name: MemberName(property.name), parent: node, slot: base + index, shape: property.shape,
-                    isInPlace: true, isSure: false))
+                    isInPlace: true, isSure: shape.required.contains(property.name)))
         }
         nodes[node].value = .object(children, object)
         nodes[node].shape = shape

@@ -24,6 +24,8 @@ final class FusedProgram: Sendable {
     /// For the elements of lists and the values of maps.
     let programs: Row<FusedProgram>
     let ends: Row<PathEnd>
+    /// Whether it looks at what an event carries beside its payload.
+    let readsBeside: Bool
     /// The kinds of values that the program of an element takes, a bit for each; the others are left to the ops.
     let kinds: UInt8
 
@@ -41,6 +43,9 @@ final class FusedProgram: Sendable {
         choices = Row(tools.values)
         guards = Row(tools.guards)
         sources = Row(tools.sources)
+        readsBeside =
+            !tools.sources.isEmpty || tools.programs.contains(where: \.readsBeside)
+            || code.contains { if case .fails = $0.code { $0.a < 0 } else { false } }
         programs = Row(tools.programs)
         ends = Row(tools.ends)
         self.code = Slots(code)

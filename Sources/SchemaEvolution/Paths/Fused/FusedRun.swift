@@ -26,7 +26,8 @@ struct FusedRun: ~Copyable {
     private(set) var places = Slots<ByteSlice>(capacity: 32)
     private var input = FusedInput()
     private var tally = Tally()
-    /// A hash of the outcomes that led the last event through its program, and of those of its elements.
+    /// A hash of the outcomes that led the last event through its program, of the instructions that lost something of it, and of those of
+    /// its elements.
     private(set) var way: UInt64 = 0
     private var elements: FusedElementRun?
 
@@ -106,7 +107,10 @@ struct FusedRun: ~Copyable {
                 continue
             case .convert:
                 guard let isCanonical = input.convert(slot, to: Int(step.b), program.converters[Int(step.c)]) else { return false }
-                if !isCanonical, program.converters[Int(step.c)].counts { tally.nonCanonical &+= 1 }
+                if !isCanonical, program.converters[Int(step.c)].counts {
+                    tally.nonCanonical &+= 1
+                    turned(at: Self.costly(index))
+                }
                 continue
             case .concatenate:
                 input.concatenate(program.lists[Int(step.b)], to: slot)
@@ -118,7 +122,10 @@ struct FusedRun: ~Copyable {
                 tally.lost &+= slot
                 continue
             case .loseUnless:
-                if input.slots[slot].start >= 0, !input.means(slot, anyOf: program.choices[Int(step.b)]) { tally.lost &+= 1 }
+                if input.slots[slot].start >= 0, !input.means(slot, anyOf: program.choices[Int(step.b)]) {
+                    tally.lost &+= 1
+                    turned(at: Self.costly(index))
+                }
                 continue
             case .hide:
                 tally.hidden &+= 1
@@ -152,7 +159,12 @@ struct FusedRun: ~Copyable {
                 outcome = parts - 1
             case .first:
                 guard let more = input.first(slot, to: Int(step.b)) else { return false }
-                if more < 0 { outcome = 1 } else { tally.lost &+= more }
+                if more < 0 {
+                    outcome = 1
+                } else if more > 0 {
+                    tally.lost &+= more
+                    turned(at: Self.costly(index))
+                }
             case .select:
                 guard let found = input.select(slot, program.choices[Int(step.b)]) else { return false }
                 outcome = found
@@ -162,6 +174,9 @@ struct FusedRun: ~Copyable {
             index = Int(program.targets[turn])
         }
     }
+
+    /// What an instruction lost is a part of the way, as an outcome is.
+    private static func costly(_ index: Int) -> UInt64 { UInt64(truncatingIfNeeded: ~index) }
 
     @inline(__always)
     private mutating func turned(at place: UInt64) { way = (way ^ (place &+ 1)) &* 0x9e37_79b9_7f4a_7c15 }
