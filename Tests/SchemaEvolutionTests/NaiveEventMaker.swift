@@ -6,11 +6,22 @@ import TestSupport
 /// Random versions whose steps are ops on whole events, each as YAML and as the oracle takes it.
 struct NaiveEventMaker: RandomNumberGenerator {
     struct Member {
-        enum Kind: String { case string, integer, choice }
+        enum Kind: String { case string, integer, choice, object }
 
         var name: String
         var kind: Kind
         var isRequired: Bool
+        /// Of an object.
+        var inner: [Member] = []
+
+        /// As a property of a shape.
+        var words: String {
+            switch kind {
+            case .choice: "\(name): {type: string, enum: [in, out]}"
+            case .object: "\(name): {type: object, \(inner.words)}"
+            case .string, .integer: "\(name): {type: \(kind)}"
+            }
+        }
     }
 
     typealias Types = [String: [Member]]
@@ -75,16 +86,28 @@ struct NaiveEventMaker: RandomNumberGenerator {
 
     mutating func event(at version: Int, source: Int) -> NaiveEvent {
         let type = versions[version - 1].keys.sorted().randomElement(using: &self) ?? ""
-        var members: [JSONValue.Member] = []
-        for member in versions[version - 1][type] ?? [] where member.isRequired || Bool.random(using: &self) {
-            members.append(.init(name: member.name, value: member.name == "id" ? .string(oneIn(3) ? "2" : "1") : value(member.kind)))
-        }
-        if oneIn(3) { members.shuffle(using: &self) }
-        return NaiveEvent(source: source, type: type, members: members)
+        return NaiveEvent(source: source, type: type, members: values(versions[version - 1][type] ?? []))
     }
 
-    private mutating func value(_ kind: Member.Kind) -> JSONValue {
-        switch kind {
+    private mutating func values(_ members: [Member]) -> [JSONValue.Member] {
+        var made: [JSONValue.Member] = []
+        for member in members where member.isRequired || Bool.random(using: &self) {
+            made.append(.init(name: member.name, value: member.name == "id" ? .string(oneIn(3) ? "2" : "1") : value(member)))
+        }
+        if oneIn(3) { made.shuffle(using: &self) }
+        return made
+    }
+
+    /// A value of a version file, where the members of objects stand in the order of their names.
+    private mutating func constant(_ member: Member) -> JSONValue {
+        let value = value(member)
+        if case .object(let members) = value { return .object(members.sorted { $0.name < $1.name }) }
+        return value
+    }
+
+    private mutating func value(_ member: Member) -> JSONValue {
+        switch member.kind {
+        case .object: .object(values(member.inner))
         case .string: .string(["", "x", "yy"].randomElement(using: &self) ?? "")
         case .integer: .number(["0", "7", "-3"].randomElement(using: &self) ?? "0")
         case .choice: .string(Bool.random(using: &self) ? "in" : "out")
@@ -102,7 +125,11 @@ struct NaiveEventMaker: RandomNumberGenerator {
         return "\(prefix)\(made)"
     }
 
-    private mutating func member() -> Member {
+    private mutating func member(isScalar: Bool = false) -> Member {
+        if !isScalar, oneIn(4) {
+            let inner = (0 ... 1).map { _ in member(isScalar: true) }
+            return Member(name: name("o"), kind: .object, isRequired: Bool.random(using: &self), inner: inner)
+        }
         let kind: Member.Kind = oneIn(3) ? .choice : oneIn(2) ? .integer : .string
         return Member(name: name("m"), kind: kind, isRequired: Bool.random(using: &self))
     }
@@ -114,11 +141,7 @@ struct NaiveEventMaker: RandomNumberGenerator {
     }
 
     private func text(_ items: [String]) -> String {
-        let events = types.sorted { $0.key < $1.key }.map { type, members in
-            let properties = members.map { "\($0.name): \($0.kind == .choice ? "{type: string, enum: [in, out]}" : "{type: \($0.kind)}")" }
-            let required = members.filter(\.isRequired).map(\.name).joined(separator: ", ")
-            return "  \(type): {required: [\(required)], properties: {\(properties.joined(separator: ", "))}}"
-        }
+        let events = types.sorted { $0.key < $1.key }.map { type, members in "  \(type): {\(members.words)}" }
         let upcast = items.isEmpty ? "" : "forward: 1\nupcast:\n" + items.map { "  - \($0)\n" }.joined()
         return "\(upcast)events:\n\(events.joined(separator: "\n"))"
     }
@@ -132,9 +155,9 @@ struct NaiveEventMaker: RandomNumberGenerator {
             types[type] = moved(members, index, to: new)
             return (.move(type: type, from: old, to: new), "{on: \(type), do: [{move: {from: /\(old), path: /\(new)}}]}")
         case 1:
-            var new = member()
+            var new = member(isScalar: true)
             new.isRequired = true
-            let value = value(new.kind)
+            let value = value(new)
             types[type]?.append(new)
             added.insert(new.name)
             let words = "{on: \(type), do: [{add: {path: /\(new.name), value: \(value.text)}}]}"
@@ -184,9 +207,11 @@ struct NaiveEventMaker: RandomNumberGenerator {
             var part = NaiveEventOp.Part(type: type, pick: ["id"])
             for member in (types[type] ?? []).dropFirst() where member.isRequired || oneIn(2) {
                 // Two parts may take the same one.
-                let known = members.dropFirst().filter { $0.kind == member.kind && $0.isRequired == member.isRequired }
+                let known = members.dropFirst().filter {
+                    $0.kind == member.kind && $0.isRequired == member.isRequired && member.kind != .object
+                }
                 let taken = Set(part.pick)
-                var own = Member(name: name("m"), kind: member.kind, isRequired: member.isRequired)
+                var own = Member(name: name("m"), kind: member.kind, isRequired: member.isRequired, inner: member.inner)
                 if oneIn(3), let shared = known.filter({ !taken.contains($0.name) }).randomElement(using: &self) {
                     own = shared
                 } else {
@@ -208,23 +233,24 @@ struct NaiveEventMaker: RandomNumberGenerator {
     private mutating func split(_ type: String, _ members: [Member]) -> (NaiveEventOp, String)? {
         var (parts, words, made): ([NaiveEventOp.Part], [String], Types) = ([], [], [:])
         let count = Int.random(in: 2 ... 3, using: &self)
+        // Objects to which parts give members, and not the whole: what two parts give lies side by side.
+        let divided = members.filter { $0.kind == .object && oneIn(2) }.map(\.name)
         for number in 0 ..< count {
             let name = number == 0 && oneIn(2) ? type : name("S")
-            var own = [id] + members.dropFirst().filter { _ in oneIn(2) }
-            var part = NaiveEventOp.Part(type: name, pick: own.map(\.name))
-            var text = "type: \(name), pick: [\(own.map { "/\($0.name)" }.joined(separator: ", "))]"
-            if number > 0, oneIn(2), let member = members.dropFirst().randomElement(using: &self) {
-                let value = oneIn(2) ? value(member.kind) : nil
-                part.test = .init(name: member.name, value: value)
-                text += ", when: {path: /\(member.name), \(value.map { "equals: \($0.text)" } ?? "exists: true")}"
+            var part = NaiveEventOp.Part(type: name, pick: ["id"])
+            var own = [id] + members.dropFirst().compactMap { picked($0, &part) }
+            var text = "type: \(name), pick: [\(part.pick.map { "/\($0)" }.joined(separator: ", "))]"
+            if number > 0, oneIn(2), let test = test(members) {
+                part.test = test
+                text += ", when: {path: /\(test.name), \(test.value.map { "equals: \($0.text)" } ?? "exists: true")}"
             }
-            if own.count > 1, oneIn(3) {
-                let new = self.name("m")
-                part.moves = [(own[1].name, new)]
-                text += ", do: [{move: {from: /\(own[1].name), path: /\(new)}}]"
-                own = moved(own, 1, to: new)
+            if let index = own.indices.dropFirst().first(where: { part.pick.contains(own[$0].name) }), oneIn(3) {
+                let (old, new) = (own[index].name, self.name("m"))
+                part.moves = [(old, new)]
+                text += ", do: [{move: {from: /\(old), path: /\(new)}}]"
+                own = moved(own, index, to: new)
             }
-            text += ", down: \(down(of: &part, members))"
+            text += ", down: \(down(of: &part, members, divided))"
             parts.append(part)
             words.append("{\(text)}")
             made[name] = own
@@ -236,14 +262,47 @@ struct NaiveEventMaker: RandomNumberGenerator {
         )
     }
 
-    private mutating func down(of part: inout NaiveEventOp.Part, _ members: [Member]) -> String {
-        if oneIn(4) {
+    /// What a part takes of a member: nothing, all of it, or some of an object.
+    private mutating func picked(_ member: Member, _ part: inout NaiveEventOp.Part) -> Member? {
+        if oneIn(2) { return nil }
+        var member = member
+        if member.kind == .object, oneIn(2) {
+            member.inner = member.inner.filter { _ in oneIn(2) }
+            if member.inner.isEmpty { return nil }
+            part.pick += member.inner.map { "\(member.name)/\($0.name)" }
+            if member.isRequired { part.objects.append(member.name) }
+        } else {
+            part.pick.append(member.name)
+        }
+        return member
+    }
+
+    private mutating func test(_ members: [Member]) -> NaiveEventOp.Test? {
+        guard let member = members.dropFirst().randomElement(using: &self) else { return nil }
+        if member.kind == .object {
+            guard let inner = member.inner.randomElement(using: &self), oneIn(2) else { return .init(name: member.name) }
+            return .init(name: "\(member.name)/\(inner.name)", value: oneIn(2) ? value(inner) : nil)
+        }
+        return .init(name: member.name, value: oneIn(2) ? value(member) : nil)
+    }
+
+    private mutating func down(of part: inout NaiveEventOp.Part, _ members: [Member], _ divided: [String]) -> String {
+        let isFilled = members.allSatisfy { member in
+            divided.contains(member.name) || !part.pick.contains { $0.hasPrefix("\(member.name)/") }
+        }
+        if !isFilled || oneIn(4) {
             part.down = oneIn(3) ? .blocked : .hidden
             return part.down.isBlocked ? "block" : "{hide: part}"
         }
         var fills: [(name: String, value: JSONValue)] = []
-        for member in members where !part.pick.contains(member.name) && (member.isRequired || oneIn(2)) {
-            fills.append((member.name, value(member.kind)))
+        for member in members where !part.pick.contains(member.name) {
+            if divided.contains(member.name) {
+                for inner in member.inner where !part.pick.contains("\(member.name)/\(inner.name)") && (inner.isRequired || oneIn(2)) {
+                    fills.append(("\(member.name)/\(inner.name)", constant(inner)))
+                }
+            } else if member.isRequired || oneIn(2) {
+                fills.append((member.name, constant(member)))
+            }
         }
         part.down = .whole(fills: fills)
         return fills.isEmpty ? "as" : "{as: {\(fills.map { "/\($0.name): \($0.value.text)" }.joined(separator: ", "))}}"
@@ -259,11 +318,19 @@ struct NaiveEventMaker: RandomNumberGenerator {
             (type: type, members: members.map(\.name), own: members.first { $0.isRequired && $0.name != "id" }?.name)
         }
         for type in names { types[type] = nil }
-        types[into] = [id] + all.joined().filter { $0.name != "id" }.map { .init(name: $0.name, kind: $0.kind, isRequired: false) }
+        types[into] =
+            [id] + all.joined().filter { $0.name != "id" }.map { .init(name: $0.name, kind: $0.kind, isRequired: false, inner: $0.inner) }
         merged.append(into)
         return (
             .merge(parts, into: into, on: ["id"]), "{merge-events: {types: [\(names.joined(separator: ", "))], into: \(into), on: /id}}"
         )
+    }
+}
+
+extension [NaiveEventMaker.Member] {
+    fileprivate var words: String {
+        let required = filter(\.isRequired).map(\.name).joined(separator: ", ")
+        return "required: [\(required)], properties: {\(map(\.words).joined(separator: ", "))}"
     }
 }
 

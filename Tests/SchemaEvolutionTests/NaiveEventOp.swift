@@ -1,7 +1,7 @@
 import JSONText
 
-/// What an op on whole events means, said as plainly as can be, for events whose members lie side by side. It shares nothing with the
-/// product but the type for JSON values.
+/// What an op on whole events means, said as plainly as can be, for events whose members are scalars, or objects of scalars. It shares
+/// nothing with the product but the type for JSON values. A member is named `m1`, one within an object `o1/m2`.
 enum NaiveEventOp {
     /// Another name for a member.
     case move(type: String, from: String, to: String)
@@ -18,6 +18,7 @@ enum NaiveEventOp {
     case merge([(type: String, members: [String], own: String?)], into: String, on: [String])
 
     struct Part {
+        /// What older versions see of one that stands alone.
         enum Down {
             case whole(fills: [(name: String, value: JSONValue)])
             case hidden, blocked
@@ -28,12 +29,20 @@ enum NaiveEventOp {
         var moves: [(from: String, to: String)] = []
         var test: Test?
         var down = Down.hidden
+        /// The objects that the whole event always has, of which the part picks members.
+        var objects: [String] = []
+
+        fileprivate var fills: [(name: String, value: JSONValue)] {
+            if case .whole(let fills) = down { fills } else { [] }
+        }
+
+        fileprivate func takes(_ name: String) -> Bool { pick.contains { name.lies(in: $0) } }
     }
 
     struct Test {
         var name: String
         /// Nil: whether the member is there.
-        var value: JSONValue?
+        var value: JSONValue? = nil
 
         func holds(_ event: NaiveEvent) -> Bool { value.map { event[name] == $0 } ?? (event[name] != nil) }
     }
@@ -48,17 +57,20 @@ struct NaiveEvent: Equatable {
     /// The event of the step at hand that it is a part of.
     var origin: Int?
 
-    subscript(name: String) -> JSONValue? { members.first { $0.name == name }?.value }
+    subscript(name: String) -> JSONValue? {
+        name.split(separator: "/").reduce(JSONValue.object(members)) { (value: JSONValue?, name) in
+            if case .object? = value { value?.member(String(name)) } else { nil }
+        }
+    }
 
     var payload: String { JSONValue.object(members).text }
 
     fileprivate mutating func set(_ name: String, to value: JSONValue) {
-        if let index = members.firstIndex(where: { $0.name == name }) {
-            members[index].value = value
-        } else {
-            members.append(.init(name: name, value: value))
-        }
+        let names = name.split(separator: "/").map(String.init)
+        members = members.setting(names[0], to: names.count == 1 ? value : .object(inner(names[0]).setting(names[1], to: value)))
     }
+
+    private func inner(_ name: String) -> [JSONValue.Member] { if case .object(let inner)? = self[name] { inner } else { [] } }
 
     fileprivate mutating func rename(_ old: String, to new: String) {
         guard let index = members.firstIndex(where: { $0.name == old }) else { return }
@@ -67,10 +79,53 @@ struct NaiveEvent: Equatable {
 
     fileprivate mutating func remove(_ name: String) { members.removeAll { $0.name == name } }
 
+    /// Takes over what a part picks that is not here yet, and the objects around it.
+    fileprivate mutating func take(_ part: NaiveEventOp.Part, from event: NaiveEvent) {
+        for name in part.pick where self[name] == nil {
+            if let value = event[name] {
+                set(name, to: value)
+            } else if let object = name.outer, part.objects.contains(object), self[object] == nil {
+                set(object, to: .object([]))
+            }
+        }
+    }
+
     fileprivate func part(_ part: NaiveEventOp.Part) -> NaiveEvent {
         var made = NaiveEvent(source: source, type: part.type, members: [], origin: origin)
-        for name in part.pick { if let value = self[name] { made.set(name, to: value) } }
+        made.take(part, from: self)
         return made
+    }
+
+    /// The event that parts of it make again, each with what it picked.
+    fileprivate static func joining(
+        _ there: [(part: NaiveEventOp.Part, event: NaiveEvent)], of all: [NaiveEventOp.Part], _ type: String
+    )
+        -> NaiveEvent
+    {
+        var whole = NaiveEvent(type: type, members: [])
+        for (part, event) in there { whole.take(part, from: event) }
+        // A value stands in for what no part that is there could have brought, nor anything in it or around it.
+        for fill in all.flatMap(\.fills) where whole[fill.name] == nil {
+            let isPicked = there.contains { $0.part.pick.contains { fill.name.lies(in: $0) || $0.lies(in: fill.name) } }
+            if !isPicked { whole.set(fill.name, to: fill.value) }
+        }
+        return whole
+    }
+}
+
+extension String {
+    /// Whether a member is another or lies in that.
+    fileprivate func lies(in other: String) -> Bool { self == other || hasPrefix(other + "/") }
+
+    fileprivate var outer: String? { contains("/") ? String(prefix { $0 != "/" }) : nil }
+}
+
+extension [JSONValue.Member] {
+    fileprivate func setting(_ name: String, to value: JSONValue) -> [JSONValue.Member] {
+        guard let index = firstIndex(where: { $0.name == name }) else { return self + [.init(name: name, value: value)] }
+        var members = self
+        members[index].value = value
+        return members
     }
 }
 
@@ -129,17 +184,28 @@ struct NaivePassage {
         return [event]
     }
 
-    /// Members that no part takes that is made, unless the event that is made of the others again has their values.
+    /// Members that no part takes that is made, unless they are there again when these parts become the event.
     private func losses(of event: NaiveEvent, _ parts: [NaiveEventOp.Part], _ chosen: [NaiveEventOp.Part]) -> Int {
-        event.members.count { member in
-            if chosen.contains(where: { $0.pick.contains(member.name) }) { return false }
-            for part in chosen.count == 1 ? chosen : parts {
-                if case .whole(let fills) = part.down, let fill = fills.first(where: { $0.name == member.name }) {
-                    return fill.value != member.value
-                }
+        let there = chosen.map { (part: $0, event: event.part($0)) }
+        var back: NaiveEvent? = there.count == 1 ? there[0].event : NaiveEvent.joining(there, of: parts, event.type)
+        if there.count == 1 {
+            if case .whole = chosen[0].down {
+                for fill in chosen[0].fills where back?[fill.name] == nil { back?.set(fill.name, to: fill.value) }
+            } else {
+                back = nil
             }
-            return true
         }
+        // Objects of which parts take, or give, something count by their members.
+        let named = parts.flatMap { $0.pick + $0.fills.map(\.name) }
+        let names = event.members.flatMap { member -> [String] in
+            guard named.contains(where: { $0.outer == member.name }), case .object(let inner) = member.value else { return [member.name] }
+            return inner.map { "\(member.name)/\($0.name)" }
+        }
+        return names.count { name in !chosen.contains { $0.takes(name) } && !isSame(back?[name], event[name]) }
+    }
+
+    private func isSame(_ one: JSONValue?, _ other: JSONValue?) -> Bool {
+        if let one, let other { one.isSame(other) } else { one == nil && other == nil }
     }
 
     /// The parts of an event, with their moves done.
@@ -249,30 +315,18 @@ struct NaivePassage {
         }
         while let met = meeting(parts.map(\.type), on: []) {
             let here = met.compactMap { index in parts.first { $0.type == events[index].type } }
-            var whole = NaiveEvent(type: type, members: [])
-            if met.count == 1 {
-                whole.members = events[met[0]].members
-                switch here[0].down {
-                case .hidden:
-                    hidden += 1
-                    replace(met, by: nil)
-                    continue
-                case .blocked: throw Refusal()
-                case .whole(let fills): for fill in fills where whole[fill.name] == nil { whole.set(fill.name, to: fill.value) }
-                }
-            } else {
-                for (index, part) in zip(met, here) {
-                    for name in part.pick where whole[name] == nil {
-                        if let value = events[index][name] { whole.set(name, to: value) }
-                    }
-                }
-                // A value stands in for what no part that is there could have brought.
-                for part in parts {
-                    guard case .whole(let fills) = part.down else { continue }
-                    for fill in fills where whole[fill.name] == nil && !here.contains(where: { $0.pick.contains(fill.name) }) {
-                        whole.set(fill.name, to: fill.value)
-                    }
-                }
+            guard met.count == 1 else {
+                replace(met, by: NaiveEvent.joining(zip(here, met).map { ($0, events[$1]) }, of: parts, type))
+                continue
+            }
+            var whole = NaiveEvent(type: type, members: events[met[0]].members)
+            switch here[0].down {
+            case .hidden:
+                hidden += 1
+                replace(met, by: nil)
+                continue
+            case .blocked: throw Refusal()
+            case .whole(let fills): for fill in fills where whole[fill.name] == nil { whole.set(fill.name, to: fill.value) }
             }
             replace(met, by: whole)
         }

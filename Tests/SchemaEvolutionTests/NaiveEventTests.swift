@@ -1,5 +1,6 @@
 import Bytes
 import EventModel
+import JSONText
 import TestSupport
 import Testing
 
@@ -36,13 +37,19 @@ struct NaiveEventTests {
             for version in stride(from: born + 1, through: target, by: 1) { try passage.up(maker.steps[version - 2]) }
             for version in stride(from: born, to: target, by: -1) { try passage.down(maker.steps[version - 2]) }
             // Whether an image keeps its shape is asked at the version where it is seen.
-            for event in passage.events {
-                for member in maker.versions[target - 1][event.type] ?? [] where member.isRequired && event[member.name] == nil {
-                    return Outcome(nil)
-                }
-            }
+            let isWhole = passage.events.allSatisfy { lacksNothing($0.members, maker.versions[target - 1][$0.type] ?? []) }
+            if !isWhole { return Outcome(nil) }
             return Outcome(passage)
         } catch { return Outcome(nil) }
+    }
+
+    /// Whether members are there that are required, and those in objects.
+    private func lacksNothing(_ found: [JSONValue.Member], _ members: [NaiveEventMaker.Member]) -> Bool {
+        members.allSatisfy { member in
+            guard let value = found.first(where: { $0.name == member.name })?.value else { return !member.isRequired }
+            if case .object(let inner) = value { return lacksNothing(inner, member.inner) }
+            return true
+        }
     }
 
     private func refused(_ body: () throws -> Void) throws -> Bool {

@@ -473,7 +473,7 @@ extension JSONValue {
     }
 
     /// Whether both are the same value, however numbers are spelled and members ordered.
-    fileprivate func isSame(_ other: JSONValue) -> Bool {
+    func isSame(_ other: JSONValue) -> Bool {
         switch (self, other) {
         case (.number(let one), .number(let two)): NaiveNumber(one) == NaiveNumber(two)
         case (.array(let one), .array(let two)): one.count == two.count && zip(one, two).allSatisfy { $0.isSame($1) }
