@@ -23,6 +23,13 @@ struct NaiveNumber: Equatable {
         power < 0 ? nil : digits.isEmpty ? "0" : (isNegative ? "-" : "") + String(digits) + String(repeating: "0", count: power)
     }
 
+    /// The greatest integer that is not above the number, where that is not very long.
+    var floor: Int? {
+        if let integer { return Int(integer) }
+        guard let whole = digits.count > -power ? Int(String(digits.dropLast(-power))) : 0 else { return nil }
+        return isNegative ? -whole - 1 : whole
+    }
+
     /// As RFC 8785 writes it; for the numbers of the tests, none of which is very large or very small.
     var canonical: String {
         if let integer {
@@ -131,10 +138,9 @@ struct NaiveCodec {
 
     private func epoch(_ value: JSONValue) -> (JSONValue, Bool)? {
         if makesText {
-            guard case .number(let spelled) = value, let integer = NaiveNumber(spelled).integer, let seconds = Int(integer) else {
-                return nil
-            }
-            return Self.date(seconds).map { (.string($0), true) }
+            guard case .number(let spelled) = value, let seconds = NaiveNumber(spelled).floor else { return nil }
+            let isWhole = NaiveNumber(spelled).integer != nil
+            return Self.date(seconds).map { (.string($0), isWhole) }
         }
         guard case .string(let text) = value else { return nil }
         return Self.seconds(text).map { (.number("\($0)"), true) }
