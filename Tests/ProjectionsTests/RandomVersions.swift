@@ -20,6 +20,8 @@ struct RandomVersions {
     private var stream = "s"
     private var numbers: SeededGenerator
     private var made = 0
+    /// How many kinds of change there are; the last three may leave what is read as it is.
+    private var kinds = 11
 
     /// The seed of a round: the same in every run, so that what a run finds is of its own change. EVSTORE_SEED leads elsewhere.
     static func seed(_ round: UInt64) -> UInt64 {
@@ -28,8 +30,9 @@ struct RandomVersions {
         return numbers.next()
     }
 
-    init(seed: UInt64, versions: Int) throws {
+    init(seed: UInt64, versions: Int, withMembers: Bool = false) throws {
         numbers = SeededGenerator(seed: seed)
+        if withMembers { kinds = 14 }
         history = .empty
         for type in ["A", "B", "C", "D"] { types[type] = [member(), member(), member(required: false)] }
         texts = [text([])]
@@ -96,7 +99,7 @@ struct RandomVersions {
     private mutating func change(_ items: inout [String]) {
         guard let type = types.keys.sorted().randomElement(using: &numbers), let members = types[type] else { return }
         let index = members.indices.randomElement(using: &numbers)
-        switch Int.random(in: 0 ..< 11, using: &numbers) {
+        switch Int.random(in: 0 ..< kinds, using: &numbers) {
         case 0:
             let new = member()
             items.append("{on: \(type), do: [{add: {path: /\(new.name), value: x}}]}")
@@ -128,6 +131,20 @@ struct RandomVersions {
             items.append("{merge-events: {types: [\(type), \(other)], into: \(new), on: /id}}")
             types[new] = (members + (types[other] ?? [])).map { Member(name: $0.name, shape: $0.shape, isRequired: false) }
             (types[type], types[other]) = (nil, nil)
+        case 11:
+            guard let index else { return }
+            let restore = members[index].isRequired ? "x" : "absent"
+            items.append("{on: \(type), do: [{remove: {path: /\(members[index].name), restore: \(restore), because: old}}]}")
+            types[type]?.remove(at: index)
+        case 12:
+            let new = member(required: false)
+            items.append("{on: \(type), do: [{allow: {path: /\(new.name), down: absent}}]}")
+            types[type]?.append(new)
+        case 13:
+            guard let index else { return }
+            let new = Member(name: name("m"), shape: members[index].shape, isRequired: members[index].isRequired)
+            items.append("{on: \(type), do: [{copy: {from: /\(members[index].name), path: /\(new.name)}}]}")
+            types[type]?.append(new)
         default:
             guard !items.contains(where: { $0.contains("rekey") }), Int.random(in: 0 ..< 3, using: &numbers) == 0 else { return }
             let new = name("s")

@@ -107,6 +107,64 @@ struct FingerprintShapesTests {
         #expect(try !isMarked(items.filter { !$0.contains("rekey") }))
     }
 
+    /// Whether two versions with an op between have one fingerprint for who reads some members; `second` comes before them.
+    private func isKept(_ op: String, reading members: [String], from second: String? = nil, to third: String) throws -> Bool {
+        let step = "forward: 1\nupcast: [{on: E, do: [{\(op)}]}]\nevents: {E: {\(third)}}"
+        let history = try SchemaEvolutionTests.history(
+            ["events: {E: {\(Self.plain)}}"] + (second.map { ["events: {E: {\($0)}}"] } ?? []) + [step])
+        #expect(history.check().errors == [])
+        let pointers = try members.map { try JSONPointer($0) }
+        let digests = [history.head.previous, history.head].map { history.stepsDigest(for: ["E"], at: $0) { _ in pointers } }
+        return digests[0] == digests[1]
+    }
+
+    private static let plain = "required: [a, b], properties: {a: {type: string}, b: {type: string}, o: {type: object, properties: {}}}"
+
+    @Test(
+        "a step that changes no member that is read, and that no event can fail, changes no fingerprint",
+        arguments: [
+            ("add: {path: /n, value: x}", "required: [a, b, n], properties: {a: T, b: T, o: O, n: T}"),
+            ("allow: {path: /n, down: absent}", "required: [a, b], properties: {a: T, b: T, o: O, n: T}"),
+            ("remove: {path: /b, restore: x, because: old}", "required: [a], properties: {a: T, o: O}"),
+            ("move: {from: /b, path: /n}", "required: [a, n], properties: {a: T, n: T, o: O}"),
+            ("copy: {from: /a, path: /n}", "required: [a, b, n], properties: {a: T, b: T, o: O, n: T}"),
+            ("compute: {path: /n, template: '{/a}-{/b}'}", "required: [a, b, n], properties: {a: T, b: T, o: O, n: T}"),
+            ("unset: {path: /b, equals: none}", "required: [a], properties: {a: T, b: T, o: O}"),
+        ])
+    func unread(op: String, shape: String) throws {
+        let shape = shape.replacing("O", with: "{type: object, properties: {}}").replacing("T", with: "{type: string}")
+        #expect(try isKept(op, reading: ["/a"], to: shape))
+        #expect(try !isKept(op, reading: ["/a", "/b", "/n"], to: shape))
+    }
+
+    @Test(
+        "a step that an event can fail or be hidden by, or that changes what is read, has a fingerprint of its own",
+        arguments: [
+            ("convert: {path: /b, to: integer, using: integer-text}", "required: [a, b], properties: {a: T, b: {type: integer}, o: O}"),
+            ("allow: {path: /n, down: {hide: new}}", "required: [a, b], properties: {a: T, b: T, o: O, n: T}"),
+            ("copy: {from: /b, path: /n, using: integer-text}", "required: [a, b, n], properties: {a: T, b: T, o: O, n: {type: integer}}"),
+            (
+                "add: {path: /o/n, value: x}",
+                "required: [a, b, o], properties: {a: T, b: T, o: {type: object, required: [n], properties: {n: T}}}"
+            ),
+            ("wrap: {path: /b, empty: ''}", "required: [a, b], properties: {a: T, b: {type: array, items: T}, o: O}"),
+        ])
+    func unlike(op: String, shape: String) throws {
+        let shape = shape.replacing("O", with: "{type: object, properties: {}}").replacing("T", with: "{type: string}")
+        #expect(try !isKept(op, reading: ["/a", "/o"], to: shape))
+    }
+
+    @Test("where a member may not fit its shape, a step that takes it away changes who is seen, and one that adds another does not")
+    func checked() throws {
+        let narrow = "required: [a, b], properties: {a: {type: string}, b: {type: string, maxLength: 2}, o: {type: object, properties: {}}}"
+        let removed = "required: [a], properties: {a: {type: string}, o: {type: object, properties: {}}}"
+        #expect(try !isKept("remove: {path: /b, restore: x, because: old}", reading: ["/a"], from: narrow, to: removed))
+        let more = narrow.replacing("o: {", with: "n: {type: string}, o: {")
+        #expect(try isKept("allow: {path: /n, down: absent}", reading: ["/a"], from: narrow, to: more))
+        let wide = narrow.replacing("maxLength: 2", with: "maxLength: 5")
+        #expect(try !isKept("allow: {path: /b, down: {value: x}}", reading: ["/a"], from: narrow, to: wide))
+    }
+
     @Test("a type that a list of types names twice is an error of the file")
     func twice() throws {
         func errors(_ types: String) throws -> [String] {

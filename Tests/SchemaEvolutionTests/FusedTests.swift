@@ -202,20 +202,23 @@ private struct Bound {
             else { return nil }
             made.inner = inner
         } else if let when = op as? When {
-            guard let inner = naive(when.entries, one.value["do"], in: before),
-                let otherwise = naive(when.otherwise, one.value["else"], in: before)
+            guard let inner = naive(when.entries, one.value["do"], in: before, to: [ShapeTarget(declared: before, ops: [])]),
+                let otherwise = naive(when.otherwise, one.value["else"], in: before, to: [ShapeTarget(declared: before, ops: [])])
             else { return nil }
             (made.inner, made.otherwise) = (inner, otherwise)
         }
         return made
     }
 
-    private static func naive(_ entries: [OpEntry], _ list: JSONValue?, in shape: Shape) -> [NaiveOp]? {
+    /// - Parameter targets: the shapes that the ops are to lead to: those under a guard keep the shape.
+    private static func naive(
+        _ entries: [OpEntry], _ list: JSONValue?, in shape: Shape, to targets: [ShapeTarget] = []
+    ) -> [NaiveOp]? {
         guard case .array(let texts) = list ?? .array([]) else { return nil }
         var (made, shape) = ([NaiveOp](), shape)
         for (entry, text) in zip(entries, texts) {
             var site = OpSite(
-                shape: shape, stream: nil, shapeTargets: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: "")
+                shape: shape, stream: nil, shapeTargets: targets, type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: "")
             guard entry.op.bind(&site) != nil, let one = naive(entry.op, text, shape, site.shape) else { return nil }
             made.append(one)
             shape = site.shape

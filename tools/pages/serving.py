@@ -157,7 +157,7 @@ class Check:
         schemas.mkdir()
         (schemas / "v1.yaml").write_text(VERSION)
         (schemas / "v2.yaml").write_text(
-            VERSION.replace("version: 1", "version: 2\nupcast: [{on: NoteTaken, do: [{add: {path: /by, value: x}}]}]").replace("[id]", "[id, by]")
+            VERSION.replace("version: 1", "version: 2\nupcast: [{on: NoteTaken, do: [{add: {path: /by, from: $metadata/by}}]}]")
             + "      by: {type: string}\n")
         (schemas / "projections.yaml").write_text(PROJECTIONS)
         common = ["--store", store, "--schemas", schemas]

@@ -20,6 +20,14 @@ struct DeclaredProjection: Sendable {
 
     var consumes: Set<Name> { Set(on.keys) }
 
+    /// What its folds read of a type's events: the members, and what they hold; nil where that is the whole payload.
+    func reads(of type: Name) -> [JSONPointer]? {
+        let folds = on[type, default: []]
+        var sources = [key] + folds.compactMap(\.guardTest?.source)
+        for edit in folds.flatMap(\.edits) { sources += [edit.source] + edit.target.sources }
+        return sources.contains(where: \.readsPayload) ? nil : folds.compactMap(\.each) + sources.flatMap(\.pointers)
+    }
+
     /// The names of the members that its folds make in rows, sorted by their bytes.
     var rowNames: [String] {
         let targets = initial.map(\.target) + on.values.joined().flatMap { $0.edits.map(\.target) }

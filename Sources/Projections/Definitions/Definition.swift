@@ -26,6 +26,7 @@ package struct Definition: Sendable {
     init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
         (self.name, self.version, since) = (name, version, entry.since)
         let json: [UInt8]
+        var reading: (Name) -> [JSONPointer]? = { _ in nil }
         switch entry {
         case .declared(let projection):
             json = projection.json.canonical()
@@ -34,6 +35,7 @@ package struct Definition: Sendable {
             indexes = RowIndexes(projection.indexes.map(\.index))
             rowShape = projection.row.map { EventShape(shape: $0) }
             compile = { DeclarativeFold(projection, at: version, history) }
+            reading = projection.reads
         case .swift(let declaration):
             json = declaration.json.canonical()
             consumes = declaration.consumes
@@ -48,7 +50,7 @@ package struct Definition: Sendable {
         hasher.update(name)
         hasher.update(UInt64(json.count))
         hasher.update(json)
-        hasher.update(history.stepsDigest(for: consumes, at: version).bytes)
+        hasher.update(history.stepsDigest(for: consumes, at: version, reading: reading).bytes)
         fingerprint = hasher.finalize()
     }
 

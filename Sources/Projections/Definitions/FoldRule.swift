@@ -44,6 +44,11 @@ struct Target: Hashable, Sendable {
     var tokens: [Token]
     var text: String
 
+    /// What its templates read.
+    var sources: [Source] {
+        tokens.flatMap { token -> [Source] in if case .template(let template) = token { template.members } else { [] } }
+    }
+
     /// The names before the first template.
     var fixed: [Name] {
         var names: [Name] = []

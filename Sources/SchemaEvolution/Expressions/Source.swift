@@ -54,6 +54,9 @@ package indirect enum Source: Hashable, Sendable {
     /// The members of the payload that it is made of.
     package var pointers: [JSONPointer] { all.compactMap { source in if case .pointer(let pointer) = source { pointer } else { nil } } }
 
+    /// Whether all of the payload is needed to read it.
+    package var readsPayload: Bool { all.contains(.payload) }
+
     /// Whether `each` is needed to read it.
     package var readsItem: Bool { all.contains { source in if case .item = source { true } else { false } } }
 

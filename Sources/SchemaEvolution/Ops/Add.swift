@@ -44,6 +44,10 @@ package struct Add: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool { if case .metadata? = source { false } else { source != nil } }
+
+    var keepsValues: Bool { true }
+
     var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
 
     var statement: OpStatement { .add(self) }

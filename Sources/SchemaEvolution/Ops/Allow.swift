@@ -20,6 +20,13 @@ package struct Allow: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool {
+        switch down.misfit {
+        case .absent?, .value?: true
+        case .block?, .hide?, nil: false
+        }
+    }
+
     var loss: String? {
         if case .hide(let why)? = down.misfit { why } else { nil }
     }

@@ -24,6 +24,10 @@ package struct Compute: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool { true }
+
+    var keepsValues: Bool { true }
+
     var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
 
     var statement: OpStatement { .compute(self) }

@@ -22,6 +22,10 @@ package struct Copy: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool { codec == nil }
+
+    var keepsValues: Bool { true }
+
     var summary: OpSummary { OpSummary(verb: "copy", object: from.description) }
 
     var statement: OpStatement { .copy(self) }

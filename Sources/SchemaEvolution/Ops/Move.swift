@@ -27,6 +27,10 @@ package struct Move: Op {
 
     var writes: [JSONPointer] { [from, path] }
 
+    var isTotal: Bool { true }
+
+    var keepsValues: Bool { true }
+
     var summary: OpSummary { OpSummary(verb: "move") }
 
     var statement: OpStatement { .move(self) }

@@ -20,6 +20,12 @@ protocol Op: Sendable {
     /// The members whose values the op changes.
     var writes: [JSONPointer] { get }
 
+    /// Whether it surely refuses and hides no event, in neither direction.
+    var isTotal: Bool { get }
+
+    /// Whether all values that were there are there afterwards, with shapes that take the same: what did not fit its shape does not fit.
+    var keepsValues: Bool { get }
+
     /// The reason that the file gives for a loss, empty where it gives none; nil where the op itself loses nothing by intent.
     var loss: String? { get }
 
@@ -46,6 +52,10 @@ extension Op {
     var origin: JSONPointer? { nil }
 
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer }
+
+    var isTotal: Bool { false }
+
+    var keepsValues: Bool { false }
 
     var loss: String? { nil }
 

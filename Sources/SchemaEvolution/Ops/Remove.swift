@@ -26,6 +26,8 @@ package struct Remove: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool { true }
+
     var loss: String? { because ?? "" }
 
     var summary: OpSummary { OpSummary(verb: "remove", object: path.description) }

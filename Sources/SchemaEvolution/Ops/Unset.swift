@@ -17,6 +17,8 @@ package struct Unset: Op {
 
     var writes: [JSONPointer] { [path] }
 
+    var isTotal: Bool { true }
+
     var summary: OpSummary { OpSummary(verb: "unset", object: path.description) }
 
     var statement: OpStatement { .unset(self) }

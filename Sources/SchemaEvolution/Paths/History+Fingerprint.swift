@@ -1,6 +1,6 @@
 package import EventModel
 package import Hashing
-internal import JSONText
+package import JSONText
 
 extension History {
     /// The digest of what the steps at or below a version do to the types: what a fingerprint depends on. Where it is the same
@@ -10,10 +10,17 @@ extension History {
     /// something for without a proof that it fits; and the items that touch the types under the names that they have there, in
     /// either direction. What touches one that stands beside them as a part of one event counts as well: where a part has no image
     /// the whole event has none, and parts are numbered. Not covered are parts that a later step makes on the way down.
-    package func stepsDigest(for types: Set<Name>, at version: SchemaVersion) -> Digest {
+    ///
+    /// Where only some members are read, the newest steps are left out that change none of these and that no event can fail: then it is
+    /// the members that are the same at both versions, and not the events.
+    /// - Parameter reading: what is read of a type's events, by its name at the version; nil where that is all of them.
+    package func stepsDigest(
+        for types: Set<Name>, at version: SchemaVersion, reading: (Name) -> [JSONPointer]? = { _ in nil }
+    ) -> Digest {
         var hasher = SHA256Hasher()
         if let adopt = versions.first?.adopt { hasher.update(adopt.json.canonical()) }
-        for subject in StepSubjects(chain.steps.filter { $0.version <= version }, types, shapes: self).found.reversed() {
+        let steps = chain.steps.filter { $0.version <= version }
+        for subject in StepSubjects(steps, types, shapes: self, reading: reading).found.reversed() {
             let text = subject.canonical()
             hasher.update(UInt64(text.count))
             hasher.update(text)
@@ -25,24 +32,66 @@ extension History {
 /// What steps have in them that touches types, in the order of the steps.
 struct StepSubjects {
     private(set) var found: [JSONValue] = []
+    /// How much was found before the newest steps that change nothing of what is read.
+    private var settled = 0
+    /// Whether images are checked where they are seen, since steps or adoption may have made what does not fit.
+    private var isChecked: Bool
     /// Whether an item of the steps so far, or of the one that is looked at, gives streams other names.
     private var rekeys = false
 
-    init(_ steps: [CompiledStep], _ types: Set<Name>, shapes history: History) {
+    init(
+        _ steps: [CompiledStep], _ types: Set<Name>, shapes history: History, reading: (Name) -> [JSONPointer]? = { _ in nil }
+    ) {
+        isChecked = history.versions.first?.adopt != nil
         var names = Self.names(of: types, in: steps)[...]
         var companions = Companions()
         for step in steps {
             // A name at the step's version is one behind all its items.
             rekeys = rekeys || step.step.rekeysStreams
+            var isIdle = true
             for item in step.step.items {
                 let before = names.removeFirst()
-                note(item, before, names.first ?? types, companions)
+                let isNeutral = note(item, before, names.first ?? types, companions) { type in
+                    let shape = history.shape(of: type.text, at: step.version.previous)?.shape
+                    return Subject(members: types.contains(type) ? reading(type) : [], before: shape)
+                }
+                isIdle = isIdle && isNeutral
                 if case .event(let op, _) = item.action { companions.cross(op) }
             }
             let after = names.first ?? types
             for type in Self.touched(after, companions, step.narrowed.union(step.unproved).contains).sorted() {
                 guard let shape = history.shape(of: type.text, at: step.version)?.shape else { continue }
                 found.append(.object([.init(name: "takes", value: .string(type.text)), .init(name: "only", value: shape.bare.canonical)]))
+                (isChecked, isIdle) = (true, false)
+            }
+            if !isIdle { settled = found.count }
+        }
+        found.removeSubrange(settled...)
+    }
+
+    /// What is looked at of a type's events; nil: all of it. And the shape that they have before the step.
+    private struct Subject {
+        let members: [JSONPointer]?
+        let before: Shape?
+
+        /// Whether an op changes nothing that is looked at.
+        func isUntouched(by op: any Op) -> Bool {
+            members.map { members in op.writes.allSatisfy { write in !members.contains { $0.hasPrefix(write) || write.hasPrefix($0) } } }
+                ?? false
+        }
+
+        /// Whether an op leaves all values where their shapes can refuse them.
+        func keepsValues(_ op: any Op) -> Bool {
+            op.keepsValues || op is Allow && op.writes.allSatisfy { before?.shape(at: $0) == nil }
+        }
+    }
+
+    /// Whether ops change nothing that is looked at of the types, and no event can fail by them.
+    private func areNeutral(_ entries: [OpEntry], _ types: [Name], _ subject: (Name) -> Subject) -> Bool {
+        types.map(subject).allSatisfy { subject in
+            entries.allSatisfy { entry in
+                // Order: what does not fit is refused at both versions only while it is there.
+                entry.op.isTotal && subject.isUntouched(by: entry.op) && (!isChecked || subject.keepsValues(entry.op))
             }
         }
     }
@@ -65,26 +114,29 @@ struct StepSubjects {
         names.union(companions.of(names)).filter(isChosen)
     }
 
-    private mutating func note(_ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions) {
+    /// Takes down what an item does to the types; returns whether that changes nothing of what is read.
+    private mutating func note(
+        _ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ subject: (Name) -> Subject
+    ) -> Bool {
         switch item.action {
         case .payload(let selection, let entries):
             let touched = Self.touched(after, companions) { selection.contains($0.text) }
-            if touched.isEmpty { return }
             // A list of types does not depend on the others in it.
-            guard case .object(let members) = item.node.json else { return }
+            guard !touched.isEmpty, case .object(let members) = item.node.json else { return true }
             found.append(
                 .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0.text) }))]))
             noteNames(entries)
-        case .reserve: break
+            return areNeutral(entries, touched, subject)
+        case .reserve: return true
         case .event(let op, _):
             // The names of streams belong to every type.
             let isTouched =
                 op is Rekey && !after.isEmpty || after.contains { op.touches($0.text) }
                 || companions.of(before).contains { op.successors(of: $0.text) != nil }
-            if isTouched {
-                found.append(item.node.json)
-                noteNames(op.inner)
-            }
+            guard isTouched else { return true }
+            found.append(item.node.json)
+            noteNames(op.inner)
+            return false
         }
     }
 
