@@ -64,13 +64,25 @@ extension DeclarativeFold.CompiledEdit {
         return (kind == .max ? order < 0 : order > 0) ? value : nil
     }
 
+    /// The list with one more element, of which the last `keep` stay.
     private func appended(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
-        workspace.elements.removeAll(keepingCapacity: true)
-        try listElements(isPresent, &workspace)
+        // Lists of rows have no spaces: the elements that stay are one piece.
+        var kept = 1 ..< 1
+        if isPresent {
+            guard workspace.spare.bytes.peek(at: 0) == UInt8(ascii: "[") else {
+                throw FoldError("should be a list, found \(ValueOrder.Kind.words(workspace.spare.bytes))")
+            }
+            kept = 1 ..< workspace.spare.count - 1
+            if let keep {
+                try listElements(isPresent, &workspace)
+                let rest = workspace.elements.suffix(keep - 1)
+                kept = (rest.first?.start ?? kept.upperBound) ..< kept.upperBound
+            }
+        }
         let start = workspace.scratch.count
         workspace.scratch.append(UInt8(ascii: "["))
-        for slice in workspace.elements.suffix(keep.map { $0 - 1 } ?? .max) {
-            workspace.scratch.append(slice, of: workspace.spare)
+        if !kept.isEmpty {
+            workspace.scratch.append(ByteSlice(kept.lowerBound, kept.count), of: workspace.spare)
             workspace.scratch.append(UInt8(ascii: ","))
         }
         workspace.scratch.append(copyOf: value.start, value.size)
@@ -90,18 +102,25 @@ extension DeclarativeFold.CompiledEdit {
     private func changedSet(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         let element = try Self.element(workspace.scratch.slice(value.start, value.size))
         try listElements(isPresent, &workspace)
-        var elements: [[UInt8]] = []
-        for slice in workspace.elements { elements.append([UInt8](copying: workspace.spare.slice(slice.start, slice.size))) }
-        let place = elements.firstIndex { !Self.precedes($0, element) } ?? elements.count
-        let isThere = place < elements.count && elements[place] == element
+        let elements = workspace.elements
+        let place = elements.firstIndex { !Self.precedes(workspace.spare.slice($0.start, $0.size), element.lent) } ?? elements.count
+        let isThere = place < elements.count && workspace.spare.slice(elements[place].start, elements[place].size).equals(element.lent)
         if isThere == (kind == .include) { return nil }
-        if isThere { elements.remove(at: place) } else { elements.insert(element, at: place) }
         let start = workspace.scratch.count
         workspace.scratch.append(UInt8(ascii: "["))
-        for (index, element) in elements.enumerated() {
-            if index > 0 { workspace.scratch.append(UInt8(ascii: ",")) }
+        func separate() { if workspace.scratch.count > start + 1 { workspace.scratch.append(UInt8(ascii: ",")) } }
+        func keep(_ range: Range<Int>) {
+            guard let first = range.first, let last = range.last else { return }
+            separate()
+            let end = elements[last].start + elements[last].size
+            workspace.scratch.append(ByteSlice(elements[first].start, end - elements[first].start), of: workspace.spare)
+        }
+        keep(0 ..< place)
+        if !isThere {
+            separate()
             workspace.scratch.append(element)
         }
+        keep((isThere ? place + 1 : place) ..< elements.count)
         workspace.scratch.append(UInt8(ascii: "]"))
         return ByteSlice(start, workspace.scratch.count - start)
     }
@@ -112,12 +131,16 @@ extension DeclarativeFold.CompiledEdit {
         do { return try Canonical.bytes(of: text) } catch { throw FoldError("malformed: \(error.reason)") }
     }
 
-    private static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-        switch (DecimalNumber(json: a.lent), DecimalNumber(json: b.lent)) {
-        case (let left?, let right?): left < right
-        case (_?, nil): true
-        case (nil, _?): false
-        case (nil, nil): a.lexicographicallyPrecedes(b)
+    private static func precedes(_ a: RawSpan, _ b: RawSpan) -> Bool {
+        if !isNumber(a), !isNumber(b) { return a.compare(b) < 0 }
+        if let left = a.plainInteger, let right = b.plainInteger { return left < right }
+        switch (DecimalNumber(json: a), DecimalNumber(json: b)) {
+        case (let left?, let right?): return left < right
+        case (_?, nil): return true
+        case (nil, _?): return false
+        case (nil, nil): return a.compare(b) < 0
         }
     }
+
+    private static func isNumber(_ json: RawSpan) -> Bool { JSONKind(firstByte: json.peek(at: 0)) == .number }
 }
