@@ -134,3 +134,19 @@ func allows() throws {
     let refused = try failure { try blocked.down(#"{"c":"b"}"#) }
     #expect(refused.op == "allow (op 1)" && refused.pointer == "/c" && refused.found == "\"b\"")
 }
+
+@Test(
+    "an image is refused, and not shown, where an op makes an object without what it has to have, or a text that does not fit",
+    arguments: [
+        ("copy: {from: /a, path: /o/n}", "o: {type: object, required: [y], properties: {y: T, n: T}}"),
+        ("add: {path: /s, from: $stream}", "o: {type: object, required: [y], properties: {y: T}}, s: {type: string, maxLength: 2}"),
+    ])
+func checksWhatIsMade(op: String, after: String) throws {
+    let text = "{type: string}"
+    let viewer = Viewer(
+        try history(
+            before: "required: [a], properties: {a: \(text), o: {type: object, required: [y], properties: {y: \(text)}}}", ops: "{\(op)}",
+            after: "required: [a\(op.contains("/s") ? ", s" : "")], properties: {a: \(text), \(after.replacing("T", with: text))}"))
+    #expect(viewer.history.check().errors == [])
+    #expect(try failure { try viewer.up(#"{"a":"1"}"#) }.op == "shape")
+}

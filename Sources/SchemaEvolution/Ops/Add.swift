@@ -44,9 +44,13 @@ package struct Add: Op {
 
     var writes: [JSONPointer] { [path] }
 
-    var isTotal: Bool { if case .metadata? = source { false } else { source != nil } }
-
-    var keepsValues: Bool { true }
+    var isTotal: Bool {
+        switch source {
+        case .constant?, .time?: true
+        // A name may have none that leads back to it.
+        default: false
+        }
+    }
 
     var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
 
@@ -74,9 +78,12 @@ package struct Add: Op {
                     mend: site.mark.mend("*", "value", to: declared.nearestValue(to: value)))
             }
             member = declared ?? Shape(natural: value)
-        case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
+        case .time:
+            member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
+            if member.hasBounds || ![nil, .dateTime].contains(member.format) { site.isUnproved = true }
         case .stream:
             member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? Shape(.string)
+            if member.hasBounds || member.format != nil { site.isUnproved = true }
         default:
             member = declared ?? .any
             site.opClass.insert(.partial)

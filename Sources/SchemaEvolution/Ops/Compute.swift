@@ -26,8 +26,6 @@ package struct Compute: Op {
 
     var isTotal: Bool { true }
 
-    var keepsValues: Bool { true }
-
     var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
 
     var statement: OpStatement { .compute(self) }

@@ -24,8 +24,6 @@ package struct Copy: Op {
 
     var isTotal: Bool { codec == nil }
 
-    var keepsValues: Bool { true }
-
     var summary: OpSummary { OpSummary(verb: "copy", object: from.description) }
 
     var statement: OpStatement { .copy(self) }

@@ -29,8 +29,6 @@ package struct Move: Op {
 
     var isTotal: Bool { true }
 
-    var keepsValues: Bool { true }
-
     var summary: OpSummary { OpSummary(verb: "move") }
 
     var statement: OpStatement { .move(self) }

@@ -23,9 +23,6 @@ protocol Op: Sendable {
     /// Whether it surely refuses and hides no event, in neither direction.
     var isTotal: Bool { get }
 
-    /// Whether all values that were there are there afterwards, with shapes that take the same: what did not fit its shape does not fit.
-    var keepsValues: Bool { get }
-
     /// The reason that the file gives for a loss, empty where it gives none; nil where the op itself loses nothing by intent.
     var loss: String? { get }
 
@@ -54,8 +51,6 @@ extension Op {
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer }
 
     var isTotal: Bool { false }
-
-    var keepsValues: Bool { false }
 
     var loss: String? { nil }
 

@@ -1,3 +1,4 @@
+internal import EventModel
 internal import JSONText
 
 /// Removes members from a shape and inserts them, with the objects around them.
@@ -66,8 +67,15 @@ extension OpSite {
                     case .added: wanted == true
                     }
                 if isMade { _ = shape.replace(at: place, with: parent, required: true) }
-                // On the way down an empty object and an absent one become the same.
-                if parent.required.isEmpty, isMade || arrival.bringsObjects { opClass.insert(.partial) }
+                if isMade || arrival.bringsObjects {
+                    // On the way down an empty object and an absent one become the same; one that is made lacks what it has to have.
+                    if parent.required.isEmpty {
+                        opClass.insert(.partial)
+                    } else if parent.required.contains(where: { $0.text != pointer.tokens[depth].text }) {
+                        opClass.insert(.partial)
+                        isUnproved = true
+                    }
+                }
             } else {
                 isNew = true
                 let isRequired =

@@ -34,7 +34,7 @@ struct StepSubjects {
     private(set) var found: [JSONValue] = []
     /// How much was found before the newest steps that change nothing of what is read.
     private var settled = 0
-    /// Whether images are checked where they are seen, since steps or adoption may have made what does not fit.
+    /// Whether images are checked where they are seen, since steps, merges or adoption may have made what does not fit.
     private var isChecked: Bool
     /// Whether an item of the steps so far, or of the one that is looked at, gives streams other names.
     private var rekeys = false
@@ -51,10 +51,7 @@ struct StepSubjects {
             var isIdle = true
             for item in step.step.items {
                 let before = names.removeFirst()
-                let isNeutral = note(item, before, names.first ?? types, companions) { type in
-                    let shape = history.shape(of: type.text, at: step.version.previous)?.shape
-                    return Subject(members: types.contains(type) ? reading(type) : [], before: shape)
-                }
+                let isNeutral = note(item, before, names.first ?? types, companions) { types.contains($0) ? reading($0) : [] }
                 isIdle = isIdle && isNeutral
                 if case .event(let op, _) = item.action { companions.cross(op) }
             }
@@ -69,29 +66,14 @@ struct StepSubjects {
         found.removeSubrange(settled...)
     }
 
-    /// What is looked at of a type's events; nil: all of it. And the shape that they have before the step.
-    private struct Subject {
-        let members: [JSONPointer]?
-        let before: Shape?
-
-        /// Whether an op changes nothing that is looked at.
-        func isUntouched(by op: any Op) -> Bool {
-            members.map { members in op.writes.allSatisfy { write in !members.contains { $0.hasPrefix(write) || write.hasPrefix($0) } } }
-                ?? false
-        }
-
-        /// Whether an op leaves all values where their shapes can refuse them.
-        func keepsValues(_ op: any Op) -> Bool {
-            op.keepsValues || op is Allow && op.writes.allSatisfy { before?.shape(at: $0) == nil }
-        }
-    }
-
-    /// Whether ops change nothing that is looked at of the types, and no event can fail by them.
-    private func areNeutral(_ entries: [OpEntry], _ types: [Name], _ subject: (Name) -> Subject) -> Bool {
-        types.map(subject).allSatisfy { subject in
-            entries.allSatisfy { entry in
-                // Order: what does not fit is refused at both versions only while it is there.
-                entry.op.isTotal && subject.isUntouched(by: entry.op) && (!isChecked || subject.keepsValues(entry.op))
+    /// Whether ops change nothing that is read of the types, and no event can fail by them.
+    private func areNeutral(_ entries: [OpEntry], _ types: [Name], _ reading: (Name) -> [JSONPointer]?) -> Bool {
+        // Order: where images are checked, what does not fit may be what an op takes away or puts something else in the place of.
+        if isChecked { return false }
+        return types.map(reading).allSatisfy { read in
+            guard let read else { return false }
+            return entries.allSatisfy { entry in
+                entry.op.isTotal && entry.op.writes.allSatisfy { write in !read.contains { $0.hasPrefix(write) || write.hasPrefix($0) } }
             }
         }
     }
@@ -116,7 +98,7 @@ struct StepSubjects {
 
     /// Takes down what an item does to the types; returns whether that changes nothing of what is read.
     private mutating func note(
-        _ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ subject: (Name) -> Subject
+        _ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ reading: (Name) -> [JSONPointer]?
     ) -> Bool {
         switch item.action {
         case .payload(let selection, let entries):
@@ -126,7 +108,7 @@ struct StepSubjects {
             found.append(
                 .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0.text) }))]))
             noteNames(entries)
-            return areNeutral(entries, touched, subject)
+            return areNeutral(entries, touched, reading)
         case .reserve: return true
         case .event(let op, _):
             // The names of streams belong to every type.
@@ -134,6 +116,7 @@ struct StepSubjects {
                 op is Rekey && !after.isEmpty || after.contains { op.touches($0.text) }
                 || companions.of(before).contains { op.successors(of: $0.text) != nil }
             guard isTouched else { return true }
+            isChecked = isChecked || op is MergeEvents
             found.append(item.node.json)
             noteNames(op.inner)
             return false
