@@ -79,9 +79,9 @@ struct NaiveEvent: Equatable {
 
     fileprivate mutating func remove(_ name: String) { members.removeAll { $0.name == name } }
 
-    /// Takes over what a part picks that is not here yet, and the objects around it.
-    fileprivate mutating func take(_ part: NaiveEventOp.Part, from event: NaiveEvent) {
-        for name in part.pick where self[name] == nil {
+    /// Takes over what a part picks that is not here yet, and the objects around it; and an object as a whole of which others took members.
+    fileprivate mutating func take(_ part: NaiveEventOp.Part, from event: NaiveEvent, after taken: [String] = []) {
+        for name in part.pick where self[name] == nil || taken.contains(where: { $0.outer == name }) && !taken.contains(name) {
             if let value = event[name] {
                 set(name, to: value)
             } else if let object = name.outer, part.objects.contains(object), self[object] == nil {
@@ -103,7 +103,9 @@ struct NaiveEvent: Equatable {
         -> NaiveEvent
     {
         var whole = NaiveEvent(type: type, members: [])
-        for (part, event) in there { whole.take(part, from: event) }
+        for (index, (part, event)) in there.enumerated() {
+            whole.take(part, from: event, after: there[..<index].flatMap(\.part.pick))
+        }
         // A value stands in for what no part that is there could have brought, nor anything in it or around it.
         for fill in all.flatMap(\.fills) where whole[fill.name] == nil {
             let isPicked = there.contains { $0.part.pick.contains { fill.name.lies(in: $0) || $0.lies(in: fill.name) } }

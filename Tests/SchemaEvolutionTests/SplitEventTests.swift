@@ -142,6 +142,19 @@ func takenWithin() throws {
     #expect(viewer.history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)).contains(.partial), "{} and nothing become the same")
 }
 
+@Test("of parts of which one takes an object and another a member of it, the object comes back whole, in whatever order they stand")
+func overlappingPicks() throws {
+    let object = "{type: object, properties: {x: {type: integer}, y: {type: integer}}}"
+    let viewer = try parted(
+        "required: [id, o], properties: {\(whole1), o: \(object)}",
+        "{type: P, pick: [/id, /o/x], down: {hide: x}}, {type: Q, pick: [/o/x, /o], down: {hide: x}}",
+        ["required: [id, o], properties: {\(whole1), o: \(x)}", "required: [o], properties: {o: \(object)}"])
+    let parts = try viewer.images("A", #"{"id":1,"o":{"x":1,"y":2}}"#, from: 1, to: 2, validating: true)
+    #expect(parts.map(\.json) == [#"{"id":1,"o":{"x":1}}"#, #"{"o":{"x":1,"y":2}}"#])
+    #expect(try joined(viewer, parts).map(\.json) == [#"{"id":1,"o":{"x":1,"y":2}}"#])
+    #expect(try canonical(joined(viewer, parts.reversed())[0].json) == #"{"id":1,"o":{"x":1,"y":2}}"#)
+}
+
 @Test(
     "what comes back by an as around it or within it is not lost, nor what a part takes within what another would take",
     arguments: [

@@ -193,7 +193,11 @@ struct PathWaiting: ~Copyable {
             return PathMeeting(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
         }
         try doc.splice.load(Self.empty.lent)
-        for (one, part) in zip(met, found) { try join(part.text, next.arms[one.arm].pick, to: &doc) }
+        var taken: [JSONPointer] = []
+        for (one, part) in zip(met, found) {
+            try join(part.text, next.arms[one.arm].pick, to: &doc, after: taken)
+            taken += next.arms[one.arm].pick.map(\.pointer)
+        }
         let there: UInt64 = met.reduce(0) { $0 | 1 << $1.arm }
         for arm in next.arms { arm.fill?.fill(&doc, at: doc.splice.root, without: there) }
         return PathMeeting(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
@@ -211,12 +215,18 @@ struct PathWaiting: ~Copyable {
     }
 
     /// Puts what a part takes into the event that it is a part of, where that is not there yet, with the objects around it.
-    private mutating func join(_ text: Range<Int>, _ pick: [Place], to doc: inout EventDocument) throws(JSONError) {
+    /// - Parameter taken: what the parts before it took. Of an object of which they took members, the whole takes the place.
+    private mutating func join(
+        _ text: Range<Int>, _ pick: [Place], to doc: inout EventDocument, after taken: [JSONPointer]
+    ) throws(JSONError) {
         try side.splice.load(texts, text)
         let (source, root) = (side.splice.root, doc.splice.root)
         for place in pick {
             let node = place.find(in: &side, at: source)
-            guard place.find(in: &doc, at: root) == nil, let holder = place.holder(in: &doc, at: root, forValue: node != nil), let node
+            let isDivided =
+                taken.contains { $0 != place.pointer && $0.hasPrefix(place.pointer) } && !taken.contains { place.pointer.hasPrefix($0) }
+            guard isDivided || place.find(in: &doc, at: root) == nil,
+                let holder = place.holder(in: &doc, at: root, forValue: node != nil), let node
             else { continue }
             let start = texts.count
             side.splice.write(node, into: &texts)

@@ -211,7 +211,8 @@ extension SplitEvent.PartRule {
         let lone = bindDown(picked, state.shape, split, &site)
         guard !site.findings[before...].contains(where: { $0.severity == .error }) else { return nil }
         site.types[type] = StepSite.TypeState(shape: inner.shape, stream: inner.stream)
-        let places = pick.compactMap { Place($0, here: picked, there: .object([])) }
+        let outermost = pick.filter { pointer in !pick.contains { $0 != pointer && pointer.hasPrefix($0) } }
+        let places = outermost.compactMap { Place($0, here: picked, there: .object([])) }
         let part = EventPart(type: type, pick: places, moves: ops, isUnproved: inner.isUnproved, test: test)
         return (part, SplitArm(pick: places, ops: ops, lone: lone))
     }
