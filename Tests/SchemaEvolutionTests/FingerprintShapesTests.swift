@@ -166,6 +166,20 @@ struct FingerprintShapesTests {
         #expect(try !isKept("allow: {path: /b, down: {value: x}}", reading: ["/a"], from: narrow, to: wide))
     }
 
+    @Test("what comes of the same events by a member's value has a fingerprint of its own where a step can refuse its sibling")
+    func siblings() throws {
+        func types(_ n: String) -> String {
+            "events: {F: {properties: {n: {type: string}}}, G: {properties: {n: {type: \(n)}}}}"
+        }
+        let history = try SchemaEvolutionTests.history([
+            "events: {E: {required: [k], properties: {k: {type: string, enum: [f, g]}, n: {type: string}}}}",
+            "upcast: [{rename-event: {from: E, by: /k, to: {f: F, g: G}}}]\n\(types("string"))",
+            "forward: 1\nupcast: [{on: G, do: [{convert: {path: /n, to: integer, using: integer-text}}]}]\n\(types("integer"))",
+        ])
+        #expect(history.check().errors == [])
+        #expect(history.stepsDigest(for: ["F"], at: SchemaVersion(2)) != history.stepsDigest(for: ["F"], at: SchemaVersion(3)))
+    }
+
     @Test("a type that a list of types names twice is an error of the file")
     func twice() throws {
         func errors(_ types: String) throws -> [String] {

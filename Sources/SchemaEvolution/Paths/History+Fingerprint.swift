@@ -131,7 +131,8 @@ struct StepSubjects {
     }
 }
 
-/// Which types may stand beside which as parts of one event, at a place of the steps that are crossed upwards.
+/// Which types may stand beside which as parts of one event, or come of the same events by a member's value, at a place of the steps that
+/// are crossed upwards. An event that has no image is listed for all that it might have been.
 private struct Companions {
     private var beside: [Name: Set<Name>] = [:]
 
@@ -140,8 +141,8 @@ private struct Companions {
     }
 
     mutating func cross(_ op: any EventOp) {
-        let split = (op as? SplitEvent).map { Name($0.type) }
-        for type in Set(beside.keys).union([split].compactMap(\.self)) {
+        let parted = (op as? SplitEvent).map { Name($0.type) } ?? (op as? RenameEvent).flatMap { $0.dispatches ? Name($0.from) : nil }
+        for type in Set(beside.keys).union([parted].compactMap(\.self)) {
             guard let successors = op.successors(of: type.text).map(Set.init(of:)) else { continue }
             let companions = beside.removeValue(forKey: type) ?? []
             for other in companions {
@@ -149,7 +150,7 @@ private struct Companions {
                 beside[other]?.formUnion(successors)
             }
             for one in successors {
-                beside[one, default: []].formUnion(type == split ? companions.union(successors) : companions)
+                beside[one, default: []].formUnion(type == parted ? companions.union(successors) : companions)
                 beside[one]?.remove(one)
             }
         }

@@ -35,6 +35,9 @@ package struct RenameEvent: EventOp {
         target = .dispatch(by: try by.pointer("by"), cases: cases)
     }
 
+    /// Whether events of one type become events of several.
+    var dispatches: Bool { if case .dispatch = target { true } else { false } }
+
     private var targets: [String] {
         switch target {
         case .one(let type): [type]
