@@ -38,10 +38,7 @@ extension EventLog {
         do {
             // Order: before a byte is written.
             try Library.require()
-            let place = try StorePlace(store)
-            try place.check(options)
-            try place.sweep()
-            let owned = try OwnedDirectory(place.prefix)
+            let (place, owned) = try takePlace(store, options)
             defer { withExtendedLifetime(owned) {} }
             let made = owned.path
             do {
@@ -55,6 +52,21 @@ extension EventLog {
                 throw error
             }
         } catch { throw storeError(error, store, doing: "making \(store)") }
+    }
+
+    /// Where to make a store, and a directory of its own there.
+    private static func takePlace(_ store: String, _ options: Options) throws -> (StorePlace, OwnedDirectory) {
+        while true {
+            let place = try StorePlace(store)
+            do {
+                try place.check(options)
+                try place.sweep()
+                return (place, try OwnedDirectory(place.prefix))
+            } catch {
+                // Another process has removed the directory since it was seen, with a store of which nothing came.
+                guard try place.isGone else { throw error }
+            }
+        }
     }
 
     /// Whether a store can be made at a path: nothing is there, or a directory that holds nothing.

@@ -43,7 +43,7 @@ enum StoreOpening {
             defer { withExtendedLifetime(opening) {} }
             guard try isDoubtful(store, storeID) else { continue }
             guard let presence = try StoreLock.presence.acquireIfFree(at: store, what: "looks at the log after a crash") else {
-                return try share(store)
+                return try shareSoon(store)
             }
             guard try AheadRecovery.isDue(at: store, storeID) else {
                 try LogFile.check(at: store, tables)
@@ -90,17 +90,18 @@ enum StoreOpening {
         try StoreLock.presence.acquire(at: store, shared: true, what: "has it open")
     }
 
-    /// Acquires the presence lock where no recovery is needed; waits while another process recovers the store.
+    /// Acquires the presence lock where no recovery is needed; waits while another process recovers the store, or removes an empty one.
     private static func shareInTurn(_ store: String, _ storeID: StoreID) throws -> HeldLock {
         do { return try share(store) } catch let error as EvstoreError {
             guard case .locked = error else { throw error }
-            guard let opening = try wait(for: store, storeID) else { return try shareSoon(store) }
+            let opening = try wait(for: store, storeID)
             defer { withExtendedLifetime(opening) {} }
-            return try share(store)
+            return try shareSoon(store)
         }
     }
 
-    /// The same for a process that can't write the store, and so can't take the opening lock: tries again for a second.
+    /// Acquires the presence lock, and tries again for a second: who has the store alone may be about to go, and a process that can't write
+    /// the store can't take the opening lock.
     private static func shareSoon(_ store: String) throws -> HeldLock {
         for _ in 0 ..< 20 {
             if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: true, what: "has it open") { return presence }

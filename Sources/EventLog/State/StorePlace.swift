@@ -36,6 +36,9 @@ struct StorePlace {
     /// What a new directory's name begins with.
     var prefix: String { isThere ? "\(path)/\(Self.made)" : path + Self.made }
 
+    /// Whether the directory was there and is not any more.
+    var isGone: Bool { get throws { try isThere && Directory.status(path) == nil } }
+
     /// Whether a store can be made there: nothing is there, or a directory without anything but what makers leave.
     static func isFree(_ path: String) throws -> Bool {
         guard let status = try Directory.status(path) else { return true }
