@@ -12,14 +12,6 @@ extension Splice {
         return node
     }
 
-    /// The same with a string, given as UTF-8.
-    @discardableResult
-    package mutating func setString(_ name: MemberName, of parent: Node, to utf8: RawSpan) -> Node {
-        let node = memberToSet(name, of: parent)
-        placeString(utf8, in: node)
-        return node
-    }
-
     /// Gives a value another text in its place.
     package mutating func replace(_ node: Node, with json: RawSpan) {
         place(json, in: node)

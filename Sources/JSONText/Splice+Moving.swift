@@ -45,14 +45,6 @@ extension Splice {
         link(node, under: array)
     }
 
-    /// An independent copy of a value as a member of an object.
-    @discardableResult
-    package mutating func copy(_ node: Node, as name: MemberName, to parent: Node) -> Node {
-        let copied = copy(node)
-        attach(copied, as: name, to: parent)
-        return copied
-    }
-
     /// An independent copy of a value, detached.
     package mutating func copy(_ node: Node) -> Node {
         var value = record(node)

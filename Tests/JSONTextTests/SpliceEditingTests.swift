@@ -26,8 +26,7 @@ import Testing
         let json = #"{"\u0061":1,"b":2}"#
         #expect(try edited(json) { $0.set(x, of: $0.root, to: utf8(" [3] ").lent) } == #"{"\u0061":1,"b":2,"x":[3]}"#)
         #expect(try edited(json) { $0.set(a, of: $0.root, to: utf8("null").lent) } == #"{"\u0061":null,"b":2}"#)
-        #expect(try edited(json) { $0.setString(b, of: $0.root, to: utf8("q\"\n").lent) } == #"{"\u0061":1,"b":"q\"\n"}"#)
-        #expect(try edited("{}") { $0.setString(x, of: $0.root, to: utf8("é").lent) } == #"{"x":"é"}"#)
+        #expect(try edited("{}") { $0.attach($0.make(string: utf8("é\"\n").lent), as: x, to: $0.root) } == #"{"x":"é\"\n"}"#)
     }
 
     @Test("a renamed member keeps its place, and another of the new name goes")
@@ -56,7 +55,7 @@ import Testing
         let json = #"{"a":{"c":{"d":1}}}"#
         let copied = try edited(json) { splice in
             let original = try node("/a/c/d", &splice)
-            splice.copy(try node("/a", &splice), as: b, to: splice.root)
+            splice.attach(splice.copy(try node("/a", &splice)), as: b, to: splice.root)
             splice.replace(original, with: utf8("2").lent)
             splice.rename(try node("/b/c", &splice), to: x)
         }
@@ -93,11 +92,11 @@ import Testing
     @Test("an object is made as a member, or outside the text to be written by itself")
     func make() throws {
         var splice = try loaded(#"{"a":1,"b":[1,{"c":2}]}"#)
-        splice.setString(x, of: splice.makeObject(a, of: splice.root), to: utf8("in").lent)
+        splice.set(x, of: splice.makeObject(a, of: splice.root), to: utf8(#""in""#).lent)
         let whole = written(splice)
         #expect(whole == #"{"a":{"x":"in"},"b":[1,{"c":2}]}"#)
         let part = splice.makeObject()
-        splice.copy(try node("/b", &splice), as: b, to: part)
+        splice.attach(splice.copy(try node("/b", &splice)), as: b, to: part)
         splice.set(a, of: part, to: utf8("true").lent)
         var output = ByteBuffer()
         splice.write(part, into: &output)

@@ -6,7 +6,7 @@ import Testing
 /// One edit of any document; where its place does not suit it, it does nothing.
 struct Edit: CustomStringConvertible {
     enum Action: CaseIterable {
-        case set, setString, replace, makeObject, wrap, head, rename, remove, move, copy
+        case set, attachString, replace, makeObject, wrap, head, rename, remove, move, copy
         case renameAllElements, appendElement
     }
 
@@ -35,7 +35,7 @@ struct Edit: CustomStringConvertible {
         let kind = splice.kind(node)
         switch action {
         case .set: if kind == .object { splice.set(name, of: node, to: utf8(json).lent) }
-        case .setString: if kind == .object { splice.setString(name, of: node, to: utf8(json).lent) }
+        case .attachString: if kind == .object { splice.attach(splice.make(string: utf8(json).lent), as: name, to: node) }
         case .replace: splice.replace(node, with: utf8(json).lent)
         case .makeObject: if kind == .object { splice.set(name, of: splice.makeObject(name, of: node), to: utf8("1").lent) }
         case .wrap: splice.wrapInArray(node)
@@ -44,7 +44,7 @@ struct Edit: CustomStringConvertible {
         case .remove: splice.detach(node)
         case .move, .copy:
             guard let target = splice.find(other, from: splice.root), splice.kind(target) == .object else { return }
-            if action == .copy { return _ = splice.copy(node, as: name, to: target) }
+            if action == .copy { return splice.attach(splice.copy(node), as: name, to: target) }
             guard !isRoot, !other.hasPrefix(path) else { return }
             splice.detach(node)
             splice.attach(node, as: name, to: target)

@@ -1,9 +1,10 @@
 import EventModel
 import Hashing
-import SchemaEvolution
+import JSONText
 import Testing
 
 @testable import Projections
+@testable import SchemaEvolution
 
 /// What is wrong with a definition, and where: line 5 is the first of `text`, whose lines begin at column 7.
 private struct Broken: CustomTestStringConvertible, Sendable {
@@ -199,6 +200,37 @@ func storedDefinitions() throws {
         try DefinitionSet(stored: [
             StoredDefinition(name: "p", since: SchemaVersion(1), json: Array(#"{"key":"/id","on":{"A":{"sum":{}}}}"#.utf8))
         ])
+    }
+}
+
+@Test("what a definition says that it reads of a type is what its compiled folds read")
+func readMembers() throws {
+    let file = """
+        key: "{/a}-{/b}"
+        on:
+          OrderPlaced:
+            - when: {path: /guard, exists: true}
+              set: {/x: /c, /y: {day: /at}, /z: $stream, /w: {row: /x}}
+              append: {/l: {from: /d, keep: 3}}
+            - max: {"/by/{/e}": /f}
+          OrderPaid: {each: /lines, add: {/n: $item/g}}
+        """
+    let set = try DefinitionSet(
+        stored: [
+            StoredDefinition(
+                name: "orders", since: SchemaVersion(1), json: try FileReader.read(text: Array(file.utf8), file: "p").json.canonical())
+        ])
+    guard case .declared(let projection)? = set.entries["orders"]?.first else {
+        Issue.record("no definition")
+        return
+    }
+    let fold = DeclarativeFold(projection, at: SchemaVersion(1), try Shop.history())
+    for (type, members) in [
+        ("OrderPlaced", ["/a", "/at", "/b", "/c", "/d", "/e", "/f", "/guard"]), ("OrderPaid", ["/a", "/b", "/lines"]),
+    ] {
+        let compiled = try fold.reads(#require(fold.rule(of: type)))
+        #expect(Set(try #require(compiled)) == Set(try #require(projection.reads(of: Name(type)))))
+        #expect(Set(try #require(compiled).map(\.description)).sorted() == members)
     }
 }
 

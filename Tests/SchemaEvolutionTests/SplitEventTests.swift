@@ -177,6 +177,22 @@ func countsLosses(_ parts: String, _ restored: Int, _ other: Int) throws {
     #expect(viewer.counts.lost == restored + other)
 }
 
+@Test("older versions may see an event as any number of others", arguments: [1, 63, 64, 65, 100])
+func manyParts(count: Int) throws {
+    let shape = "{required: [id], properties: {id: {type: string}}}"
+    let parts = Array(repeating: "{type: A, pick: [/id]}", count: count).joined(separator: ", ")
+    let viewer = Viewer(
+        try history([
+            "events: {A: \(shape)}", "upcast: [{add-event: {type: N, down: {as: [\(parts)]}}}]\nevents: {A: \(shape), N: \(shape)}",
+        ]))
+    #expect(try viewer.images("N", #"{"id":"1"}"#, from: 2, to: 1).count == count)
+    let byOps = try viewer.history.path(type: "N", born: SchemaVersion(2), to: SchemaVersion(1))
+    var images = 0
+    let (payload, none) = (Array(#"{"id":"1"}"#.utf8), [UInt8]())
+    try viewer.run(byOps, SourceEvent(payload: payload.lent, time: .now, metadata: none.lent), stream: "s") { _ in images += 1 }
+    #expect(images == count)
+}
+
 @Test("a part that stands alone uses its own way down")
 func loneParts() throws {
     let viewer = Viewer(try history([before, after]))

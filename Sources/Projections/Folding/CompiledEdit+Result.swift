@@ -69,10 +69,13 @@ extension DeclarativeFold.CompiledEdit {
         // Lists of rows have no spaces: the elements that stay are one piece.
         var kept = 1 ..< 1
         if isPresent {
-            guard workspace.spare.bytes.peek(at: 0) == UInt8(ascii: "[") else {
+            // A row that is damaged may have a list cut short.
+            let end = workspace.spare.count - 1
+            guard end > 0, workspace.spare.bytes.byte(at: 0) == UInt8(ascii: "["), workspace.spare.bytes.byte(at: end) == UInt8(ascii: "]")
+            else {
                 throw FoldError("should be a list, found \(ValueOrder.Kind.words(workspace.spare.bytes))")
             }
-            kept = 1 ..< workspace.spare.count - 1
+            kept = 1 ..< end
             if let keep {
                 try listElements(isPresent, &workspace)
                 let rest = workspace.elements.suffix(keep - 1)

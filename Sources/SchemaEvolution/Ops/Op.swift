@@ -20,7 +20,7 @@ protocol Op: Sendable {
     /// The members whose values the op changes.
     var writes: [JSONPointer] { get }
 
-    /// Whether it surely refuses and hides no event, in neither direction.
+    /// Whether it can refuse or hide no event, in either direction.
     var isTotal: Bool { get }
 
     /// The reason that the file gives for a loss, empty where it gives none; nil where the op itself loses nothing by intent.

@@ -186,6 +186,9 @@ final class PathFan: Sendable {
         }
         return chosen
     }
+
+    /// Whether a part is among those that were chosen. Those behind the 63rd have no guard: only events that older versions see may be so many.
+    func makes(_ index: Int, of chosen: UInt64) -> Bool { index > 63 || chosen & 1 << UInt64(index) != 0 }
 }
 
 extension EventPart {

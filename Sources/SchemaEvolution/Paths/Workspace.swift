@@ -194,7 +194,7 @@ package struct Workspace: ~Copyable {
                 origin = PartOrigin(step: fan.step, number: parted)
                 parted += 1
             }
-            for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 {
+            for (index, part) in fan.parts.enumerated() where fan.makes(index, of: chosen) {
                 do { try doc.splice.load(fans, start ..< end) } catch { throw path.malformed(error) }
                 let made = part.rule.take(from: doc.splice.root, of: &doc)
                 try follow(part.segment, at: made, checked, body)

@@ -75,10 +75,10 @@ extension FuzzTarget {
         let isInObject = splice.kind(splice.root) == .object
         switch choice / 16 % 8 {
         case 0: splice.replace(node, with: Array(#"{"a":1}"#.utf8).lent)
-        case 1: if isInObject { _ = splice.setString(other, of: splice.root, to: Array("q\"\n".utf8).lent) }
+        case 1: if isInObject { splice.attach(splice.make(string: Array("q\"\n".utf8).lent), as: other, to: splice.root) }
         case 2: if isInObject { splice.rename(node, to: other) }
         case 3: splice.wrapInArray(node)
-        case 4: if isInObject { _ = splice.copy(node, as: other, to: splice.root) }
+        case 4: if isInObject { splice.attach(splice.copy(node), as: other, to: splice.root) }
         case 5: if splice.kind(node) == .array, let element = splice.firstChild(of: node) { splice.replace(node, withValueOf: element) }
         case 6: if isInObject { _ = splice.makeObject(other, of: splice.root) }
         default: splice.detach(node)

@@ -39,7 +39,6 @@ package struct AddEvent: EventOp {
             var parts: [PartRule] = []
             for node in try member.value.list("as") { parts.append(try PartRule(node)) }
             guard !parts.isEmpty else { throw member.problem("as is empty", rule: Rule.opArgument, fix: "down: {hide: why}") }
-            guard parts.count < 64 else { throw member.problem("as has \(parts.count) parts, and 63 are the most", rule: Rule.opArgument) }
             self.down = .parts(parts)
         default:
             throw member.problem(

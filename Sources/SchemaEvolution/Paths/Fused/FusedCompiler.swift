@@ -159,7 +159,7 @@ struct FusedCompiler {
         // The parts are made of the event as it was before the guards looked at it.
         draft.aside { draft in chosen = fan.choose(&draft, at: draft.root) }
         if chosen == 0 { return draft.giveUp() }
-        for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 && !draft.isOver {
+        for (index, part) in fan.parts.enumerated() where fan.makes(index, of: chosen) && !draft.isOver {
             draft.aside { draft in
                 draft.begin(part.rule.take(from: draft.root, of: &draft))
                 if !draft.isOver { follow(part.segment, &draft) }
