@@ -26,10 +26,12 @@ package struct Recording {
         let log = [UInt8](try Data(contentsOf: URL(filePath: file)))
         var at = 0
         while at < log.count {
+            guard log.count - at >= 32 else { throw Failure("the recording \(file) ends within a record") }
             let (kind, count) = (Self.number(log, at, 4), Self.number(log, at + 4, 4))
             let (inode, offset) = (UInt64(Self.number(log, at + 8, 8)), Self.number(log, at + 16, 8))
             let (pathBytes, otherBytes) = (Self.number(log, at + 24, 4), Self.number(log, at + 28, 4))
             at += 32
+            guard log.count - at >= pathBytes + otherBytes + count else { throw Failure("the recording \(file) ends within a record") }
             let path = String(decoding: log[at ..< at + pathBytes], as: UTF8.self)
             let other = String(decoding: log[at + pathBytes ..< at + pathBytes + otherBytes], as: UTF8.self)
             at += pathBytes + otherBytes
