@@ -87,7 +87,7 @@ let package = Package(
             swiftSettings: lending),
         .target(
             name: "SchemaEvolution",
-            dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Bytes", "Hashing", "Platform", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: lending),
         // Row 2: what a developer reaches for, and no running store.
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: lending),

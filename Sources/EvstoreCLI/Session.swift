@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Evstore
 internal import EvstoreCluster
 internal import Logging
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -15,6 +16,7 @@ struct Session: Sendable {
     let invocation: String
     /// The code of the application that has this command line.
     let application: Application
+    private let known = Monitor<Schemas?>(nil)
 
     var cancellation: Cancellation { interrupts.cancellation }
 
@@ -37,7 +39,15 @@ struct Session: Sendable {
         return options
     }
 
-    func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
+    /// The version files that the command line names, read once.
+    func schemas() throws -> Schemas? {
+        guard let directory = global.schemas else { return nil }
+        return try known.withLock { known in
+            let schemas = try known ?? Schemas.load(directory)
+            known = schemas
+            return schemas
+        }
+    }
 
     /// Opens the store, calls `body` with it, and closes it, also where `body` throws.
     /// - Parameters:

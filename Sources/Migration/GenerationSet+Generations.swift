@@ -46,10 +46,8 @@ extension GenerationSet {
     }
 
     /// Builds the missing ones in one pass over the log and returns them; leaves none of them where that fails.
-    /// - Parameter meanwhile: work to do while rows are loaded; it is skipped where none is missing.
     mutating func build(
-        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil,
-        meanwhile: (@Sendable () -> Void)? = nil
+        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
     ) throws(EvstoreError) -> [Entry] {
         for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
         try site.checkCancellation()
@@ -59,7 +57,7 @@ extension GenerationSet {
         do {
             var build = BulkBuild(evolving, at: version, try create(wanted, &made, site))
             (build.onError, build.jobs, build.through) = (onError, jobs, through)
-            _ = try build.run(cancellation: site.cancellation, progress: site.progress, meanwhile: meanwhile)
+            _ = try build.run(cancellation: site.cancellation, progress: site.progress)
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             if case .interrupted = error { throw site.interrupted }

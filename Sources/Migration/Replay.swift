@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 package import EventModel
 internal import Logging
+internal import Platform
 package import Projections
 package import SchemaEvolution
 
@@ -51,7 +52,9 @@ package enum Replay {
         MigrationPhase.reached(.sweepAfter)
         do {
             let trial = SampleTrial(site, generationSet)
-            let built = try generationSet.build(site, onError: options.onError, jobs: options.jobs) { trial.begin() }
+            let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
+                try generationSet.build(site, onError: options.onError, jobs: options.jobs)
+            }
             MigrationPhase.reached(.buildAfter)
             try count(&report, built, site)
             let order = Flip.Order(
@@ -133,7 +136,10 @@ package enum Replay {
         var report = ReplayReport(from: register.state.live, to: version)
         report.position = try site.last().position
         let trial = SampleTrial(site, generationSet)
-        let built = try generationSet.build(site, onError: options.onError, jobs: options.jobs, through: report.position) { trial.begin() }
+        let end = report.position
+        let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
+            try generationSet.build(site, onError: options.onError, jobs: options.jobs, through: end)
+        }
         try count(&report, built, site)
         try verify(generationSet, trial, from: report.from, options, site)
         return try finish(report, generationSet, built, site, began)

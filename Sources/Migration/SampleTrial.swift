@@ -3,7 +3,7 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-/// The laws on a sample of the log, tried once: while rows are loaded, or when the outcome is asked for.
+/// The laws on a sample of the log, tried once: while read models are built, or when the outcome is asked for.
 final class SampleTrial: Sendable {
     private let site: MigrationSite
     private let evolving: EvolvingLog

@@ -23,11 +23,9 @@ package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -
 
 /// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be had,
 /// `side` is left out.
-package func alongside<R>(_ side: (@Sendable () -> Void)?, _ body: () throws -> R) rethrows -> R {
-    var thread: WorkerThread?
-    if let side {
-        do { thread = try WorkerThread.start("evstore-beside", side) } catch { thread = nil }
-    }
+package func alongside<R, E: Error>(_ side: @escaping @Sendable () -> Void, _ body: () throws(E) -> R) throws(E) -> R {
+    let thread: WorkerThread?
+    do { thread = try WorkerThread.start("evstore-beside", side) } catch { thread = nil }
     defer { thread?.join() }
     return try body()
 }

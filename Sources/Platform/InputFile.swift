@@ -51,6 +51,13 @@ package struct InputFile: ~Copyable {
         }
     }
 
+    /// All the bytes from here on; nil where there are more than that many.
+    package func all(atMost bytesMax: Int) throws(SystemFailure) -> [UInt8]? {
+        var bytes = ByteBuffer(capacity: Int(min(size, UInt64(bytesMax))) + 1)
+        while bytes.count <= bytesMax, try read(into: &bytes, atMost: min(64 << 10, bytesMax + 1 - bytes.count)) > 0 {}
+        return bytes.count > bytesMax ? nil : bytes.array()
+    }
+
     /// Whether a read returns within some milliseconds; always so for a regular file.
     package func isReady(withinMilliseconds timeout: Int32) -> Bool {
         if isRegular { return true }
@@ -71,7 +78,12 @@ package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible
 
     package init(code: Int32) { self.code = code }
 
+    /// What is there is no file.
+    package static let otherKind = SystemFailure(code: EISDIR)
+
     package var isNotFound: Bool { code == ENOENT }
+    /// Whether what is there is a directory, a socket, or another thing that has no bytes to read.
+    package var isOtherKind: Bool { [EISDIR, ENXIO, ENODEV].contains(code) }
     /// Whether an address is another program's.
     package var isTaken: Bool { code == EADDRINUSE }
     /// Whether a file is no program that can be started, at any time.

@@ -38,11 +38,8 @@ package enum OwnFile {
             throw Refusal(access == .trusted ? "others can change it; chmod go-w" : "others can read or change it; chmod 600")
         }
         guard state.st_size <= bytesMax else { throw Refusal("it has \(state.st_size) bytes, and no key has more than \(bytesMax)") }
-        let file = try InputFile(descriptor: descriptor)
-        var bytes = ByteBuffer()
-        while bytes.count <= bytesMax, try file.read(into: &bytes, atMost: bytesMax + 1 - bytes.count) > 0 {}
-        guard bytes.count <= bytesMax else { throw Refusal("it grows while it is read") }
-        return bytes.array()
+        guard let bytes = try InputFile(descriptor: descriptor).all(atMost: bytesMax) else { throw Refusal("it grows while it is read") }
+        return bytes
     }
 
     /// Why a file is not trusted.

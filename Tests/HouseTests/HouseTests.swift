@@ -16,7 +16,7 @@ let importsByRoom: [String: Set<String>] = [
         "Bytes", "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
         "Logging",
     ],
-    "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
+    "SchemaEvolution": ["Bytes", "Hashing", "Platform", "JSONText", "EventModel", "Yams"],
     "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
     "Projections": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [

@@ -45,16 +45,13 @@ package struct BulkBuild: Sendable {
     }
 
     /// Passes the log once, fills the generations and marks them ready; blocks until then.
-    /// - Parameter meanwhile: other work, which may be left out; loading sorted rows leaves all processors but one idle.
     /// - Throws: `EvstoreError.buildStopped` at the first event that fails, and `invalidRow` where a row does not keep its
     ///   shape, both where `onError` is `stop`; `interrupted`; `programNeeded`.
-    package func run(
-        cancellation: Cancellation? = nil, progress: Progress? = nil, meanwhile: (@Sendable () -> Void)? = nil
-    ) throws(EvstoreError) -> Report {
+    package func run(cancellation: Cancellation? = nil, progress: Progress? = nil) throws(EvstoreError) -> Report {
         try converting("building the read models of \(version)", at: evolving.log.path) {
             let run = try BuildRun(self, cancellation, progress)
             try run.passLog()
-            return try alongside(meanwhile) { try run.complete() }
+            return try run.complete()
         }
     }
 }

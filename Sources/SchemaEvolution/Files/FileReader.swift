@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import FoundationEssentials
+internal import Platform
 
 /// Reads version and projection files: strict YAML, or JSON.
 ///
@@ -41,20 +41,14 @@ package enum FileReader {
         func refused(_ message: String, _ fix: String) -> EvstoreError {
             .schemaInvalid([Finding(id: FileRule.syntax, file: path, message: message, fix: fix)])
         }
-        do {
-            // Order: the kind of file comes first, since reading a pipe would block, and a device never ends.
-            let place = URL(filePath: path).resolvingSymlinksInPath().path
-            let attributes = try FileManager.default.attributesOfItem(atPath: place)
-            guard attributes[.type] as? FileAttributeType == .typeRegular else {
-                throw refused("it is no regular file", "put a file in its place")
-            }
-            let size = (attributes[.size] as? UInt).map { Int(clamping: $0) } ?? .max
-            guard size <= bytesMax else {
-                throw refused("the file has \(size) bytes, more than the \(bytesMax) it may have", "take out what does not belong in it")
-            }
-            return [UInt8](try Data(contentsOf: URL(filePath: place)))
-        } catch let error as EvstoreError {
-            throw error
-        } catch { throw refused("the file can't be read", "check that it exists and may be read") }
+        do throws(SystemFailure) {
+            let file = try InputFile(path: path)
+            guard file.isRegular else { throw SystemFailure.otherKind }
+            if let bytes = try file.all(atMost: bytesMax) { return bytes }
+        } catch {
+            if error.isOtherKind { throw refused("it is no regular file", "put a file in its place") }
+            throw refused("the file can't be read", "check that it exists and may be read")
+        }
+        throw refused("the file has more than the \(bytesMax) bytes it may have", "take out what does not belong in it")
     }
 }

@@ -13,12 +13,8 @@ package struct EventGenerator {
     var budget = 0
 
     package init(_ history: History, seed: UInt64) {
-        let constants = StepConstants(history)
-        self.init(history, constants: constants, domains: CodecDomains(history, constants: constants), seed: seed)
-    }
-
-    init(_ history: History, constants: StepConstants, domains: CodecDomains, seed: UInt64) {
-        (self.history, self.constants, self.domains, random) = (history, constants, domains, SeededRandom(seed: seed))
+        (self.history, constants, random) = (history, StepConstants(history), SeededRandom(seed: seed))
+        domains = CodecDomains(history, constants: constants)
     }
 
     /// Begins again with another seed, and keeps what was computed from the history.

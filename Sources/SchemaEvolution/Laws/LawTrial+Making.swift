@@ -42,7 +42,12 @@ extension LawTrial {
         }
     }
 
-    private func generator(_ seed: UInt64) -> EventGenerator { EventGenerator(history, constants: constants, domains: domains, seed: seed) }
+    private mutating func generator(_ seed: UInt64) -> EventGenerator {
+        var generator = madeGenerator ?? EventGenerator(history, seed: seed)
+        generator.restart(seed: seed)
+        madeGenerator = generator
+        return generator
+    }
 
     private mutating func check(everywhere events: [LawEvent]) {
         guard let born = events.first?.born else { return }

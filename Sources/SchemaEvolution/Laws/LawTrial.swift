@@ -11,8 +11,6 @@ internal import JSONText
 package struct LawTrial {
     /// What was found, but for events that were counted like others of their way.
     var noted = LawTally()
-    let constants: StepConstants
-    let domains: CodecDomains
     let viewer: Viewer
     /// Whether all laws are tried; else T, L1 and L4 only.
     private let isFull: Bool
@@ -26,14 +24,14 @@ package struct LawTrial {
     var append = OpenAppend()
     let probe: LossProbe
     let leader: LawLeader
+    /// Made when the first event is generated.
+    var madeGenerator: EventGenerator?
 
     /// - Parameter triesEach: how many events of a way are tried, where not all laws are.
     package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
         (viewer, self.isFull, self.triesEach) = (Viewer(history), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
         leader = LawLeader(viewer)
-        constants = StepConstants(history)
-        domains = CodecDomains(history, constants: constants)
     }
 
     var history: History { viewer.history }

@@ -79,21 +79,21 @@ struct LawRoutes: ~Copyable {
         /// The image of the event that was led last.
         var made = Made()
 
-        /// What is led back is not checked: the law is that it is as it was.
         mutating func lead(
             _ path: Path, _ image: borrowing Made, of event: borrowing SourceEvent, stream: @autoclosure () throws -> String
         ) throws -> LawWay.Leg? {
             let source = SourceEvent(payload: image.payload.bytes, time: event.time, metadata: event.metadata)
-            return try lead(path, source, stream: try stream(), validating: false)
+            return try lead(path, source, stream: try stream())
         }
 
-        /// Makes the one image of an event; nil where there is not one, or its ops had to be followed.
+        /// Makes the one image of an event; nil where there is not one, or its ops had to be followed. Of what the programs are proved to
+        /// make nothing is checked: the events of a way that are tried show it.
         mutating func lead(
-            _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool
+            _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String
         ) throws -> LawWay.Leg? {
             made.count = 0
             let before = workspace.counts
-            try Viewer.run(path, event, stream: try stream(), validating: validating, in: &workspace) { made.take($0) }
+            try Viewer.run(path, event, stream: try stream(), in: &workspace) { made.take($0) }
             guard made.count == 1, let branches = path.unchanged == nil ? workspace.way : 0 else { return nil }
             let cost = workspace.counts - before
             return LawWay.Leg(branches: branches, lost: cost.lost, otherForms: cost.nonCanonical)
@@ -117,7 +117,7 @@ struct LawRoutes: ~Copyable {
         do {
             let index = try route(kind, target)
             guard let path = routes[index].there,
-                let there = try there.lead(path, event, stream: try stream(kind.version), validating: true),
+                let there = try there.lead(path, event, stream: try stream(kind.version)),
                 let path = try back(index),
                 let back = try returned.lead(path, self.there.made, of: event, stream: try stream(target))
             else { return nil }
