@@ -51,6 +51,7 @@ extension Advice {
         // Migrating.
         case plan(to: SchemaVersion)
         case replay(to: SchemaVersion)
+        case replayFromEvents(to: SchemaVersion)
         case acceptLoss
         case rollback(to: SchemaVersion)
         case rollbackLeaving([String])
@@ -109,6 +110,7 @@ extension Advice.Call: CustomStringConvertible {
         switch self {
         case .plan(let version): "plan(to: \(version))"
         case .replay(let version): "replay(to: \(version))"
+        case .replayFromEvents(let version): "replay(to: \(version)) with ReplayOptions(fromEvents: true)"
         case .acceptLoss: "yes: true"
         case .rollback(let version): "rollback(to: \(version))"
         case .rollbackLeaving(let names): "rollback(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"

@@ -10,6 +10,7 @@ extension Advice.Call {
         switch self {
         case .plan: "evstore plan"
         case .replay(let version): "evstore replay --to \(version)"
+        case .replayFromEvents(let version): "evstore replay --to \(version) --from-events"
         case .acceptLoss: "--yes"
         case .rollback(let version): "evstore rollback --to \(version)"
         case .rollbackLeaving(let names): "evstore rollback" + names.map { " --without \($0.shellWord)" }.joined()

@@ -15,6 +15,9 @@ package enum Replay {
         options: ReplayOptions = .init()
     ) async throws(EvstoreError) -> ReplayReport {
         let began = ContinuousClock.now
+        if options.fromEvents, let only = options.only {
+            throw .usage("a replay from events makes all that it builds live, and one of \(only) alone nothing", fix: "give one of the two")
+        }
         if options.dryRun {
             let register = try Register(site, files: files, definitions: definitions, through: version)
             return try dryRun(site, register, to: version, options, began)
@@ -39,7 +42,7 @@ package enum Replay {
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let state = try await register.write(site)
         var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only)
-        try generationSet.find(site, state, acceptingQuarantine: options.onError == .quarantine)
+        if !options.fromEvents { try generationSet.find(site, state, acceptingQuarantine: options.onError == .quarantine) }
         var report = ReplayReport(from: live, to: version)
         report.position = try site.last().position
         if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], site, began) }

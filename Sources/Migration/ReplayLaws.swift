@@ -100,7 +100,7 @@ struct ReplayLaws {
                     \(law): \(definition.name) at \(definition.version), \(how), has \(other.rows) rows of digest \
                     \(other.digest.hex.prefix(8)), and \(replayed.rows) of \(replayed.digest.hex.prefix(8)) replayed up to \(replayed.checkpoint.position)
                     """,
-                advice: "a fold that depends on more than its events? build it anew: \(.replay(to: definition.version))"))
+                advice: "a fold that depends on more than its events? build it anew: \(.replayFromEvents(to: definition.version))"))
     }
 
     /// The stored generations of a version that have consumed exactly the events that were replayed.

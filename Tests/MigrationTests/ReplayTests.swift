@@ -1,11 +1,13 @@
+import Bytes
 import EventLog
 import EventModel
 import Foundation
-import Projections
+import LMDB
 import TestStores
 import Testing
 
 @testable import Migration
+@testable import Projections
 
 @Suite("Replay")
 struct ReplayTests {
@@ -42,6 +44,32 @@ struct ReplayTests {
         #expect(report.rebuilt == ["methods", "orders"])
         let state = try store.state
         #expect(before.allSatisfy { state.generations[$0.key] == $0.value })
+    }
+
+    @Test("a replay from events builds what would be kept, so that a row is again what its events say, and the way back stays")
+    func fromEvents() async throws {
+        let store = try OrdersStore()
+        try await store.place(1, amount: "250", born: 1)
+        try await store.replay(to: 5)
+        let row = try store.row("1", of: "orders")
+        // Given a row that somebody has changed behind the store's back.
+        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(5), try store.state)
+        let entry = try #require(generationSet.entries.first { $0.name == "orders" })
+        let generation = try generationSet.open(try #require(entry.directory), store.site())
+        try generation.environment.write { transaction in
+            try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
+        }
+        #expect(try store.row("1", of: "orders") != row)
+        #expect(try await store.replay(to: 5).rebuilt.isEmpty)
+        // When all is built from the events again.
+        let report = try await store.replay(to: 5, ReplayOptions(fromEvents: true))
+        // Then the row is right, of another directory, and the version before is still one that a rollback leads to.
+        #expect(report.rebuilt == ["methods", "names", "orders"] && report.flipPauseMilliseconds != nil)
+        #expect(try store.row("1", of: "orders") == row)
+        #expect(try store.state.generations[entry.fingerprint] != entry.directory)
+        #expect(try store.numbers == [1, 5, 5, 5])
+        #expect(try await store.rollback().to == SchemaVersion(1))
+        await #expect(throws: EvstoreError.self) { try await store.replay(to: 5, ReplayOptions(only: "orders", fromEvents: true)) }
     }
 
     @Test("a read model is built anew where the older version sees a new event as a type that it consumes")

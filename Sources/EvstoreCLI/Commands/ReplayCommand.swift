@@ -12,6 +12,7 @@ struct ReplayCommand: Command {
 
             Example: evstore replay --to v5 --schemas Schemas/shop
             First a rehearsal: evstore replay --to v5 --schemas Schemas/shop --dry-run
+            Mend the rows of the live version: evstore replay --to v5 --from-events
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -21,6 +22,8 @@ struct ReplayCommand: Command {
     @Flag(help: "Do all of the work in a scratch directory and throw it away.") var dryRun = false
 
     @Option(help: ArgumentHelp("Build this projection only; do not flip.", valueName: "projection")) var only: String?
+
+    @Flag(help: "Build every read model from its events, also those that would be kept.") var fromEvents = false
 
     @Option(help: ArgumentHelp("Print this stream as the version sees it; build nothing.", valueName: "stream")) var stream: String?
 
@@ -34,12 +37,15 @@ struct ReplayCommand: Command {
     func validate() throws {
         if let jobs, jobs < 1 { throw ValidationError("--jobs is a number of threads from 1 on, not \(jobs)") }
         if stream != nil && only != nil { throw ValidationError("--stream and --only exclude each other") }
+        if fromEvents && (stream != nil || only != nil) {
+            throw ValidationError("--from-events builds all read models: it goes with neither --only nor --stream")
+        }
     }
 
     func run(in session: Session) async throws {
         if let stream { return try await show(StreamName(stream), session) }
         for warning in try session.schemas()?.warnings ?? [] { session.output.note(warning.line1) }
-        let options = ReplayOptions(dryRun: dryRun, only: only, jobs: jobs, onError: onError, yes: yes)
+        let options = ReplayOptions(dryRun: dryRun, only: only, fromEvents: fromEvents, jobs: jobs, onError: onError, yes: yes)
         let report = try await session.withStore { store in
             try await store.replay(
                 to: store.version(named: to), options: options, cancellation: session.cancellation, progress: session.progress)

@@ -6,6 +6,8 @@ public struct ReplayOptions: Hashable, Sendable {
     public var dryRun: Bool
     /// Builds this projection only, and does not flip.
     public var only: String?
+    /// Builds every read model from its events, also those that would be kept: what is wrong in a row is mended.
+    public var fromEvents: Bool
     /// Worker threads; `Options.replayJobs` where nil.
     public var jobs: Int?
     public var onError: FailureRule
@@ -14,8 +16,11 @@ public struct ReplayOptions: Hashable, Sendable {
     /// Whether a row that does not keep its shape stops it.
     package var refusesRows = true
 
-    public init(dryRun: Bool = false, only: String? = nil, jobs: Int? = nil, onError: FailureRule = .stop, yes: Bool = false) {
-        (self.dryRun, self.only, self.jobs) = (dryRun, only, jobs)
+    public init(
+        dryRun: Bool = false, only: String? = nil, fromEvents: Bool = false, jobs: Int? = nil, onError: FailureRule = .stop,
+        yes: Bool = false
+    ) {
+        (self.dryRun, self.only, self.fromEvents, self.jobs) = (dryRun, only, fromEvents, jobs)
         (self.onError, self.yes) = (onError, yes)
     }
 }
