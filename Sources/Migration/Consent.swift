@@ -28,20 +28,20 @@ enum Consent {
         }
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where events of the sample lose data and no step declares that loss.
+    /// - Throws: `EvstoreError.consentNeeded` where events on which the laws were tried lose data and no step declares that loss.
     static func requireForLoss(
         _ laws: LawTally, _ history: History, from: SchemaVersion, to: SchemaVersion, given: Bool
     ) throws(EvstoreError) {
         let asking = laws.losses.planned(history, from: from, to: to).filter { $0.asks && $0.count > 0 }
         guard let first = asking.first, !given else { return }
-        let events = "\(first.count) \(first.count == 1 ? "event" : "events") of the sample"
+        let events = "\(counted(first.count, "event")) of \(laws.events)"
         let more = asking.count > 1 ? ", and \(asking.count - 1) more" : ""
         throw .consentNeeded(
             what: """
                 the steps lose something that none of them declares: \(first.version) \(first.type): \(first.what), \(events), first at \
                 position \(first.first?.description ?? "?")\(more); nothing is live that was not
                 """,
-            how: "see all that is lost with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
+            how: "see what a sample loses with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
     }
 }
 

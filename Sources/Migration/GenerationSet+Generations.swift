@@ -57,7 +57,7 @@ extension GenerationSet {
         do {
             var build = BulkBuild(evolving, at: version, try create(wanted, &made, site))
             (build.onError, build.jobs, build.through) = (onError, jobs, through)
-            _ = try build.run(cancellation: site.cancellation, progress: site.progress)
+            witnesses = try build.run(cancellation: site.cancellation, progress: site.progress).witnesses
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             if case .interrupted = error { throw site.interrupted }

@@ -23,6 +23,8 @@ package struct GenerationSet: Sendable {
     var root: String
     var entries: [Entry]
     let opened = OpenGenerations()
+    /// The first events of each way that events took when these were built; none where nothing was.
+    var witnesses: [Position] = []
 
     /// With nothing found yet: each has to be built.
     init(

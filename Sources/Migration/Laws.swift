@@ -38,6 +38,26 @@ package enum Laws {
         }
     }
 
+    /// T, L1 and L4 on single events, given in order; those that are merged with others of their append are not tried.
+    static func check(
+        _ site: MigrationSite, _ history: History, events: [Position], at target: SchemaVersion
+    ) throws(EvstoreError) -> LawTally {
+        var trial = LawTrial(history, isFull: false)
+        let names = StreamNames(site.log, history)
+        var rest = events[...]
+        while let first = rest.first {
+            try site.checkCancellation()
+            // Those that lie close to each other are of few blocks.
+            let near = rest.prefix { $0.rawValue - first.rawValue < 512 }
+            rest = rest.dropFirst(near.count)
+            try Sample.visit(first.rawValue ... (near.last ?? first).rawValue, site) {
+            } _: { record, reader in
+                if near.contains(record.position) { try trial.check(next: record, at: target, names, site, reader) }
+            }
+        }
+        return trial.tally
+    }
+
     /// The laws of events on the whole log, on events made from the shapes of every version, and on changed events of the log.
     static func checkEvents(_ site: MigrationSite, _ history: History, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawTally {
         var tally = try checkLog(site, history, state)

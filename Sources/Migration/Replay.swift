@@ -119,7 +119,7 @@ package enum Replay {
     ) throws(EvstoreError) {
         try generationSet.verify(site, rowsMax: .max)
         if options.refusesRows { try generationSet.requireRowShapes(site) }
-        let laws = try trial.result()
+        let laws = try trial.result(with: generationSet.witnesses)
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
         try Consent.requireForLoss(
             laws, generationSet.evolving.current().history, from: from, to: generationSet.version, given: options.yes)

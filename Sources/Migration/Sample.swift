@@ -37,6 +37,8 @@ struct SampleWindows: Sendable {
     /// How many events they hold, before any is left out.
     var count: UInt64 { ranges.sum { $0.upperBound - $0.lowerBound + 1 } }
 
+    func contain(_ position: Position) -> Bool { ranges.contains { $0.contains(position.rawValue) } }
+
     /// One of several parts for several threads. An append that is cut is not whole in either: what may be merged of it is not tried.
     func part(_ part: Int, of parts: Int) -> [ClosedRange<UInt64>] {
         guard ranges.count == 1, parts > 1 else { return Array(ranges[part * ranges.count / parts ..< (part + 1) * ranges.count / parts]) }

@@ -8,7 +8,12 @@ final class SampleTrial: Sendable {
     private let site: MigrationSite
     private let evolving: EvolvingLog
     private let version: SchemaVersion
-    private let outcome = Monitor<LawTally?>(nil)
+    private let outcome = Monitor<Outcome?>(nil)
+
+    private struct Outcome {
+        let windows: SampleWindows
+        var tally: LawTally
+    }
 
     init(_ site: MigrationSite, _ generationSet: GenerationSet) {
         (self.site, evolving, version) = (site, generationSet.evolving, generationSet.version)
@@ -22,14 +27,19 @@ final class SampleTrial: Sendable {
         do { _ = try run(silent) } catch { outcome.withLock { $0 = nil } }
     }
 
-    func result() throws(EvstoreError) -> LawTally {
-        if let tally = outcome.withLock({ $0 }) { return tally }
-        return try run(site)
+    /// - Parameter witnesses: events besides, in order; those that are in the sample are not tried again.
+    func result(with witnesses: [Position]) throws(EvstoreError) -> LawTally {
+        let known = self.outcome.withLock { $0 }
+        var outcome = if let known { known } else { try run(site) }
+        let others = witnesses.filter { !outcome.windows.contain($0) }
+        if !others.isEmpty { outcome.tally.add(try Laws.check(site, evolving.current().history, events: others, at: version)) }
+        return outcome.tally
     }
 
-    private func run(_ site: MigrationSite) throws(EvstoreError) -> LawTally {
-        let tally = try Laws.check(site, evolving.current().history, SampleWindows(site), at: version)
-        outcome.withLock { $0 = tally }
-        return tally
+    private func run(_ site: MigrationSite) throws(EvstoreError) -> Outcome {
+        let windows = try SampleWindows(site)
+        let made = Outcome(windows: windows, tally: try Laws.check(site, evolving.current().history, windows, at: version))
+        outcome.withLock { $0 = made }
+        return made
     }
 }

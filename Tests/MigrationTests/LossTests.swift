@@ -1,3 +1,4 @@
+import EventLog
 import EventModel
 import SchemaEvolution
 import TestStores
@@ -175,7 +176,7 @@ struct LossTests {
             for dryRun in [true, false] {
                 await #expect { try await store.replay(to: 2, ReplayOptions(dryRun: dryRun)) } throws: {
                     guard let error = $0 as? EvstoreError else { return false }
-                    return error.code == "consentNeeded" && error.message.contains("\(asked), 1 event of the sample")
+                    return error.code == "consentNeeded" && error.message.contains("\(asked), 1 event of \(one.events.count), first")
                 }
             }
         }
@@ -183,6 +184,49 @@ struct LossTests {
         let report = try Laws.prove(store.site(), store.state, seed: 3)
         #expect(lost(report.loss) == one.losses)
         #expect(!report.findings.contains { $0.severity == .error }, "\(report.findings)")
+    }
+
+    @Test("a replay of more events than the sample holds meets each way that events take, and each type, however rare")
+    func rare() async throws {
+        func own(_ n: String) -> String { "required: [id, n], properties: {id: {type: string}, n: {type: \(n)}}" }
+        let (tags, tag) = ("tags: {type: array, items: {type: string}}", "tags: {type: string}")
+        let store = try Self.store(
+            [
+                "evstore: 1\nversion: 1\nevents: {E: {\(own("number"))}, F: {required: [id], properties: {id: {type: string}, \(tags)}}}",
+                """
+                evstore: 1
+                version: 2
+                upcast:
+                  - {on: E, do: [{convert: {path: /n, to: string, using: epoch-seconds}}]}
+                  - {on: F, do: [{head: {path: /tags}}]}
+                events: {E: {\(own("string, format: date-time"))}, F: {required: [id], properties: {id: {type: string}, \(tag)}}}
+                """,
+            ],
+            projections: """
+                evstore: 1
+                projections:
+                  seen: [{since: 1, key: /id, on: {E: {set: {/last: /n}}, F: {add: {/times: {value: 1}}}}}]
+                """)
+        // Given two events that do not come back, each of its own way, where no window of the sample is.
+        for start in stride(from: 1, through: 3 * SampleWindows.eventsMax, by: 1_000) {
+            let events = try (start ..< start + 1_000).map { number in
+                let (type, rest) = number == 501 ? ("F", #""tags":["a","b"]"#) : ("E", number == 500 ? #""n":1.5"# : #""n":10"#)
+                return StoredEvent(
+                    stream: try StreamName("s-\(number % 9)"), type: type, born: SchemaVersion(1),
+                    payload: Array("{\"id\":\"\(number % 9)\",\(rest)}".utf8), time: .now)
+            }
+            _ = try await store.log.append(AppendRequest(events: events))
+        }
+        let windows = try SampleWindows(store.site())
+        #expect(![500, 501].contains { windows.contain(Position($0)) } && windows.count == UInt64(SampleWindows.eventsMax))
+        // Then the replay asks, and says where.
+        await #expect { try await store.replay(to: 2) } throws: {
+            guard let error = $0 as? EvstoreError else { return false }
+            return error.code == "consentNeeded" && error.message.contains("convert /n: \(LossCase.notGivenBack)")
+                && error.message.contains("first at position 500, and 1 more")
+        }
+        try await store.replay(to: 2, ReplayOptions(yes: true))
+        #expect(try store.numbers == [1, 2, 2, 2])
     }
 
     @Test("a loss at a step up to the live version is neither listed nor needs consent again")

@@ -20,6 +20,7 @@ final class BuildRun {
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
     private var folded: UInt64 = 0
+    private var witnesses: [Position] = []
 
     private static let partitionCount = 32
     /// Bytes of rows that one transaction loads.
@@ -53,13 +54,14 @@ final class BuildRun {
         let census = try log.read { try $0.census() }
         // One more than there are processors to use, so that none is idle while a worker waits for its turn.
         let workers = try (0 ..< (jobs == 1 ? 1 : jobs + 1)).map { _ in
-            try ChunkWorker(log, EventPreparer(log, history, definitions, at: build.version), census)
+            try ChunkWorker(log, EventPreparer(log, history, definitions, at: build.version, notingWitnesses: true), census)
         }
         let (cancellation, report, total) = (cancellation, reporter(), end.position.rawValue)
         let pass = BuildPass(
             partitions, rejectionHandler, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
             check: { try Self.check(cancellation) }, report: { report("build", $0.rawValue, total) })
         folded = try pass.run(workers)
+        witnesses = Witnesses.List.merged(workers.map(\.witnessed))
     }
 
     /// Has the workers take units of work one after the other.
@@ -87,7 +89,7 @@ final class BuildRun {
         for index in build.targets.indices {
             built.append(.init(projection: build.targets[index].definition.name, header: try load(index)))
         }
-        return BulkBuild.Report(checkpoint: end, scanned: end.position.rawValue, folded: folded, built: built)
+        return BulkBuild.Report(checkpoint: end, scanned: end.position.rawValue, folded: folded, built: built, witnesses: witnesses)
     }
 
     private func load(_ index: Int) throws -> GenerationHeader {

@@ -24,6 +24,8 @@ package struct BulkBuild: Sendable {
         package var scanned: UInt64
         package var folded: UInt64
         package var built: [Built]
+        /// The first events of each way that events took through the programs, in order.
+        package var witnesses: [Position]
     }
 
     package let evolving: EvolvingLog

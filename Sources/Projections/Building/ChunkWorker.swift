@@ -21,6 +21,8 @@ final class ChunkWorker: @unchecked Sendable {
     var hasMore: Bool { reached < through }
     var bytes: Int { preparer.bytes }
     var folded: UInt64 { preparer.folded }
+    /// Of all chunks.
+    var witnessed: Witnesses.List { preparer.witnessed }
 
     var rejections: [(target: Int, rejection: Rejection)] {
         preparer.targets.flatMap { index in preparer.outputs[index].rejections.map { (index, $0) } }

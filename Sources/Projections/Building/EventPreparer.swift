@@ -62,9 +62,14 @@ final class EventPreparer {
     private var folding = FoldWorkspace()
     /// Events of interest that were prepared.
     private(set) var folded: UInt64 = 0
+    /// Nil where nobody asks for them.
+    private var witnesses: Witnesses?
 
-    init(_ log: EventLog, _ history: History, _ definitions: [Definition], at version: SchemaVersion) throws(EvstoreError) {
+    init(
+        _ log: EventLog, _ history: History, _ definitions: [Definition], at version: SchemaVersion, notingWitnesses: Bool = false
+    ) throws(EvstoreError) {
         self.log = log
+        witnesses = notingWitnesses ? Witnesses() : nil
         viewer = EventViewer(log, history, StreamNames(log, history), at: version)
         var folds: [any Fold] = []
         for definition in definitions { folds.append(try definition.makeFold()) }
@@ -98,6 +103,9 @@ final class EventPreparer {
         Row(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: keyBytesMax) }
     }
 
+    /// The first events of each way that those have taken which were prepared so far.
+    var witnessed: Witnesses.List { witnesses?.list ?? Witnesses.List() }
+
     /// Bytes of operations that are waiting to be applied.
     var bytes: Int { targets.sum { outputs[$0].bytes } }
 
@@ -126,6 +134,7 @@ final class EventPreparer {
             do {
                 try note(record, reader, in: &facts)
                 try viewer.view(record, along: route.path, reader) { route.prepare($0, &facts, metadata, &folding, &outputs) }
+                if let way = viewer.way { witnesses?.note(record, way: way) }
             } catch EvstoreError.noImage(let failure) {
                 for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }

@@ -11,6 +11,8 @@ package import SchemaEvolution
 package final class EventViewer {
     package let target: SchemaVersion
     package let names: StreamNames
+    /// Which way the last event took (`Viewer.way`); nil where it was seen by its append or its shadow.
+    private(set) var way: UInt64?
     private let log: EventLog
     private let paths: Viewer
     private let merged: MergedAppends
@@ -52,6 +54,7 @@ package final class EventViewer {
     package func view(
         _ record: borrowing RecordView, along path: Path, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
+        way = nil
         // No event has both: only a way up merges, and a shadow is for the way down.
         if path.merges { return try merged.view(record.position, reader, body) }
         if try viewShadow(record, reader, body) { return }
@@ -59,6 +62,7 @@ package final class EventViewer {
             try paths.run(
                 path, SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata),
                 stream: try names.name(of: record, at: record.born, reader).text, body)
+            way = path.isUntouched ? 0 : paths.way
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 

@@ -71,6 +71,9 @@ package final class Viewer {
     /// What images have cost since this viewer was made.
     package var counts: PathCounts { workspace.counts }
 
+    /// Which way the last event took that was led along a path: a hash of what its program decided; 0 where its ops were followed.
+    package var way: UInt64 { workspace.way ?? 0 }
+
     /// The path of a type, compiled once.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
         let key = Key(type: Name(type), born: born, target: target)
