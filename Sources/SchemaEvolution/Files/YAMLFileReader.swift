@@ -54,7 +54,7 @@ package struct YAMLFileReader {
     private func read(_ text: String) throws(FileProblem) -> FileNode {
         let root: Node?
         do {
-            root = try Parser(yaml: text, encoding: .utf8).singleRoot()
+            root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
         } catch let error as YamlError {
             throw problem(error)
         } catch {
