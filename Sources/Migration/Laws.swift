@@ -48,9 +48,9 @@ package enum Laws {
         while let first = rest.first {
             try site.checkCancellation()
             // Those that lie close to each other are of few blocks.
-            let near = rest.prefix { $0.rawValue - first.rawValue < 512 }
+            let near = rest.prefix { $0 < first.plus(512) }
             rest = rest.dropFirst(near.count)
-            try Sample.visit(first.rawValue ... (near.last ?? first).rawValue, site) {
+            try Sample.visit(first.through(near.last ?? first), site) {
             } _: { record, reader in
                 if near.contains(record.position) { try trial.check(next: record, at: target, names, site, reader) }
             }
