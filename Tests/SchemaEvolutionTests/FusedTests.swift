@@ -103,6 +103,26 @@ private struct Maker: RandomNumberGenerator {
         ])
     }
 
+    mutating func allow() -> String {
+        let down = one([
+            "absent", "absent", "{value: x}", "{value: 7}", "{absent-as: x}", "{absent-as: 'true'}", "block", "{hide: none}",
+            "{table: {x: y, 'null': A B, 7: 8}}", "{table: {'null': x}, absent-as: ''}", "{table: {'null': 0}, hide: none}",
+        ])
+        return "allow: {path: \(one(places)), down: \(down)}"
+    }
+
+    /// The shape with more allowed at a place: a member that is new, may be null, or may be absent.
+    mutating func wider(_ shape: Shape, at path: JSONPointer) -> Shape {
+        var wider = shape
+        if var member = shape.shape(at: path) {
+            if !oneIn(3) { member.isNullable = true }
+            _ = wider.replace(at: path, with: member, required: shape.isRequired(at: path) && oneIn(2))
+        } else {
+            _ = wider.insert(scalar(), at: path, required: false)
+        }
+        return wider
+    }
+
     /// An event of a shape, at times in another order, with other spaces, other kinds, unknown members or cut off.
     mutating func event(_ shape: Shape) -> String {
         var text = json(shape, isOdd: oneIn(4))
@@ -167,10 +187,11 @@ private struct Bound {
         high = low
         maker.choosePlaces()
         for number in 1 ... Int.random(in: 1 ... 10, using: &maker) {
-            let text = maker.op()
+            let text = maker.oneIn(6) ? maker.allow() : maker.op()
             guard let op = Self.op(text) else { continue }
+            let targets = (op as? Allow).map { [ShapeTarget(declared: maker.wider(high, at: $0.path), ops: [])] } ?? []
             var site = OpSite(
-                shape: high, stream: nil, shapeTargets: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+                shape: high, stream: nil, shapeTargets: targets, type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
             guard let bound = op.bind(&site) else { continue }
             if let json = try? FileReader.read(text: Array(text.utf8), file: "ops.yaml").json,
                 let made = Self.naive(op, json, high, site.shape)
@@ -270,7 +291,7 @@ private func naively(
         metadata: json.utf8.count % 2 == 0 ? nil : .object([.init(name: "app", value: .string("x"))]))
     do throws(NaiveRefusal) {
         return (direction == .up ? try run.up(event, ops).text : try run.down(event, ops).text, nil, run)
-    } catch { return (nil, error.path.map { "/\($0)" }.joined(), run) }
+    } catch { return (nil, error.isHidden ? nil : error.path.map { "/\($0)" }.joined(), run) }
 }
 
 private func parsed(_ json: String) -> JSONValue? {

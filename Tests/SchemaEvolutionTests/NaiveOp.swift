@@ -12,9 +12,10 @@ struct NaiveOp {
     var otherwise: [NaiveOp] = []
 }
 
-/// An event that an op refuses, with the pointer of the value.
+/// An event that an op refuses, with the pointer of the value, or hides.
 struct NaiveRefusal: Error {
     var path: [String]
+    var isHidden = false
 }
 
 /// One event on its way through ops, with what beside its payload they may look at.
@@ -55,6 +56,7 @@ struct NaiveRun {
         case "convert": try convert(op, &doc, isUp)
         case "split": if isUp { try split(op, &doc, "path", "into") } else { try join(op, &doc, "path", "into") }
         case "join": if isUp { try join(op, &doc, "path", "paths") } else { try split(op, &doc, "path", "paths") }
+        case "allow": if !isUp { try disallow(op, &doc) }
         case "each": try each(op, &doc, isUp)
         case "when":
             let ops = holds(op.arguments, doc) ? op.inner : op.otherwise
@@ -271,13 +273,48 @@ struct NaiveRun {
         doc.set(path, to: .string(texts.joined(separator: op.arguments["separator"]?.word ?? "")))
     }
 
+    /// What the version before sees of what only the newer one allows.
+    private mutating func disallow(_ op: NaiveOp, _ doc: inout JSONValue) throws(NaiveRefusal) {
+        let (path, down) = (op.path("path"), op.arguments["down"] ?? .null)
+        func other(_ value: JSONValue?) throws(NaiveRefusal) -> JSONValue? {
+            if let value { return value }
+            if down["hide"] != nil { throw NaiveRefusal(path: path, isHidden: true) }
+            if down == .string("block") { throw NaiveRefusal(path: path) }
+            return nil
+        }
+        guard let value = doc[naive: path] else {
+            guard op.before.requires(path), makeParents(of: path, &doc, op.before, op.after, forValue: false) else { return }
+            guard let absent = try other(down["absent-as"] ?? down["value"]) else { throw NaiveRefusal(path: path) }
+            return doc.set(path, to: absent)
+        }
+        guard let shape = op.before.shape(at: path) else {
+            _ = try other(nil)
+            lost += 1
+            return doc.remove(path)
+        }
+        if value.fits(shape) { return }
+        if case .object(let rows)? = down["table"], let row = rows.first(where: { value.isSpelled($0.name) }) {
+            lost += 1
+            return doc.set(path, to: row.value)
+        }
+        if let value = try other(down["value"]) {
+            lost += 1
+            doc.set(path, to: value)
+        } else if down == .string("absent") {
+            lost += 1
+            doc.remove(path)
+        } else {
+            throw NaiveRefusal(path: path)
+        }
+    }
+
     private mutating func each(_ op: NaiveOp, _ doc: inout JSONValue, _ isUp: Bool) throws(NaiveRefusal) {
         let path = op.path("path")
         let isOfObjects = op.inner.first.map { $0.before.isObject } ?? false
         func one(_ value: JSONValue, _ name: String, _ run: inout NaiveRun) throws(NaiveRefusal) -> JSONValue {
             if case .object = value {} else if isOfObjects || value == .null { return value }
             do { return isUp ? try run.up(value, op.inner) : try run.down(value, op.inner) } catch {
-                throw NaiveRefusal(path: path + [name] + error.path)
+                throw NaiveRefusal(path: path + [name] + error.path, isHidden: error.isHidden)
             }
         }
         switch doc[naive: path] {
@@ -402,8 +439,37 @@ extension JSONValue {
         }
     }
 
-    private func shape(at path: [String]) -> JSONValue? {
+    fileprivate func shape(at path: [String]) -> JSONValue? {
         path.reduce(self) { (shape: JSONValue?, name) in shape?["properties"]?.member(name) }
+    }
+
+    /// Whether the value is one that a schema of the random shapes takes.
+    fileprivate func fits(_ schema: JSONValue) -> Bool {
+        let types: [JSONValue] = if case .array(let list)? = schema["type"] { list } else { schema["type"].map { [$0] } ?? [] }
+        func isOne(_ type: String) -> Bool { types.isEmpty || types.contains(.string(type)) }
+        if case .array(let values)? = schema["enum"], !values.contains(where: isSame) { return false }
+        switch self {
+        case .null: return isOne("null")
+        case .bool: return isOne("boolean")
+        case .string(let text):
+            // The times of the test are all of one form.
+            let isTime = text.count >= 20 && text.hasSuffix("Z") && text.dropFirst(10).hasPrefix("T")
+            return isOne("string") && (schema["format"] == nil || isTime)
+        case .number(let text): return isOne("number") || isOne("integer") && NaiveNumber(text).integer != nil
+        case .array(let elements):
+            let least = schema["minItems"].flatMap { Int($0.word) } ?? 0
+            return isOne("array") && elements.count >= least && elements.allSatisfy { schema["items"].map($0.fits) ?? true }
+        case .object(let members):
+            guard isOne("object") else { return false }
+            if case .array(let names)? = schema["required"] {
+                guard names.allSatisfy({ name in members.contains { $0.name == name.word } }) else { return false }
+            }
+            return members.allSatisfy { member in
+                if let inner = schema["properties"]?.member(member.name) { return member.value.fits(inner) }
+                if case .object? = schema["additionalProperties"] { return schema["additionalProperties"].map(member.value.fits) ?? true }
+                return schema["additionalProperties"] != .bool(false) && types.isEmpty
+            }
+        }
     }
 
     fileprivate func isObject(at path: [String]) -> Bool { shape(at: path)?.isObject ?? false }
@@ -470,6 +536,17 @@ extension JSONValue {
             members = members.enumerated().filter { $0.offset == index || $0.element.name != name }.map(\.element)
         }
         self = .object(members)
+    }
+
+    /// Whether it is the text, or what that spells in JSON.
+    fileprivate func isSpelled(_ text: String) -> Bool {
+        switch self {
+        case .string(let own): own == text
+        case .null: text == "null"
+        case .bool(let flag): text == "\(flag)"
+        case .number(let number): text.first?.isNumber == true && NaiveNumber(number) == NaiveNumber(text)
+        case .array, .object: false
+        }
     }
 
     /// Whether both are the same value, however numbers are spelled and members ordered.
