@@ -37,7 +37,7 @@ final class SampleTrial: Sendable {
     }
 
     private func run(_ site: MigrationSite) throws(EvstoreError) -> Outcome {
-        let windows = try SampleWindows(site)
+        let windows = try SampleWindows(site, eventsMax: SampleWindows.replayEventsMax)
         let made = Outcome(windows: windows, tally: try Laws.check(site, evolving.current().history, windows, at: version))
         outcome.withLock { $0 = made }
         return made

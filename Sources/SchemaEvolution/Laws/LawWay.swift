@@ -191,9 +191,9 @@ extension LawTrial {
 
     /// Counts an event of the log like those of its way, where enough of them were tried.
     mutating func count(_ way: LawWay, at position: Position?) -> Bool {
-        guard let known = ways[way], known.isLike(after: triesEach) else { return false }
-        ways[way]?.likes += 1
-        noted.losses.add(known.losses, at: position ?? .start)
+        guard let place = ways.index(forKey: way), ways.values[place].isLike(after: triesEach) else { return false }
+        ways.values[place].likes += 1
+        noted.losses.add(ways.values[place].losses, at: position ?? .start)
         return true
     }
 
