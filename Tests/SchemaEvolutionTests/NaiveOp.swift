@@ -429,71 +429,9 @@ extension String {
     }
 }
 
-/// JSON Schema of a shape.
-extension JSONValue {
-    fileprivate var isObject: Bool {
-        switch self["type"] {
-        case .string("object")?: true
-        case .array(let types)?: types.contains(.string("object"))
-        default: false
-        }
-    }
-
-    fileprivate func shape(at path: [String]) -> JSONValue? {
-        path.reduce(self) { (shape: JSONValue?, name) in shape?["properties"]?.member(name) }
-    }
-
-    /// Whether the value is one that a schema of the random shapes takes.
-    fileprivate func fits(_ schema: JSONValue) -> Bool {
-        let types: [JSONValue] = if case .array(let list)? = schema["type"] { list } else { schema["type"].map { [$0] } ?? [] }
-        func isOne(_ type: String) -> Bool { types.isEmpty || types.contains(.string(type)) }
-        if case .array(let values)? = schema["enum"], !values.contains(where: isSame) { return false }
-        switch self {
-        case .null: return isOne("null")
-        case .bool: return isOne("boolean")
-        case .string(let text):
-            // The times of the test are all of one form.
-            let isTime = text.count >= 20 && text.hasSuffix("Z") && text.dropFirst(10).hasPrefix("T")
-            return isOne("string") && (schema["format"] == nil || isTime)
-        case .number(let text): return isOne("number") || isOne("integer") && NaiveNumber(text).integer != nil
-        case .array(let elements):
-            let least = schema["minItems"].flatMap { Int($0.word) } ?? 0
-            return isOne("array") && elements.count >= least && elements.allSatisfy { schema["items"].map($0.fits) ?? true }
-        case .object(let members):
-            guard isOne("object") else { return false }
-            if case .array(let names)? = schema["required"] {
-                guard names.allSatisfy({ name in members.contains { $0.name == name.word } }) else { return false }
-            }
-            return members.allSatisfy { member in
-                if let inner = schema["properties"]?.member(member.name) { return member.value.fits(inner) }
-                if case .object? = schema["additionalProperties"] { return schema["additionalProperties"].map(member.value.fits) ?? true }
-                return schema["additionalProperties"] != .bool(false) && types.isEmpty
-            }
-        }
-    }
-
-    fileprivate func isObject(at path: [String]) -> Bool { shape(at: path)?.isObject ?? false }
-
-    fileprivate func requires(_ path: [String]) -> Bool {
-        if case .array(let names)? = shape(at: path.dropLast())?["required"] {
-            names.contains(.string(path[path.count - 1]))
-        } else {
-            false
-        }
-    }
-
-    /// The type of a member that is no object: `string`, `integer` …
-    fileprivate func type(at path: [String]) -> String {
-        switch shape(at: path)?["type"] {
-        case .array(let types)?: types.first { $0 != .string("null") }?.word ?? ""
-        case let type: type?.word ?? ""
-        }
-    }
-}
-
 extension JSONValue {
     /// What a string holds, or what stands there for a number.
-    fileprivate var word: String {
+    var word: String {
         switch self {
         case .string(let text), .number(let text): text
         default: ""
@@ -536,17 +474,6 @@ extension JSONValue {
             members = members.enumerated().filter { $0.offset == index || $0.element.name != name }.map(\.element)
         }
         self = .object(members)
-    }
-
-    /// Whether it is the text, or what that spells in JSON.
-    fileprivate func isSpelled(_ text: String) -> Bool {
-        switch self {
-        case .string(let own): own == text
-        case .null: text == "null"
-        case .bool(let flag): text == "\(flag)"
-        case .number(let number): text.first?.isNumber == true && NaiveNumber(number) == NaiveNumber(text)
-        case .array, .object: false
-        }
     }
 
     /// Whether both are the same value, however numbers are spelled and members ordered.
