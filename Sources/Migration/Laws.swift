@@ -47,6 +47,7 @@ package enum Laws {
         var rest = events[...]
         while let first = rest.first {
             try site.checkCancellation()
+            site.say("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
             // Those that lie close to each other are of few blocks.
             let near = rest.prefix { $0 < first.plus(512) }
             rest = rest.dropFirst(near.count)

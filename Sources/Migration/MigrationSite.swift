@@ -6,7 +6,7 @@ package import Projections
 /// The store that a migration works on, what it reports to, and what may stop it.
 package struct MigrationSite: Sendable {
     package let evolving: EvolvingLog
-    package let options: Options
+    package var options: Options
     /// What is being done, such as `replay to v5`: the hint in its locks, and what an interruption says to do again.
     package let task: String
     package var progress: Progress?

@@ -16,7 +16,8 @@ package enum Replay {
     ) async throws(EvstoreError) -> ReplayReport {
         let began = ContinuousClock.now
         if options.fromEvents, let only = options.only {
-            throw .usage("a replay from events makes all that it builds live, and one of \(only) alone nothing", fix: "give one of the two")
+            throw .usage(
+                "a replay from events makes what it builds live; one of \(only) alone makes nothing live", fix: "give one of the two")
         }
         if options.dryRun {
             let register = try Register(site, files: files, definitions: definitions, through: version)
@@ -50,11 +51,13 @@ package enum Replay {
         let start = report.position
         site.logger.info(
             "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(site.store)"])
-        if options.only == nil { report.snapshot = try await snapshot(before: version, site) }
+        // Of the live version built from events again, nothing is left that one would go back to.
+        let isMended = options.fromEvents && version == live
+        if options.only == nil, !isMended { report.snapshot = try await snapshot(before: version, site) }
         try GenerationSweep.run(site)
         MigrationPhase.reached(.sweepAfter)
         do {
-            let trial = SampleTrial(site, generationSet)
+            let trial = SampleTrial(site, generationSet, jobs: options.jobs)
             let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
                 try generationSet.build(site, onError: options.onError, jobs: options.jobs)
             }
@@ -138,7 +141,7 @@ package enum Replay {
         var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
         var report = ReplayReport(from: register.state.live, to: version)
         report.position = try site.last().position
-        let trial = SampleTrial(site, generationSet)
+        let trial = SampleTrial(site, generationSet, jobs: options.jobs)
         let end = report.position
         let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
             try generationSet.build(site, onError: options.onError, jobs: options.jobs, through: end)

@@ -14,12 +14,14 @@ struct ReplayLaws {
     private let site: MigrationSite
     private let through: Checkpoint
     private let last: Checkpoint
+    private let live: SchemaVersion
     private(set) var tally = LawTally()
     private(set) var findings: [Finding] = []
 
     init(_ site: MigrationSite) throws(EvstoreError) {
         self.site = site
         last = try site.last()
+        live = try site.state().live
         through = Checkpoint(epoch: last.epoch, position: min(last.position, Position(Self.eventsMax)))
     }
 
@@ -100,7 +102,8 @@ struct ReplayLaws {
                     \(law): \(definition.name) at \(definition.version), \(how), has \(other.rows) rows of digest \
                     \(other.digest.hex.prefix(8)), and \(replayed.rows) of \(replayed.digest.hex.prefix(8)) replayed up to \(replayed.checkpoint.position)
                     """,
-                advice: "a fold that depends on more than its events? build it anew: \(.replayFromEvents(to: definition.version))"))
+                advice: definition.version == live
+                    ? "a fold that depends on more than its events? build it anew: \(.replayFromEvents(to: live))" : nil))
     }
 
     /// The stored generations of a version that have consumed exactly the events that were replayed.

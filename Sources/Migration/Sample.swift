@@ -6,8 +6,8 @@ internal import SchemaEvolution
 
 /// Where a sample of the log is taken from: windows of consecutive events.
 struct SampleWindows: Sendable {
-    /// Enough to meet what one event in a thousand has; of a replay, which looks at rarer ones besides, half of each window.
-    static let (eventsMax, replayEventsMax) = (10_000, 5_000)
+    /// Enough to meet what one event in a thousand has, in less time than rows take to be loaded.
+    static let eventsMax = 10_000
     private static let windows: UInt64 = 40
 
     private(set) var ranges: [ClosedRange<UInt64>] = []

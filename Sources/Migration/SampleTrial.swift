@@ -15,7 +15,10 @@ final class SampleTrial: Sendable {
         var tally: LawTally
     }
 
-    init(_ site: MigrationSite, _ generationSet: GenerationSet) {
+    /// - Parameter jobs: how many threads they have; as many as the store's options say where nil.
+    init(_ site: MigrationSite, _ generationSet: GenerationSet, jobs: Int?) {
+        var site = site
+        site.options.replayJobs = jobs ?? site.options.replayJobs
         (self.site, evolving, version) = (site, generationSet.evolving, generationSet.version)
     }
 
@@ -37,7 +40,7 @@ final class SampleTrial: Sendable {
     }
 
     private func run(_ site: MigrationSite) throws(EvstoreError) -> Outcome {
-        let windows = try SampleWindows(site, eventsMax: SampleWindows.replayEventsMax)
+        let windows = try SampleWindows(site)
         let made = Outcome(windows: windows, tally: try Laws.check(site, evolving.current().history, windows, at: version))
         outcome.withLock { $0 = made }
         return made

@@ -18,6 +18,17 @@ package struct InputFile: ~Copyable {
         try self.init(descriptor: descriptor, owned: true)
     }
 
+    /// Opens a regular file. Another thing is not opened: that may let a pipe's writer in, or start a device.
+    /// - Throws: `SystemFailure` as for any file, `otherKind` where it is no regular one.
+    package static func regular(_ path: String) throws(SystemFailure) -> InputFile {
+        var state = stat()
+        if unsafe stat(path, &state) != 0 { throw SystemFailure(code: errno) }
+        if state.st_mode & S_IFMT != S_IFREG { throw .otherKind }
+        let file = try InputFile(path: path)
+        if !file.isRegular { throw .otherKind }
+        return file
+    }
+
     /// Whether something is there that is no directory. It is not opened, because closing it again would be SIGPIPE to a pipe's writer.
     package static func isThere(_ path: String) -> Bool {
         var state = stat()
@@ -47,7 +58,8 @@ package struct InputFile: ~Copyable {
             if owned { _ = isReady(withinMilliseconds: -1) }
             let got = unsafe buffer.extend(by: count) { unsafe Glibc.read(descriptor, $0, $1) }
             if got >= 0 { return got }
-            if errno != EINTR && errno != EAGAIN { throw SystemFailure(code: errno) }
+            // A regular file is always ready: one that says otherwise is asked no more.
+            if errno != EINTR && (errno != EAGAIN || isRegular) { throw SystemFailure(code: errno) }
         }
     }
 
@@ -82,8 +94,7 @@ package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible
     package static let otherKind = SystemFailure(code: EISDIR)
 
     package var isNotFound: Bool { code == ENOENT }
-    /// Whether what is there is a directory, a socket, or another thing that has no bytes to read.
-    package var isOtherKind: Bool { [EISDIR, ENXIO, ENODEV].contains(code) }
+    package var isOtherKind: Bool { code == EISDIR }
     /// Whether an address is another program's.
     package var isTaken: Bool { code == EADDRINUSE }
     /// Whether a file is no program that can be started, at any time.

@@ -13,7 +13,7 @@ struct UsageTests {
             "query orders 1 --from 1", "query orders --from 2 --to 1", "query orders --limit 0", "query orders --after 1",
             "query orders --count --limit 1",
             "append order-1 T --expect soon",
-            "replay", "replay --to v1 --jobs 0", "replay --to v1 --from-events --only orders",
+            "replay", "replay --to v1 --jobs 0", "replay --to v1 --from-events --only orders", "replay --to v1 --from-events --stream s",
             "rollback --discard-tail", "rollback --to v1 --to-snapshot s", "finalize",
             "schema validate T",
             "drill --to", "backup", "backup - --keep 2", "restore /tmp", "follow", "follow --from - --every 5s",

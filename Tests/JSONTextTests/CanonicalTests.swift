@@ -91,6 +91,13 @@ import Testing
         #expect(try !same("1", "\"1\""))
         #expect(try !same("9007199254740992", "9007199254740993"))
         #expect(throws: JSONError.self) { try same("1", "01") }
+        #expect(try same(" {\"a\":1}\n", "{\"a\" : 1.0 } "))
+        #expect(try !same(" {\"a\":1}", "{\"a\":1,\"b\":2}"))
+        #expect(throws: JSONError.self) { try same(#"{"a":{"b":1}"#, #"{"a":{"b":1}}"#) }
+        // More members than are looked for one by one.
+        let many = (0 ..< 65).map { "\"m\($0)\":\($0)" }
+        #expect(try same("{\(many.joined(separator: ","))}", "{ \(many.reversed().joined(separator: " , "))} "))
+        #expect(try !same("{\(many.joined(separator: ","))}", "{\(many.dropLast().joined(separator: ",")),\"n\":64}"))
     }
 
     @Test("two random texts are equal exactly where their canonical forms are, however they are spelled")

@@ -38,6 +38,10 @@ private let broken: [BrokenFile] = [
     .init(
         what: "member twice, once quoted", text: "evstore: 1\n1: a\n\"1\": b\n", id: "FILE001", line: 3, column: 1,
         message: "\"1\" is there twice"),
+    .init(
+        what: "member twice, once quoted, with one between that begins like it", text: "evstore: 1\n1: a\n10: b\n\"1\": c\n", id: "FILE001",
+        line: 4, column: 1, message: "\"1\" is there twice"),
+    .init(what: "merge key, also quoted", text: "<<: {a: 1}\n\"<<\": b\n", id: "FILE001", line: 1, column: 1, message: "merge keys"),
     .init(what: "two documents", text: "evstore: 1\n---\nevstore: 1\n", id: "FILE001", line: 2, column: 1, message: "second document"),
     .init(what: "no value", text: "evstore: 1\nversion:\nevents: {}\n", id: "FILE001", line: 2, column: 9, message: "no value"),
     .init(

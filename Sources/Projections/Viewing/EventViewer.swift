@@ -62,7 +62,7 @@ package final class EventViewer {
             try paths.run(
                 path, SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata),
                 stream: try names.name(of: record, at: record.born, reader).text, body)
-            way = path.isUntouched ? 0 : paths.way
+            way = paths.way
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 

@@ -42,9 +42,7 @@ package enum FileReader {
             .schemaInvalid([Finding(id: FileRule.syntax, file: path, message: message, fix: fix)])
         }
         do throws(SystemFailure) {
-            let file = try InputFile(path: path)
-            guard file.isRegular else { throw SystemFailure.otherKind }
-            if let bytes = try file.all(atMost: bytesMax) { return bytes }
+            if let bytes = try InputFile.regular(path).all(atMost: bytesMax) { return bytes }
         } catch {
             if error.isOtherKind { throw refused("it is no regular file", "put a file in its place") }
             throw refused("the file can't be read", "check that it exists and may be read")

@@ -54,7 +54,11 @@ package struct YAMLFileReader {
     private func read(_ text: String) throws(FileProblem) -> FileNode {
         let root: Node?
         do {
-            root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
+            // Which types YAML finds in plain texts is none of ours. Where names are there twice, 1 and "1" are two for once, so that the
+            // place of what is refused is known.
+            do { root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot() } catch YamlError.duplicatedKeysInMapping {
+                root = try Parser(yaml: text, encoding: .utf8).singleRoot()
+            }
         } catch let error as YamlError {
             throw problem(error)
         } catch {

@@ -94,7 +94,7 @@ struct LawRoutes: ~Copyable {
             made.count = 0
             let before = workspace.counts
             try Viewer.run(path, event, stream: try stream(), in: &workspace) { made.take($0) }
-            guard made.count == 1, let branches = path.unchanged == nil ? workspace.way : 0 else { return nil }
+            guard made.count == 1, let branches = workspace.way else { return nil }
             let cost = workspace.counts - before
             return LawWay.Leg(branches: branches, lost: cost.lost, otherForms: cost.nonCanonical)
         }

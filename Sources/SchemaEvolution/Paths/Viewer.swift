@@ -147,6 +147,7 @@ package final class Viewer {
     ) throws {
         let checked = CheckedPath(path: path, checksAll: validating)
         if let end = path.unchanged {
+            workspace.way = 0
             try checked.check(end, event.payload)
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
             return

@@ -16,8 +16,9 @@ package struct Workspace: ~Copyable {
     private var origin: PartOrigin?
     private var parted = 0
     private var fused = FusedRun()
-    /// Which way the last event took through its path's program (`FusedRun.way`); nil where its ops were followed.
-    private(set) var way: UInt64?
+    /// Which way the last event took through its path's program (`FusedRun.way`): 0 where it was not changed, nil where its ops
+    /// were followed.
+    var way: UInt64?
     /// The case that took the last event that was adopted.
     private(set) var adopted: PathAdoption.Branch?
 

@@ -56,11 +56,13 @@ static struct {
     const char *root, *log, *does, *call, *file;
     long at, slow, every, stall;
     int error, lies;
+    pid_t process;
 } disk;
 
 static atomic_long syncs;
 
 __attribute__((constructor)) static void begin(void) {
+    disk.process = getpid();
     disk.root = getenv("DISK_ROOT");
     disk.log = getenv("DISK_LOG");
     disk.does = getenv("DISK_DOES");
@@ -95,8 +97,11 @@ static void out_of_order(void) {
     errno = failure;
 }
 
-// A process that ends keeps the order: its other threads begin no call any more, and none is cut off in the middle of its record.
-__attribute__((destructor)) static void end(void) { in_order(); }
+// A process that ends keeps the lock: its other threads begin no call any more, and none is cut off in the middle of its record.
+// A child that was forked may have the lock of a thread that it has not.
+__attribute__((destructor)) static void end(void) {
+    if (disk.log && getpid() == disk.process) pthread_mutex_lock(&order);
+}
 __attribute__((noreturn)) void _exit(int code) {
     end();
     while (1) syscall(SYS_exit_group, code);
