@@ -51,7 +51,7 @@ package enum Replay {
         let start = report.position
         site.logger.info(
             "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(site.store)"])
-        // Of the live version built from events again, nothing is left that one would go back to.
+        // The live version built from events again leaves nothing that one would go back to.
         let isMended = options.fromEvents && version == live
         if options.only == nil, !isMended { report.snapshot = try await snapshot(before: version, site) }
         try GenerationSweep.run(site)

@@ -21,7 +21,7 @@ final class ChunkWorker: @unchecked Sendable {
     var hasMore: Bool { reached < through }
     var bytes: Int { preparer.bytes }
     var folded: UInt64 { preparer.folded }
-    /// Of all chunks.
+    /// What all chunks so far have shown.
     var witnessed: Witnesses.List { preparer.witnessed }
 
     var rejections: [(target: Int, rejection: Rejection)] {
