@@ -7,14 +7,16 @@ from driver.running import ROOT, Failed, Missing, say
 
 # Where a line more is what an incremental build has to build.
 CHANGED = "Sources/Evstore/EventStore+Read.swift"
-KINDS = {"release": ["-c", "release", "--product", "evstore"], "debug": ["--build-tests"]}
+KINDS = {
+    "release": ["-c", "release", "--product", "evstore"], "static": ["-c", "release", "--product", "evstore", "--static-swift-stdlib"],
+    "debug": ["--build-tests"]}
 
 
 class Builds:
-    def __init__(self, scene):
+    def __init__(self, clone):
         if shutil.which("swift") is None:
             raise Missing("no swift")
-        self.clone = scene.path("clone")
+        self.clone = clone
         self.changes = 0
         self.run("git", "clone", "--quiet", "--no-hardlinks", ROOT, self.clone)
 

@@ -147,7 +147,7 @@ class Further:
         def builds():
             if not self.builds:
                 raise Missing("left out: --builds measures it, which takes ten minutes")
-            return self.scene.once("builds", lambda: Builds(self.scene))
+            return self.scene.once("builds", lambda: Builds(self.scene.path("clone")))
 
         for what, limit, measure in (
             ("release, cold", 240, lambda: builds().cold("release")), ("debug with tests, cold", 300, lambda: builds().cold("debug")),
