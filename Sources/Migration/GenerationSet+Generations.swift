@@ -69,7 +69,7 @@ extension GenerationSet {
 
     /// Makes an empty one for each that is wanted.
     /// - Parameter made: gets their names, also of those that were made before a failure.
-    private func create(
+    func create(
         _ wanted: [Int], _ made: inout [String], _ site: MigrationSite
     ) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
         var targets: [(definition: Definition, generation: Generation)] = []
@@ -109,10 +109,14 @@ extension GenerationSet {
 
 extension GenerationSet {
     /// What those that are there take of the disk; a damaged row may name one that is not.
-    func bytesOnDisk() throws(EvstoreError) -> UInt64 {
+    func bytesOnDisk() throws(EvstoreError) -> UInt64 { try bytesOnDisk(present.compactMap(\.directory)) }
+
+    func bytesOnDisk(of index: Int) throws(EvstoreError) -> UInt64 { try bytesOnDisk(entries[index].directory.map { [$0] } ?? []) }
+
+    private func bytesOnDisk(_ names: [String]) throws(EvstoreError) -> UInt64 {
         try migrating {
             var bytes: UInt64 = 0
-            for name in present.compactMap(\.directory) {
+            for name in names {
                 let directory = Generation.home(in: root) + "/" + name
                 guard try Directory.status(directory) != nil else { continue }
                 for file in try Directory.names(directory) where file != "lock.mdb" {

@@ -43,19 +43,23 @@ package enum Plan {
         let route = Route(from: state.live, to: version, history)
         var refused = route.refusedBeforeBuild(state)
         var stopped: EvstoreError?
-        if !report.rebuild.isEmpty {
-            report.events = census.sum(\.count)
-            if report.needs.isEmpty {
-                let trial = try build(site, target, report.events)
-                (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
+        // Those that are made from events: of rows none can fail.
+        var folded = target
+        if !report.rebuild.isEmpty, report.needs.isEmpty {
+            try folded.measureMapped(LiveRows(site, state), &report, site)
+            if !folded.missing.isEmpty {
+                report.events = census.sum(\.count)
+                let trial = try build(site, folded, report.events)
+                report.seconds += trial.seconds
+                report.bytes += trial.bytes
                 stopped = trial.stopped
-                if stopped == nil { stopped = try seen.stopped(target.missing, behind: trial.measured) }
+                if stopped == nil { stopped = try seen.stopped(folded.missing, behind: trial.measured) }
                 if let stopped { refused.append(stopped) }
             }
         }
         report.quarantined = try target.quarantinedEvents(site)
         // An error that stops the build comes before the later checks.
-        if stopped == nil { report.notSeen = try notSeen(target, seen, census, sample, site) }
+        if stopped == nil { report.notSeen = try notSeen(folded, seen, census, sample, site) }
         if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, site) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
         let wayBack = WayBack(evolving: evolving, state: state, flips: try Flips(site.log), census: census)

@@ -58,11 +58,14 @@ package enum Replay {
         MigrationPhase.reached(.sweepAfter)
         do {
             let trial = SampleTrial(site, generationSet, jobs: options.jobs)
-            let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-                try generationSet.build(site, onError: options.onError, jobs: options.jobs)
+            let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
+                let mapped = try options.fromEvents ? MappedModels() : generationSet.map(LiveRows(site, state), site)
+                return (mapped, try generationSet.build(site, onError: options.onError, jobs: options.jobs))
             }
             MigrationPhase.reached(.buildAfter)
-            try count(&report, built, site)
+            try count(&report, folded, site)
+            (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
+            let built = mapped.entries + folded
             let order = Flip.Order(
                 cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
                 began: began)

@@ -35,7 +35,7 @@ extension PlanReport {
     var object: OutputValue {
         [
             "from": .version(from), "to": .version(to), "events": .count(events), "rebuild": .list(rebuild.map { .text($0) }),
-            "carry": .list(carry.map { .text($0) }),
+            "ways": .list(ways.map(\.object)), "carry": .list(carry.map { .text($0) }),
             "loss": .list(loss.map(\.object)),
             "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
             "types": .list(
@@ -62,6 +62,7 @@ extension PlanReport {
             try output.line("tail         \(counted(tail, "event")) since the flip, all kept; \(grouped(bornAbove)) born above \(to)")
         }
         try output.line("projections  " + projectionWords)
+        for way in ways { if let line = way.line { try output.line(line) } }
         for line in loss {
             if isRollback { try output.line("hidden       " + line.words(of: sample, all: bornAbove)) } else { try line.write(to: output) }
         }
@@ -120,8 +121,24 @@ extension PlanReport {
 
     private var estimate: String {
         let measured = sample > 0 && !isRollback ? " (measured on a sample of \(counted(sample, "event")))" : ""
-        let what = isRollback ? "\(counted(events, "event")) to fold, \(counted(rows, "row")) there" : counted(events, "event")
+        let mapped = ways.compactMap(\.rows).reduce(0, +)
+        let what =
+            isRollback
+            ? "\(counted(events, "event")) to fold, \(counted(rows, "row")) there"
+            : [events > 0 || mapped == 0 ? counted(events, "event") : nil, mapped > 0 ? counted(mapped, "row") : nil]
+                .compactMap(\.self).joined(separator: " and ")
         return "\(what), about \(duration(seconds: seconds)) and \(size(bytes: bytes)) of extra disk\(measured)"
+    }
+}
+
+extension PlannedWay {
+    fileprivate var object: OutputValue {
+        ["projection": .text(projection), "rows": rows.map { .count($0) } ?? .null, "because": .optional(because)]
+    }
+
+    fileprivate var line: String? {
+        if let rows { return "from rows    \(projection): \(counted(rows, "row")) of the live version" }
+        return because.map { "from events  \(projection): \($0)" }
     }
 }
 

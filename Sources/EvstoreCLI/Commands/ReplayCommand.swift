@@ -76,11 +76,21 @@ extension ReplayReport {
     var object: OutputValue {
         [
             "from": .version(from), "to": .version(to), "position": .position(position), "events": .count(events),
-            "upcast": .count(upcast), "rebuilt": .list(rebuilt.map { .text($0) }), "carried": .list(carried.map { .text($0) }),
+            "upcast": .count(upcast), "rebuilt": .list(rebuilt.map { .text($0) }), "fromRows": .list(fromRows.map { .text($0) }),
+            "rows": .count(rows), "carried": .list(carried.map { .text($0) }),
             "quarantined": .count(quarantined), "seconds": .measure(seconds), "eventsPerSecond": .measure(eventsPerSecond),
             "flipPauseMilliseconds": .measure(flipPauseMilliseconds),
             "digests": .object(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: .text($0.value)) }),
         ]
+    }
+
+    /// What was read, and how fast.
+    private var work: String {
+        let (time, refused) = (duration(seconds: seconds), "\(grouped(quarantined)) quarantined")
+        if events == 0 { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }
+        let more = rows > 0 ? ", and \(counted(rows, "row")) of \(from)," : ""
+        return "\(counted(events, "event")), \(grouped(upcast)) of them not born at \(to),\(more) in \(time)   "
+            + "\(rate(perSecond: eventsPerSecond))   \(refused)"
     }
 
     func write(to output: Output, _ options: ReplayOptions) throws {
@@ -90,11 +100,14 @@ extension ReplayReport {
                 "replay     nothing to rebuild: "
                     + (carried.isEmpty ? "\(to) has no read models" : "\(carried.joined(separator: ", ")) kept"))
         } else {
-            try output.line(
-                "replay     \(counted(events, "event")), \(grouped(upcast)) of them not born at \(to), in \(duration(seconds: seconds))   \(rate(perSecond: eventsPerSecond))   \(grouped(quarantined)) quarantined"
-            )
-            try output.line(
-                "built      \(rebuilt.joined(separator: ", "))" + (carried.isEmpty ? "" : "; kept \(carried.joined(separator: ", "))"))
+            try output.line("replay     " + work)
+            let folded = rebuilt.filter { !fromRows.contains($0) }
+            let parts = [
+                fromRows.isEmpty ? "" : "from rows of \(from): \(fromRows.joined(separator: ", "))",
+                folded.isEmpty ? "" : (fromRows.isEmpty ? "" : "from events: ") + folded.joined(separator: ", "),
+                carried.isEmpty ? "" : "kept \(carried.joined(separator: ", "))",
+            ]
+            try output.line("built      " + parts.filter { !$0.isEmpty }.joined(separator: "; "))
         }
         if options.dryRun {
             try output.line("nothing was changed")

@@ -8,6 +8,8 @@ public struct PlanReport: Hashable, Sendable {
     public var events: UInt64 = 0
     /// Projections whose read models are built anew, by name.
     public var rebuild: [String] = []
+    /// From what each of `rebuild` is made; on the way down from events.
+    public var ways: [PlannedWay] = []
     /// Projections that stay as they are, because no step on the way touches what they read; on the way down, those that are there.
     public var carry: [String] = []
     /// Of `rebuild`, those that the live version does not have.
@@ -55,6 +57,15 @@ public struct PlanReport: Hashable, Sendable {
 
     /// Whether it leads down.
     public var isRollback: Bool { to < from }
+}
+
+/// From what a read model is made.
+public struct PlannedWay: Hashable, Sendable {
+    public var projection: String
+    /// How many rows of the live version it is made of; nil where it is made of events.
+    public var rows: UInt64?
+    /// Why it is not made of rows, as a clause; nil where it is, or where the live version has none.
+    public var because: String?
 }
 
 /// Where a rollback leads, and who would not be served by it.

@@ -31,12 +31,16 @@ public struct ReplayReport: Hashable, Sendable {
     public var to: SchemaVersion
     /// The last position at the flip; the end of what was read where nothing was flipped.
     public var position: Position = .start
-    /// Events that the builds read, each counted once however many projections read it.
+    /// Events that the builds read, each counted once however many projections read it; none where all were made from rows.
     public var events: UInt64 = 0
     /// How many of them were born at another version than `to`.
     public var upcast: UInt64 = 0
     /// Read models built anew, by name; none where the version was there already.
     public var rebuilt: [String] = []
+    /// Those of `rebuilt` that were made from the rows of the version before, and not from events, by name.
+    public var fromRows: [String] = []
+    /// Of how many rows.
+    public var rows: UInt64 = 0
     /// Read models that stayed as they are, by name.
     public var carried: [String] = []
     /// Events that at least one read model has in quarantine, each counted once.

@@ -23,8 +23,6 @@ final class BuildRun {
     private var witnesses: [Position] = []
 
     private static let partitionCount = 32
-    /// Bytes of rows that one transaction loads.
-    private static let loadBytes = 8 << 20
 
     init(_ build: BulkBuild, _ cancellation: Cancellation?, _ progress: Progress?) throws {
         (self.build, self.cancellation, self.progress) = (build, cancellation, progress)
@@ -96,29 +94,12 @@ final class BuildRun {
         let (definition, generation) = build.targets[index]
         let (readers, count, digest) = try sort(index)
         var merge = try RunMerge(readers)
-        try generation.environment.setSyncing(false)
         let report = reporter()
         defer { report("load", count, count) }
-        var batch = LoadBatch()
-        try merge.forEach { row in
-            batch.append(row)
-            if batch.bytes >= Self.loadBytes {
-                try Self.check(cancellation)
-                try batch.load(into: generation)
-            }
-        }
-        try batch.load(into: generation)
-        try IndexBuild(definition.indexes, bytes: rowBytes) { [cancellation] in try Self.check(cancellation) }.fill(generation)
-        // Order: the rows are on the disk before the header that calls them ready.
-        try generation.environment.sync()
-        try generation.environment.setSyncing(true)
-        var header = try generation.header
-        header.version = definition.version
-        (header.checkpoint, header.rows, header.digest) = (end, count, digest.digest)
-        (header.quarantined, header.isReady) = (rejectionHandler.quarantined[index], true)
-        let ready = header
-        try generation.write { transaction in try generation.put(ready, &transaction) }
-        return ready
+        var load = try GenerationLoad(generation, definition, indexBytes: rowBytes) { [cancellation] in try Self.check(cancellation) }
+        try merge.forEach { row in try load.append(row) }
+        return try load.finish(
+            GenerationLoad.Sums(rows: count, digest: digest, quarantined: rejectionHandler.quarantined[index]), at: end)
     }
 
     /// Makes sorted runs of a target's rows, those that were put aside included.

@@ -17,6 +17,8 @@ package struct Definition: Sendable {
     package let rowShape: EventShape?
     package let isSwift: Bool
     package let indexes: RowIndexes
+    /// Nil where it is written in Swift.
+    let declared: DeclaredProjection?
     /// Nil where it is written in Swift and this program does not have it.
     private let compile: (@Sendable () -> any Fold)?
 
@@ -36,12 +38,14 @@ package struct Definition: Sendable {
             rowShape = projection.row.map { EventShape(shape: $0) }
             compile = { DeclarativeFold(projection, at: version, history) }
             reading = projection.reads
+            declared = projection
         case .swift(let declaration):
             json = declaration.json.canonical()
             consumes = declaration.consumes
             isSwift = true
             indexes = RowIndexes(declaration.indexes)
             rowShape = nil
+            declared = nil
             if let program = declaration.program { compile = { SwiftFold(program) } } else { compile = nil }
         }
         var hasher = SHA256Hasher()

@@ -114,9 +114,8 @@ final class DeclarativeFold: Fold {
     var readsID: Bool { false }
 
     init(_ projection: DeclaredProjection, at version: SchemaVersion, _ history: History) {
-        var targets = projection.initial.map(\.target.fixed)
-        for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
-        layout = RowLayout(targets: targets)
+        let slots = RowSlots(projection)
+        (layout, initial) = (slots.layout, slots.start)
         var (numbers, rules, readsStream): ([Name: Int], [Rule], Bool) = ([:], [], false)
         for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
             var compiler = FoldCompiler(layout: layout, shape: history.shape(of: type.text, at: version)?.shape ?? .any)
@@ -126,7 +125,6 @@ final class DeclarativeFold: Fold {
         }
         (self.numbers, self.readsStream) = (numbers, readsStream)
         self.rules = Row(rules)
-        initial = Self.state(layout, projection.initial)
     }
 
     func rule(of type: String) -> Int? { numbers[type] }
@@ -136,28 +134,4 @@ final class DeclarativeFold: Fold {
     }
 
     func render(_ state: RawSpan, into json: inout ByteBuffer) { layout.render(state, into: &json) }
-
-    private static func state(_ layout: RowLayout, _ initial: [(target: Target, value: JSONValue)]) -> [UInt8] {
-        var row = JSONValue.object([])
-        for (target, value) in initial.sorted(by: { $0.target.fixed.count < $1.target.fixed.count }) {
-            row = row.setting(target.fixed[...], to: value)
-        }
-        var state = ByteBuffer()
-        let text = Array(row.text.utf8)
-        var picks = Slots<ByteSlice>()
-        layout.open(text.lent, into: &state, &picks)
-        return state.array()
-    }
-}
-
-extension JSONValue {
-    fileprivate func setting(_ names: ArraySlice<Name>, to value: JSONValue) -> JSONValue {
-        guard let name = names.first else { return value }
-        var members: [Member] = []
-        if case .object(let existing) = self { members = existing }
-        let inner = member(name.text) ?? .object([])
-        let new = Member(name: name.text, value: inner.setting(names.dropFirst(), to: value))
-        if let index = members.firstIndex(where: { $0.name.isSame(as: name.text) }) { members[index] = new } else { members.append(new) }
-        return .object(members)
-    }
 }

@@ -136,16 +136,3 @@ struct FoldCompiler {
         return .object(layout.slots(within: pointer), depth: pointer.tokens.count)
     }
 }
-
-extension Shape {
-    /// The shape at a pointer, which may also go through maps, and through what may be anything.
-    func at(_ pointer: JSONPointer) -> Shape? {
-        var shape = self
-        for token in pointer.tokens {
-            if shape.kind == .any { return .any }
-            guard let inner = shape.property(token.text) ?? shape.additional else { return nil }
-            shape = inner
-        }
-        return shape
-    }
-}

@@ -23,6 +23,8 @@ package final class RowTrace {
     private let preparer: EventPreparer
     private let fold: any Fold
     private var states: [[UInt8]: [UInt8]] = [:]
+    /// The events of parts of the log that do not fold.
+    package private(set) var failed: Set<Position> = []
     private var workspace = FoldWorkspace()
 
     /// - Throws: `EvstoreError.programNeeded` for a projection in Swift that this program does not have.
@@ -60,6 +62,25 @@ package final class RowTrace {
         }
         return steps
     }
+
+    /// Folds the events of a part of the log, one after the other.
+    package func take(_ range: ClosedRange<Position>, _ reader: borrowing LogReader) throws {
+        try reader.blocks(from: range.lowerBound) { block in
+            guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else { return false }
+            preparer.removeAll()
+            let count = min(range.upperBound.next.events(after: start), UInt64(block.indices.count))
+            try preparer.prepare(block, reader, first ..< first + Int(count))
+            preparer.outputs[0].forEach { operation in
+                let error = apply(operation, to: Array(copying: Operation.key(operation)))
+                if error != nil { failed.insert(Operation.position(operation)) }
+            }
+            failed.formUnion(preparer.outputs[0].rejections.map(\.position))
+            return block.last < range.upperBound
+        }
+    }
+
+    /// The rows that there are now, as JSON text, by key.
+    package var rows: [[UInt8]: [UInt8]] { states.mapValues(rendered) }
 
     /// What the events of a part of the log do to the row of a key, the newest of them alone, in order; and whether there are older ones.
     /// Where the part begins with the log, the states are the row's own.

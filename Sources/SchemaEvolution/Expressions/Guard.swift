@@ -12,13 +12,13 @@ package struct Guard: Sendable {
         case fold
     }
 
-    package enum Test: Sendable {
+    package enum Test: Equatable, Sendable {
         case oneOf([Constant])
         case exists(Bool)
         case below(Bound)
     }
 
-    package struct Constant: Sendable {
+    package struct Constant: Equatable, Sendable {
         package let value: JSONValue
         /// In canonical form.
         package let canonical: [UInt8]
@@ -27,7 +27,7 @@ package struct Guard: Sendable {
     }
 
     /// What a value is below: one of its own kind.
-    package enum Bound: Sendable {
+    package enum Bound: Equatable, Sendable {
         case number(DecimalNumber)
         case dotted(DottedNumber)
         case moment(Timestamp)

@@ -11,6 +11,17 @@ extension Shape {
         return property(first.text)?.shape(at: tokens.dropFirst())
     }
 
+    /// The shape at a pointer, which may also go through maps, and through what may be anything.
+    package func at(_ pointer: JSONPointer) -> Shape? {
+        var shape = self
+        for token in pointer.tokens {
+            if shape.kind == .any { return .any }
+            guard let inner = shape.property(token.text) ?? shape.additional else { return nil }
+            shape = inner
+        }
+        return shape
+    }
+
     /// Whether the object that holds the member requires it; the root always is.
     package func isRequired(at pointer: JSONPointer) -> Bool {
         guard let name = pointer.last, let parent = pointer.parent else { return true }

@@ -56,6 +56,21 @@ struct FusedCompiler {
         return compiler.causes.isEmpty ? nil : OpByOp(isForAll: !isWhole, causes: compiler.causes)
     }
 
+    /// What the events of a shape are at the end of each way through a path; nil where there are too many ways, or the ops have to say
+    /// what becomes of some events.
+    static func drafts(_ root: PathSegment, of shape: Shape) -> [FusedDraft]? {
+        guard shape.kind == .object, !shape.isMap else { return nil }
+        var compiler = FusedCompiler { _ in [] }
+        var drafts: [FusedDraft] = []
+        _ = compiler.goAllWays { compiler, script in
+            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            compiler.follow(root, &draft)
+            drafts.append(draft)
+            return draft
+        }
+        return compiler.branches.count > mostWays || drafts.contains(where: \.isGivenUp) ? nil : drafts
+    }
+
     private static let elements = "what is done to the elements of a list"
 
     private mutating func note(_ cause: String) {

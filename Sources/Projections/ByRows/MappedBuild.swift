@@ -1,0 +1,100 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import Hashing
+internal import LMDB
+internal import Platform
+
+/// Builds a generation from the rows of another one, by a proved function of them.
+package struct MappedBuild: Sendable {
+    package typealias Place = (definition: Definition, generation: Generation)
+
+    private let evolving: EvolvingLog
+    private let map: RowMap
+    /// An empty generation, that `Generation.create` made.
+    private let target: Place
+    private let source: Generation
+
+    package init(_ evolving: EvolvingLog, _ map: RowMap, of source: Generation, into target: Place) {
+        (self.evolving, self.map, self.source, self.target) = (evolving, map, source, target)
+    }
+
+    /// Maps all rows and marks the generation ready, as of the moment of the source; blocks until then. O(bytes of the rows).
+    /// - Parameter rowsMax: maps only so many of the first, to measure how long that takes.
+    /// - Returns: false where the source does not hold what its events give: its quarantine is not empty, its digest is not that of its rows,
+    ///   or a value is none that an event gives. Then the generation is left as it is, and has to be removed.
+    /// - Throws: `EvstoreError.interrupted`.
+    package func run(
+        rowsMax: UInt64 = .max, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) throws(EvstoreError) -> Bool {
+        try converting("building \(target.definition.name) from its rows", at: evolving.log.path) {
+            try evolving.log.makeDurable()
+            let check = {
+                if cancellation?.isCancelled == true {
+                    throw EvstoreError.interrupted(again: "run the replay again; what is ready is kept")
+                }
+            }
+            var load = try GenerationLoad(
+                target.generation, target.definition, indexBytes: evolving.options.buildMemoryBytes / 4 * 3, check: check)
+            var made = Made(target.generation)
+            var read = GenerationLoad.Sums(rows: 0, digest: SetDigest(), quarantined: 0)
+            let all = try source.header.rows
+            let header = try source.scan { key, row in
+                if read.rows == rowsMax { return false }
+                read.rows += 1
+                read.digest.insert(key: key, value: row)
+                guard try made.append(key, row, map) else { return false }
+                if made.isFull {
+                    try made.move(to: &load)
+                    progress?(ProgressEvent(step: "map", done: read.rows, total: all, quarantined: 0, note: target.definition.name))
+                }
+                return true
+            }
+            let isSame = header.rows == read.rows && header.digest == read.digest.digest
+            guard made.isFit, header.isReady, header.quarantined == 0, isSame || read.rows == rowsMax else { return false }
+            try made.move(to: &load)
+            try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
+            _ = try load.finish(made.sums, at: header.checkpoint)
+            progress?(ProgressEvent(step: "map", done: read.rows, total: read.rows, quarantined: 0, note: target.definition.name))
+            return true
+        }
+    }
+
+    /// Mapped rows on their way into the generation.
+    private struct Made: ~Copyable {
+        private var run: SortedRun
+        private let table: CheckedTable
+        private var workspace = RowMap.Workspace()
+        private(set) var sums = GenerationLoad.Sums(rows: 0, digest: SetDigest(), quarantined: 0)
+        private var bytes = 0
+        private(set) var isFit = true
+
+        private static let bytesMax = 1 << 20
+
+        init(_ generation: Generation) {
+            table = generation.rows
+            run = SortedRun(of: table, file: nil)
+        }
+
+        var isFull: Bool { bytes >= Self.bytesMax }
+
+        /// Takes a row, which comes in the order of keys; false where it does not fit.
+        mutating func append(_ key: RawSpan, _ row: RawSpan, _ map: RowMap) throws -> Bool {
+            isFit = map.map(row, &workspace)
+            guard isFit else { return false }
+            bytes += key.byteCount + workspace.row.count
+            try run.append(key: key, text: workspace.row)
+            return true
+        }
+
+        mutating func move(to load: inout GenerationLoad) throws {
+            var full = SortedRun(of: table, file: nil)
+            swap(&full, &run)
+            sums.rows += full.count
+            sums.digest.formUnion(full.digest)
+            bytes = 0
+            var reader = full.reader()
+            while try reader.next() { try load.append(reader) }
+        }
+    }
+}

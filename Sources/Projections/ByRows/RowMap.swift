@@ -1,0 +1,128 @@
+internal import Bytes
+internal import JSONText
+internal import SchemaEvolution
+
+/// What the rows of a read model at a version are at a later one: each has the same key, and each slot is made of slots of the row that was.
+package struct RowMap: Sendable {
+    enum Slot: Hashable, Sendable {
+        case absent
+        case constant([UInt8])
+        /// Is what a slot of the older row is.
+        case kept(Int)
+        case made(Term)
+    }
+
+    let older, newer: RowLayout
+    let slots: [Slot]
+    /// How many events the rows are made of.
+    package let events: UInt64
+
+    /// What rows are mapped with, one for each thread.
+    struct Workspace: ~Copyable {
+        fileprivate var picks = Slots<ByteSlice>()
+        fileprivate var state = ByteBuffer(capacity: 1 << 10)
+        fileprivate var made = ByteBuffer(capacity: 1 << 10)
+        fileprivate var sizes: [Int32] = []
+        /// What was made of the last row.
+        fileprivate(set) var row = ByteBuffer(capacity: 1 << 10)
+    }
+
+    /// Makes the JSON text of a later row, into `workspace.row`, of that of the older one; false where a slot holds what no event gives it.
+    func map(_ row: RawSpan, _ workspace: inout Workspace) -> Bool {
+        workspace.state.removeAll()
+        older.open(row, into: &workspace.state, &workspace.picks)
+        workspace.made.removeAll()
+        workspace.sizes.removeAll(keepingCapacity: true)
+        for slot in slots {
+            let start = workspace.made.count
+            let outcome = Self.append(slot, older, workspace.state, into: &workspace.made)
+            if outcome == .unfit { return false }
+            workspace.sizes.append(outcome == .made ? Int32(truncatingIfNeeded: workspace.made.count - start) : -1)
+        }
+        workspace.state.removeAll()
+        workspace.state.append(littleEndian: UInt32(slots.count))
+        for size in workspace.sizes { workspace.state.append(littleEndian: size) }
+        workspace.state.append(ByteSlice(0, workspace.made.count), of: workspace.made)
+        workspace.row.removeAll()
+        Self.render(newer, workspace.state, into: &workspace.row)
+        return true
+    }
+
+    /// Whether a slot becomes a value, or nothing where that is nil, of an older row's state.
+    static func makes(_ value: [UInt8]?, of slot: Slot, from state: [UInt8], _ layout: RowLayout) -> Bool {
+        var old = ByteBuffer(capacity: state.count)
+        var made = ByteBuffer(capacity: 64)
+        old.append(state)
+        switch append(slot, layout, old, into: &made) {
+        case .made: return value == made.array()
+        case .absent: return value == nil
+        case .unfit: return false
+        }
+    }
+
+    private enum Outcome { case made, absent, unfit }
+
+    private static func render(_ layout: RowLayout, _ state: borrowing ByteBuffer, into json: inout ByteBuffer) {
+        layout.render(state.bytes, into: &json)
+    }
+
+    private static func append(
+        _ slot: Slot, _ layout: RowLayout, _ state: borrowing ByteBuffer, into output: inout ByteBuffer
+    ) -> Outcome {
+        switch slot {
+        case .absent: return .absent
+        case .constant(let json):
+            output.append(json)
+            return .made
+        case .kept(let slot): return append(.slot(slot), layout, state.bytes, into: &output)
+        case .made(let term): return append(term, layout, state.bytes, into: &output)
+        }
+    }
+
+    private static func append(_ term: Term, _ layout: RowLayout, _ state: RawSpan, into output: inout ByteBuffer) -> Outcome {
+        switch term {
+        case .constant(let json): output.append(json)
+        case .slot(let slot):
+            let slice = layout.slice(of: slot, in: state)
+            guard slice.isPresent else { return .absent }
+            output.append(state.slice(slice.start, slice.size))
+        case .list(let inner):
+            output.append(UInt8(ascii: "["))
+            let outcome = append(inner, layout, state, into: &output)
+            output.append(UInt8(ascii: "]"))
+            return outcome
+        case .chosen(let inner, let choices):
+            var value = ByteBuffer(capacity: 64)
+            let outcome = append(inner, layout, state, into: &value)
+            guard outcome == .made else { return outcome }
+            guard let made = chosen(value.bytes, choices) else { return .unfit }
+            output.append(made)
+        case .text(let pieces):
+            var text = ByteBuffer(capacity: 64)
+            for piece in pieces {
+                switch piece {
+                case .literal(let literal): text.append(literal)
+                case .value(let inner):
+                    var value = ByteBuffer(capacity: 64)
+                    let outcome = append(inner, layout, state, into: &value)
+                    guard outcome == .made else { return outcome }
+                    switch appendText(of: value.bytes, into: &text) {
+                    case .text: break
+                    case .none: return .absent
+                    case .container: return .unfit
+                    }
+                }
+            }
+            appendQuoted(text.bytes, into: &output)
+        case .member, .source, .prefix: return .unfit
+        }
+        return .made
+    }
+
+    private static func chosen(_ value: RawSpan, _ choices: [Term.Choice]) -> [UInt8]? {
+        if JSONKind(firstByte: value.peek(at: 0)) == .null { return Array(copying: value) }
+        let canonical: [UInt8]
+        do { canonical = try Canonical.bytes(of: value) } catch { return nil }
+        return choices.first { $0.from == canonical }?.to
+    }
+}
