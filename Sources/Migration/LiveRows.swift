@@ -29,7 +29,9 @@ struct LiveRows {
     }
 
     func way(to entry: GenerationSet.Entry, of generationSet: GenerationSet, _ site: MigrationSite) throws(EvstoreError) -> Way {
-        guard let model = live.present.first(where: { $0.name == entry.name }), let name = model.directory else { return .events(because: nil) }
+        guard let model = live.present.first(where: { $0.name == entry.name }), let name = model.directory else {
+            return .events(because: nil)
+        }
         let (older, newer, generation) = (model.definition, entry.definition, try live.open(name, site))
         let header = try generation.header
         guard header.isReady, header.quarantined == 0 else { return .events(because: "its quarantine at \(older.version) is not empty") }

@@ -17,14 +17,16 @@ private struct Change {
     /// Each can be combined with each of the others.
     static let all: [Change] = [
         Change(
-            item: "{on: OrderPlaced, do: [{move: {from: /customer, path: /who}}]}", shapes: [("customer: {type: string}", "who: {type: string}")],
+            item: "{on: OrderPlaced, do: [{move: {from: /customer, path: /who}}]}",
+            shapes: [("customer: {type: string}", "who: {type: string}")],
             folds: [("/customer", "/who")]),
         Change(
             item: "{on: OrderPlaced, do: [{move: {from: /name/first, path: /first}}]}",
             shapes: [("first: {type: string}, last", "last"), ("state: {type", "first: {type: string}\n      state: {type")],
             folds: [("/name/first", "/first")]),
         Change(
-            item: "{on: OrderPlaced, do: [{convert: {path: /state, to: string, using: {table: {map: {open: o, paid: '\"p\"', void: v}}}}}]}",
+            item:
+                "{on: OrderPlaced, do: [{convert: {path: /state, to: string, using: {table: {map: {open: o, paid: '\"p\"', void: v}}}}}]}",
             shapes: [("enum: [open, paid, void]", "enum: [o, '\"p\"', v]")]),
         Change(
             item: "{on: OrderPlaced, do: [{add: {path: /channel, value: {web: [1, 'x']}}}]}",
@@ -51,7 +53,10 @@ private struct Change {
             item: "{on: OrderPlaced, do: [{unset: {path: /customer, equals: Ann}}]}", shapes: []),
         Change(
             item: "{on: OrderPlaced, do: [{split: {path: /customer, into: [/name/x, /name/y], separator: ' '}}]}",
-            shapes: [("      customer: {type: string}\n", ""), ("last: {type: string}", "last: {type: string}, x: {type: string}, y: {type: string}")]),
+            shapes: [
+                ("      customer: {type: string}\n", ""),
+                ("last: {type: string}", "last: {type: string}, x: {type: string}, y: {type: string}"),
+            ]),
     ]
 }
 
@@ -74,7 +79,8 @@ extension RandomFolds {
             ("\"/a\"", "\"/z\""), ("\"/b\":", "\"/a/b\":"), ("\"/s\"", "\"/n/s\""), ("\"set\":{", "\"set\":{\"/k\":{\"value\":\"K\"},"),
             ("\"set\":", "\"init\":"), ("\"keep\":2", "\"keep\":3"), ("{\"value\":1}", "{\"value\":2}"), ("{\"value\":\"x\"}", "\"/id\""),
             ("\"/state\"", "\"{/state}!\""), ("\"/customer\"", "{\"value\":\"c\"}"), ("\"$type\"", "\"$time\""), ("{/id}:{$type}", "{/id}"),
-            ("\"/total\"", "\"/id\""), ("\"/method\"", "\"/way\""), ("\"{/method}/{/amount}\"", "\"/text\""), ("\"only-existing\":true,", ""),
+            ("\"/total\"", "\"/id\""), ("\"/method\"", "\"/way\""), ("\"{/method}/{/amount}\"", "\"/text\""),
+            ("\"only-existing\":true,", ""),
             ("\"/id\":", "\"/id2\":"), ("\"initial\":{", "\"initial\":{\"/k\":{\"value\":\"K\"},"), ("\"below\":7", "\"below\":8"),
             ("\"card\"", "\"cash\""), ("\"delete\":true", "\"set\":{\"/gone\":{\"value\":1}}"), ("\"/name\"", "\"/name/last\""),
         ]
@@ -87,13 +93,15 @@ extension RandomFolds {
 
     private static func yaml(_ text: String) throws -> String {
         let parsed = try JSONValue(parsing: Array(text.utf8).lent)
-        return "key: \(parsed["key"]?.text ?? "")\n\(parsed["initial"].map { "initial: \($0.text)\n" } ?? "")on: \(parsed["on"]?.text ?? "")"
+        return
+            "key: \(parsed["key"]?.text ?? "")\n\(parsed["initial"].map { "initial: \($0.text)\n" } ?? "")on: \(parsed["on"]?.text ?? "")"
     }
 
     /// Both definitions; nil where one of them makes no sense.
     fileprivate func definitions(_ first: String, _ second: String, _ history: History) throws -> [Definition]? {
         do {
-            let file = try Shop.file(Self.yaml(first)) + "    - since: 2\n"
+            let file =
+                try Shop.file(Self.yaml(first)) + "    - since: 2\n"
                 + Self.yaml(second).split(separator: "\n").map { "      \($0)\n" }.joined()
             let set = try Shop.definitions(file, history)
             return try [1, 2].map { try set.definition(named: "orders", at: SchemaVersion($0), history) }

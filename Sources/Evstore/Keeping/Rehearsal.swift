@@ -162,7 +162,8 @@ final class Rehearsal {
         let done = try await copy.replay(to: to, options: going, cancellation: cancellation, progress: progress)
         report.quarantined = done.quarantined
         try require(try copy.versions.live == to, "\(to) is not live")
-        return "\(done.events) events" + (done.quarantined > 0 ? ", \(done.quarantined) quarantined" : "")
+        let read = (done.rows > 0 ? "\(done.rows) rows, " : "") + "\(done.events) events"
+        return read + (done.quarantined > 0 ? ", \(done.quarantined) quarantined" : "")
     }
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {

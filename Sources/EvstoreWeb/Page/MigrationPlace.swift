@@ -91,7 +91,11 @@ extension Page {
             ]
             : [("Carries over", carry), ("Reads", "\(counted(plan.events, "event"))")]
         facts += [
-            ("Builds from events", .name(plan.rebuild.filter { name in !plan.ways.contains { $0.projection == name && $0.rows != nil } }.joined(separator: ", "))),
+            (
+                "Builds from events",
+                .name(
+                    plan.rebuild.filter { name in !plan.ways.contains { $0.projection == name && $0.rows != nil } }.joined(separator: ", "))
+            ),
             ("Builds from rows", .name(plan.ways.filter { $0.rows != nil }.map(\.projection).joined(separator: ", "))),
             ("Takes about", "\(duration(seconds: plan.seconds)), \(size(bytes: plan.bytes))"),
             ("Looked at", "\(counted(plan.sample, "event"))"), ("Steps are", "\(plan.opClass)"),

@@ -128,7 +128,7 @@ extension Page {
             try changes.work.begin("Replay to \(version)") { [store] cancellation, progress in
                 let options = ReplayOptions(yes: form["yes"] == "yes")
                 let report = try await store.replay(to: version, options: options, cancellation: cancellation, progress: progress)
-                return "done: \(grouped(report.events)) events, \(report.rebuilt.joined(separator: ", "))"
+                return "done: \(grouped(report.events)) events, \(grouped(report.rows)) rows, \(report.rebuilt.joined(separator: ", "))"
             }
             return .moved(to: "/migration")
         case "migration/rollback":

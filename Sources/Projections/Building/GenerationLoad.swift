@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -7,9 +8,9 @@ internal import LMDB
 struct GenerationLoad: ~Copyable {
     /// What the header says of the rows.
     struct Sums {
-        var rows: UInt64
-        var digest: SetDigest
-        var quarantined: UInt64
+        var rows: UInt64 = 0
+        var digest = SetDigest()
+        var quarantined: UInt64 = 0
     }
 
     private let generation: Generation
@@ -30,9 +31,22 @@ struct GenerationLoad: ~Copyable {
 
     mutating func append(_ row: RunReader) throws {
         batch.append(row)
-        guard batch.bytes >= Self.batchBytes else { return }
+        try loadWhereFull()
+    }
+
+    /// - Returns: whether rows were loaded.
+    @discardableResult
+    mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer) throws -> Bool {
+        try batch.append(key, text, of: generation.rows)
+        return try loadWhereFull()
+    }
+
+    @discardableResult
+    private mutating func loadWhereFull() throws -> Bool {
+        guard batch.bytes >= Self.batchBytes else { return false }
         try check()
         try batch.load(into: generation)
+        return true
     }
 
     /// Loads what is left, and the indexes.

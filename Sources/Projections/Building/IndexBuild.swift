@@ -45,7 +45,7 @@ struct IndexRun: ~Copyable {
     private typealias Place = (prefix: UInt64, offset: Int)
 
     private let table: CheckedTable
-    /// One after the other: size of the key (u32), size of the value (u32), key, value.
+    /// As rows stand in a run.
     private var entries = ByteBuffer(capacity: 1 << 12)
     private var places: [Place] = []
 
@@ -60,12 +60,7 @@ struct IndexRun: ~Copyable {
     mutating func append(_ key: RawSpan, _ text: RawSpan) throws {
         let start = entries.count
         places.append((key.prefix, start))
-        entries.append(littleEndian: UInt32(key.byteCount))
-        entries.append(littleEndian: 0 as UInt32)
-        entries.append(key)
-        let valueStart = entries.count
-        try table.write(key, text, to: &entries)
-        entries.store(littleEndian: UInt32(entries.count - valueStart), at: start + 4)
+        try table.writeRow(key, text, to: &entries)
     }
 
     /// Puts the entries into the table in the order of their keys, and forgets them.

@@ -18,13 +18,7 @@ struct SortedRun: ~Copyable {
     }
 
     mutating func append(key: RawSpan, text: borrowing ByteBuffer) throws {
-        let start = bytes.count
-        bytes.append(littleEndian: UInt32(key.byteCount))
-        bytes.append(littleEndian: 0 as UInt32)
-        bytes.append(key)
-        let valueStart = bytes.count
-        try table.write(key, text.bytes, to: &bytes)
-        bytes.store(littleEndian: UInt32(bytes.count - valueStart), at: start + 4)
+        try table.writeRow(key, text.bytes, to: &bytes)
         digest.insert(key: key, value: text.bytes)
         count += 1
         if bytes.count >= SpillFile.writtenBytes { try flush() }
@@ -46,6 +40,19 @@ struct SortedRun: ~Copyable {
     }
 
     consuming func reader() -> RunReader { RunReader(file?.reader() ?? SpillReader(bytes.array())) }
+}
+
+extension CheckedTable {
+    /// Appends a row as it stands in a run.
+    func writeRow(_ key: RawSpan, _ text: RawSpan, to bytes: inout ByteBuffer) throws {
+        let start = bytes.count
+        bytes.append(littleEndian: UInt32(key.byteCount))
+        bytes.append(littleEndian: 0 as UInt32)
+        bytes.append(key)
+        let valueStart = bytes.count
+        try write(key, text, to: &bytes)
+        bytes.store(littleEndian: UInt32(bytes.count - valueStart), at: start + 4)
+    }
 }
 
 /// Stands at one row of a run.
@@ -127,6 +134,10 @@ struct LoadBatch: ~Copyable {
     var bytes: Int { rows.count }
 
     mutating func append(_ row: RunReader) { row.append(to: &rows) }
+
+    mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer, of table: CheckedTable) throws {
+        try table.writeRow(key, text.bytes, to: &rows)
+    }
 
     mutating func load(into generation: Generation) throws {
         if rows.count == 0 { return }

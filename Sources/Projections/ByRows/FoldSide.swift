@@ -68,7 +68,8 @@ struct FoldSide {
             }
             site.edits[slot, default: []].append(
                 SiteEdit(
-                    kind: edit.kind, within: names.map { .name($0) } + tokens, keep: edit.keep, isInstant: isInstant(edit.source, fold.each),
+                    kind: edit.kind, within: names.map { .name($0) } + tokens, keep: edit.keep,
+                    isInstant: isInstant(edit.source, fold.each),
                     value: value, conditions: conditions(of: value)))
         }
         return site
@@ -120,7 +121,8 @@ extension TracedWay.Found {
 extension TracedWay {
     fileprivate func mayFail(_ term: Term) -> Bool {
         switch term {
-        case .text(let pieces): pieces.contains { piece in if case .value(let term) = piece { !hasText(term) || mayFail(term) } else { false } }
+        case .text(let pieces):
+            pieces.contains { piece in if case .value(let term) = piece { !hasText(term) || mayFail(term) } else { false } }
         case .prefix(let term, _): mayFail(term)
         case .member, .constant, .source, .chosen, .list, .slot: false
         }

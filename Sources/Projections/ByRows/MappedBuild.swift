@@ -36,65 +36,29 @@ package struct MappedBuild: Sendable {
             }
             var load = try GenerationLoad(
                 target.generation, target.definition, indexBytes: evolving.options.buildMemoryBytes / 4 * 3, check: check)
-            var made = Made(target.generation)
-            var read = GenerationLoad.Sums(rows: 0, digest: SetDigest(), quarantined: 0)
+            var workspace = RowMap.Workspace()
+            var (read, made, isFit) = (GenerationLoad.Sums(), GenerationLoad.Sums(), true)
             let all = try source.header.rows
+            func report() {
+                progress?(ProgressEvent(step: "map", done: read.rows, total: all, quarantined: 0, note: target.definition.name))
+            }
             let header = try source.scan { key, row in
                 if read.rows == rowsMax { return false }
                 read.rows += 1
                 read.digest.insert(key: key, value: row)
-                guard try made.append(key, row, map) else { return false }
-                if made.isFull {
-                    try made.move(to: &load)
-                    progress?(ProgressEvent(step: "map", done: read.rows, total: all, quarantined: 0, note: target.definition.name))
-                }
+                isFit = map.map(row, &workspace)
+                guard isFit else { return false }
+                made.rows += 1
+                made.digest.insert(key: key, value: workspace.row.bytes)
+                if try load.append(key, workspace.row) { report() }
                 return true
             }
             let isSame = header.rows == read.rows && header.digest == read.digest.digest
-            guard made.isFit, header.isReady, header.quarantined == 0, isSame || read.rows == rowsMax else { return false }
-            try made.move(to: &load)
+            guard isFit, header.isReady, header.quarantined == 0, isSame || read.rows == rowsMax else { return false }
             try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
-            _ = try load.finish(made.sums, at: header.checkpoint)
-            progress?(ProgressEvent(step: "map", done: read.rows, total: read.rows, quarantined: 0, note: target.definition.name))
+            _ = try load.finish(made, at: header.checkpoint)
+            report()
             return true
-        }
-    }
-
-    /// Mapped rows on their way into the generation.
-    private struct Made: ~Copyable {
-        private var run: SortedRun
-        private let table: CheckedTable
-        private var workspace = RowMap.Workspace()
-        private(set) var sums = GenerationLoad.Sums(rows: 0, digest: SetDigest(), quarantined: 0)
-        private var bytes = 0
-        private(set) var isFit = true
-
-        private static let bytesMax = 1 << 20
-
-        init(_ generation: Generation) {
-            table = generation.rows
-            run = SortedRun(of: table, file: nil)
-        }
-
-        var isFull: Bool { bytes >= Self.bytesMax }
-
-        /// Takes a row, which comes in the order of keys; false where it does not fit.
-        mutating func append(_ key: RawSpan, _ row: RawSpan, _ map: RowMap) throws -> Bool {
-            isFit = map.map(row, &workspace)
-            guard isFit else { return false }
-            bytes += key.byteCount + workspace.row.count
-            try run.append(key: key, text: workspace.row)
-            return true
-        }
-
-        mutating func move(to load: inout GenerationLoad) throws {
-            var full = SortedRun(of: table, file: nil)
-            swap(&full, &run)
-            sums.rows += full.count
-            sums.digest.formUnion(full.digest)
-            bytes = 0
-            var reader = full.reader()
-            while try reader.next() { try load.append(reader) }
         }
     }
 }

@@ -91,12 +91,15 @@ package struct RowMap: Sendable {
             let outcome = append(inner, layout, state, into: &output)
             output.append(UInt8(ascii: "]"))
             return outcome
-        case .chosen(let inner, let choices):
+        case .chosen(let inner, let choices, let otherwise):
             var value = ByteBuffer(capacity: 64)
             let outcome = append(inner, layout, state, into: &value)
             guard outcome == .made else { return outcome }
-            guard let made = chosen(value.bytes, choices) else { return .unfit }
-            output.append(made)
+            if let made = chosen(value.bytes, choices) {
+                output.append(made)
+            } else {
+                return otherwise.map { append($0, layout, state, into: &output) } ?? .unfit
+            }
         case .text(let pieces):
             var text = ByteBuffer(capacity: 64)
             for piece in pieces {

@@ -86,10 +86,12 @@ package struct RowMapProof {
     /// Pairs the folds of both versions for the images that go one way.
     private mutating func pair(_ type: String, _ way: TracedWay) -> String? {
         let before = FoldSide(
-            age: .older, projection: projections.older, type: type, shape: history.shape(of: type, at: older.version)?.shape ?? .any, way: way)
+            age: .older, projection: projections.older, type: type, shape: history.shape(of: type, at: older.version)?.shape ?? .any,
+            way: way)
         guard let made = way.type else { return before.folds == nil ? nil : "\(newer.version) does not show all of them" }
         let after = FoldSide(
-            age: .newer, projection: projections.newer, type: made, shape: history.shape(of: made, at: newer.version)?.shape ?? .any, way: way)
+            age: .newer, projection: projections.newer, type: made, shape: history.shape(of: made, at: newer.version)?.shape ?? .any,
+            way: way)
         guard let olderFolds = before.folds, let newerFolds = after.folds else {
             return before.folds == nil && after.folds == nil ? nil : "one of the two versions has no fold of them"
         }

@@ -44,7 +44,9 @@ struct SlotSolver {
 
     /// How a slot is made of one older slot that is written exactly when it is.
     private func function(of slot: Int, by other: Int) -> RowMap.Slot? {
-        var (found, keepsNull): (Term?, Bool) = (nil, false)
+        var (found, keepsNull, turned): (Term?, Bool, [Term.Choice]) = (nil, false, [])
+        // What no value is of which `found` makes another one.
+        var excluded: Set<[UInt8]>?
         for site in sites {
             let (old, new) = (site.older.edits[other] ?? [], site.newer.edits[slot] ?? [])
             guard old.count == new.count else { return nil }
@@ -54,14 +56,40 @@ struct SlotSolver {
                 switch step {
                 case .free: break
                 case .null: keepsNull = true
+                case .turned(let choice): turned.append(choice)
                 case .made(let term):
                     if found ?? term != term { return nil }
                     found = term
+                    let others = old.term.map(site.newer.way.excluded(of:)) ?? []
+                    excluded = excluded?.intersection(others) ?? others
                 }
             }
         }
-        let term = found ?? .slot(other)
+        guard let term = function(found, turned, slot, other, excluded ?? []) else { return nil }
         return keepsNull && !term.keepsNull ? nil : RowMap.Slot(term)
+    }
+
+    /// The function that makes what was found, and of some values what they are turned into.
+    private func function(
+        _ found: Term?, _ turned: [Term.Choice], _ slot: Int, _ other: Int, _ excluded: Set<[UInt8]>
+    ) -> Term? {
+        if let found {
+            if turned.allSatisfy({ found == .constant($0.to) || found == .slot(other) && $0.from == $0.to }) { return found }
+            guard turned.allSatisfy({ excluded.contains($0.from) }) else { return nil }
+        } else {
+            if turned.allSatisfy({ $0.from == $0.to }) { return .slot(other) }
+            if turned.allSatisfy({ $0.to == turned[0].to }) { return .constant(turned[0].to) }
+        }
+        var choices = turned
+        if found == nil, let from = older.initial(other), let to = newer.initial(slot) { choices.append(Term.Choice(from: from, to: to)) }
+        var table: [[UInt8]: [UInt8]] = [:]
+        for choice in choices {
+            // Tables leave null alone.
+            if table[choice.from] ?? choice.to != choice.to || choice.from == Array("null".utf8) && choice.to != choice.from { return nil }
+            table[choice.from] = choice.to
+        }
+        let rows = table.map { Term.Choice(from: $0.key, to: $0.value) }.sorted { $0.from.lexicographicallyPrecedes($1.from) }
+        return .chosen(.slot(other), rows, otherwise: found)
     }
 
     private enum Step {
@@ -69,6 +97,8 @@ struct SlotSolver {
         case free
         /// Any that keeps null.
         case null
+        /// One constant becomes another one.
+        case turned(Term.Choice)
         case made(Term)
     }
 
@@ -91,6 +121,10 @@ struct SlotSolver {
 
     private func made(_ old: SiteEdit, _ new: SiteEdit, _ way: TracedWay, _ slot: Int) -> Step? {
         guard let before = old.term, let after = new.term else { return nil }
+        if case .constant(let to) = after {
+            if case .constant(let from) = before { return .turned(Term.Choice(from: from, to: to)) }
+            if let from = way.meaning(of: before) { return .turned(Term.Choice(from: from, to: to)) }
+        }
         if before == after { return .made(.slot(slot)) }
         if way.isNull(before), way.isNull(after) { return .null }
         let made = after.replacing { $0 == before ? .slot(slot) : nil }
@@ -153,7 +187,7 @@ extension TracedWay {
                 guard case (.value(let made), .value(let term)) = (made, piece) else { return true }
                 return hasText(term) && isTotal(made, term)
             }
-        case (.chosen(let made, _), .chosen(let term, _)), (.list(let made), .list(let term)): isTotal(made, term)
+        case (.chosen(let made, _, _), .chosen(let term, _, _)), (.list(let made), .list(let term)): isTotal(made, term)
         case (.prefix, _): false
         default: true
         }

@@ -66,7 +66,9 @@ package final class RowTrace {
     /// Folds the events of a part of the log, one after the other.
     package func take(_ range: ClosedRange<Position>, _ reader: borrowing LogReader) throws {
         try reader.blocks(from: range.lowerBound) { block in
-            guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else { return false }
+            guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else {
+                return false
+            }
             preparer.removeAll()
             let count = min(range.upperBound.next.events(after: start), UInt64(block.indices.count))
             try preparer.prepare(block, reader, first ..< first + Int(count))

@@ -15,8 +15,8 @@ package indirect enum Term: Hashable, Sendable {
     case text([Piece])
     /// The first so many characters of a date.
     case prefix(Term, Int)
-    /// What a table of strings and flags makes of a value; null stays null.
-    case chosen(Term, [Choice])
+    /// What a table makes of a value: the rows are told apart by what they mean. Other values become `otherwise`; null stays null.
+    case chosen(Term, [Choice], otherwise: Term?)
     case list(Term)
     /// A slot of a row. No image has one: it stands where a value of the image stood that the slot holds.
     case slot(Int)
@@ -29,6 +29,8 @@ package indirect enum Term: Hashable, Sendable {
     /// One row of a table: canonical JSON text, and what it becomes.
     package struct Choice: Hashable, Sendable {
         package let from, to: [UInt8]
+
+        package init(from: [UInt8], to: [UInt8]) { (self.from, self.to) = (from, to) }
     }
 
     /// The term with some parts replaced, the outermost first.
@@ -40,7 +42,8 @@ package indirect enum Term: Hashable, Sendable {
             return .text(
                 pieces.map { piece in if case .value(let term) = piece { .value(term.replacing(change)) } else { piece } })
         case .prefix(let term, let count): return .prefix(term.replacing(change), count)
-        case .chosen(let term, let choices): return .chosen(term.replacing(change), choices)
+        case .chosen(let term, let choices, let otherwise):
+            return .chosen(term.replacing(change), choices, otherwise: otherwise?.replacing(change))
         case .list(let term): return .list(term.replacing(change))
         }
     }
@@ -50,7 +53,8 @@ package indirect enum Term: Hashable, Sendable {
         switch self {
         case .member, .constant, .source, .slot: [self]
         case .text(let pieces): pieces.flatMap { piece -> [Term] in if case .value(let term) = piece { term.leaves } else { [] } }
-        case .prefix(let term, _), .chosen(let term, _), .list(let term): term.leaves
+        case .prefix(let term, _), .list(let term): term.leaves
+        case .chosen(let term, _, let otherwise): term.leaves + (otherwise?.leaves ?? [])
         }
     }
 
@@ -58,7 +62,7 @@ package indirect enum Term: Hashable, Sendable {
     package var keepsNull: Bool {
         switch self {
         case .member, .source, .slot: true
-        case .chosen(let term, _): term.keepsNull
+        case .chosen(let term, _, _): term.keepsNull
         case .constant, .text, .prefix, .list: false
         }
     }
@@ -76,7 +80,9 @@ extension Term {
     init?(_ term: Term, _ values: [[UInt8]], through conversion: Conversion) {
         var choices: [Choice] = []
         for value in values {
-            guard let kind = JSONKind(firstByte: value.lent.peek(at: 0)), kind == .string || kind == .true || kind == .false else { return nil }
+            guard let kind = JSONKind(firstByte: value.lent.peek(at: 0)), kind == .string || kind == .true || kind == .false else {
+                return nil
+            }
             var content = ByteBuffer(capacity: 64)
             var made = ByteBuffer(capacity: 64)
             _ = appendText(of: value.lent, into: &content)
@@ -86,7 +92,7 @@ extension Term {
             } catch { return nil }
             choices.append(Choice(from: value, to: made.array()))
         }
-        self = .chosen(term, choices)
+        self = .chosen(term, choices, otherwise: nil)
     }
 }
 

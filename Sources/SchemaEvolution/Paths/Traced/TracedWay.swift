@@ -13,6 +13,8 @@ package struct TracedWay: Sendable {
     private var places: [Int: JSONPointer] = [:]
     // What is known of all images that go this way.
     private var isThere: [Condition: Bool] = [:]
+    private var equal: [Term: [UInt8]] = [:]
+    private var different: [Term: Set<[UInt8]>] = [:]
 
     /// What stands at a place of the later image.
     package enum Found: Hashable, Sendable {
@@ -54,7 +56,7 @@ package struct TracedWay: Sendable {
             for part in draft.tools.lists[b] {
                 switch part {
                 case .literal(let text): pieces.append(.literal(text))
-                case .slot(let slot), .number(let slot): 
+                case .slot(let slot), .number(let slot):
                     guard let term = slots[slot] else { return "a text is made of what can't be told" }
                     pieces.append(.value(term))
                 }
@@ -67,7 +69,7 @@ package struct TracedWay: Sendable {
             }
             slots[b] = made
         case .kind:
-            guard case .chosen(_, let choices)? = slots[a],
+            guard case .chosen(_, let choices, _)? = slots[a],
                 choices.allSatisfy({ JSONKind(firstByte: $0.to.lent.peek(at: 0)).map { b >> Int($0.rawValue) & 1 } == 1 })
             else { return "a value may be of another kind" }
         case .beside:
@@ -79,10 +81,14 @@ package struct TracedWay: Sendable {
             guard let values = slots[a].flatMap(values(of:)), values.allSatisfy(cases.contains) else {
                 return "what tells its type may be none of the cases"
             }
-        case .split: return "a text may not have the parts that it is split into"
+        case .split: return "a text is split into parts, which are not followed"
         case .each: return "what is done to the elements of a list may refuse one"
         case .giveUp: return "an op may refuse it, or treats it by itself"
-        case .first, .differs, .differsFrom, .meansOther, .misfits, .fails, .lose, .loseUnless, .hide, .drop, .write, .read, .done: break
+        case .differs:
+            guard let term = slots[a] else { break }
+            let values = draft.tools.values[b]
+            if outcome == 1 { different[term, default: []].formUnion(values) } else if values.count == 1 { equal[term] = values[0] }
+        case .first, .differsFrom, .meansOther, .misfits, .fails, .lose, .loseUnless, .hide, .drop, .write, .read, .done: break
         }
         return nil
     }
@@ -95,7 +101,7 @@ package struct TracedWay: Sendable {
             if shape.kind == .boolean { return [JSONValue.bool(true), .bool(false)].map { $0.canonical() } }
             guard shape.kind == .string, let values = shape.enumeration ?? shape.constant.map({ [$0] }) else { return nil }
             return values.filter { $0 != .null }.map { $0.canonical() }
-        case .chosen(_, let choices): return Array(Set(choices.map(\.to)))
+        case .chosen(_, let choices, _): return Array(Set(choices.map(\.to)))
         case .constant, .source, .text, .prefix, .list, .slot: return nil
         }
     }
@@ -157,7 +163,7 @@ package struct TracedWay: Sendable {
         case .constant, .slot: []
         case .source(let source): conditions(of: source, isText: false)
         case .prefix(let term, _): textConditions(of: term)
-        case .chosen(let term, _), .list(let term): conditions(of: term)
+        case .chosen(let term, _, _), .list(let term): conditions(of: term)
         case .text(let pieces):
             pieces.reduce([]) { found, piece in
                 guard let found, case .value(let term) = piece else { return found }
@@ -171,7 +177,7 @@ package struct TracedWay: Sendable {
         guard let conditions = conditions(of: term) else { return nil }
         switch term {
         case .source(let source): return self.conditions(of: source, isText: true)
-        case .chosen(let inner, _): return textConditions(of: inner)
+        case .chosen(let inner, _, _): return textConditions(of: inner)
         case .member(let place):
             guard shape.at(place).map({ $0.isNullable || $0.kind == .any || $0.kind == .null }) != false else { return conditions }
             switch isThere[.value(place)] {
@@ -215,12 +221,18 @@ package struct TracedWay: Sendable {
         return found
     }
 
+    /// What a value surely means, in canonical form; nil where it may mean one or another.
+    package func meaning(of term: Term) -> [UInt8]? { equal[term] }
+
+    /// What a value surely does not mean, in canonical form.
+    package func excluded(of term: Term) -> Set<[UInt8]> { different[term] ?? [] }
+
     /// Whether a value is surely null where it is there.
     package func isNull(_ term: Term) -> Bool {
         switch term {
         case .member(let place): isThere[.value(place)] == false || shape.at(place)?.kind == .null
         case .constant(let json): json == Array("null".utf8)
-        case .chosen(let term, _): isNull(term)
+        case .chosen(let term, _, _): isNull(term)
         case .source, .text, .prefix, .list, .slot: false
         }
     }
@@ -232,7 +244,7 @@ package struct TracedWay: Sendable {
         case .constant(let json): JSONKind(firstByte: json.lent.peek(at: 0))?.isContainer == false
         case .source(let source): [.time, .position, .stream, .type].contains(source)
         case .text, .prefix: true
-        case .chosen(let term, _): hasText(term)
+        case .chosen(let term, _, _): hasText(term)
         case .list, .slot: false
         }
     }

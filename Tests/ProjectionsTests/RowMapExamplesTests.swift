@@ -1,0 +1,165 @@
+import EventLog
+import EventModel
+import Testing
+
+@testable import Projections
+@testable import SchemaEvolution
+
+/// Two versions of one type, and a read model of it at both.
+struct RowMapExample: CustomTestStringConvertible, Sendable {
+    var name: String
+    var before = "required: [id, a], properties: {id: T, a: T, o: T, n: N, l: L}"
+    /// The ops between the versions; none where nil.
+    var ops: String?
+    var after: String?
+    var older: String
+    var newer: String
+    /// The functions of the slots in their order; where there are none, a part of why there are none.
+    var slots: [RowMap.Slot] = []
+    var no = ""
+
+    var testDescription: String { name }
+
+    private static func shape(_ text: String) -> String {
+        text.replacing(": T", with: ": {type: string}").replacing(": N", with: ": {type: number}")
+            .replacing(": L", with: ": {type: array, items: {type: number}}")
+    }
+
+    var source: RowSource {
+        get throws {
+            let versions = [1, 2].map { version in
+                let upcast = version == 2 ? ops.map { "upcast: [{on: E, do: [\($0)]}]\n" } ?? "" : ""
+                let shape = Self.shape(version == 1 ? before : after ?? before)
+                return "evstore: 1\nversion: \(version)\n\(upcast)events:\n  E: {stream: 'e-{/id}', \(shape)}\n"
+            }
+            let history = try Shop.history(versions)
+            // Some of them change nothing but the read model.
+            let problems = history.check().filter { $0.severity == .error && $0.id != "COMPAT106" }
+            #expect(problems.isEmpty, "\(name): \(problems.map(\.message))")
+            let file = "evstore: 1\nprojections:\n  p:\n    - {since: 1, \(older)}\n    - {since: 2, \(newer)}\n"
+            let set = try Shop.definitions(file, history)
+            let definitions = try [1, 2].map { try set.definition(named: "p", at: SchemaVersion($0), history) }
+            let census = [CensusRow(type: "E", born: SchemaVersion(1), count: 100)]
+            return try RowMapProof.prove(definitions[0], definitions[1], history, census)
+        }
+    }
+
+    private static func fold(_ edits: String, key: String = "/id") -> String { "key: \(key), on: {E: {\(edits)}}" }
+
+    private static func json(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    static let told: [RowMapExample] = [
+        .init(
+            name: "an index is added", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}") + ", indexes: {byA: /a}",
+            slots: [.kept(0)]),
+        .init(
+            name: "a member of the row gets another name", older: fold("set: {/a: /a}, add: {/n: /n}"),
+            newer: fold("set: {/z: /a}, add: {/m: /n}"), slots: [.kept(1), .kept(0)]),
+        .init(
+            name: "a member of the event moves, and the fold follows it", ops: "{move: {from: /a, path: /b}}",
+            after: "required: [id, b], properties: {id: T, b: T, o: T, n: N, l: L}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/a: /b}"),
+            slots: [.kept(0)]),
+        .init(
+            name: "a required member becomes a list", ops: "{wrap: {path: /a, empty: ''}}",
+            after: "required: [id, a], properties: {id: T, a: {type: array, items: {type: string}}, o: T, n: N, l: L}",
+            older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}"), slots: [
+                .made(.chosen(.slot(0), [Term.Choice(from: json("\"\""), to: json("[]"))], otherwise: .list(.slot(0))))
+            ]),
+        .init(
+            name: "a table over all values that there are",
+            before: "required: [id, a], properties: {id: T, a: {type: string, enum: [x, y]}}",
+            ops: "{convert: {path: /a, to: string, using: {table: {map: {x: X, y: Y}}}}}",
+            after: "required: [id, a], properties: {id: T, a: {type: string, enum: [X, Y]}}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/a: /a}"),
+            slots: [
+                .made(
+                    .chosen(
+                        .slot(0),
+                        [Term.Choice(from: json("\"x\""), to: json("\"X\"")), Term.Choice(from: json("\"y\""), to: json("\"Y\""))], otherwise: nil))
+            ]),
+        .init(
+            name: "a new member has one value in all rows", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a, /k: {value: 7}}"),
+            slots: [.kept(0), .constant(json("7"))]),
+        .init(
+            name: "a new member is there where another is", older: fold("count: {/c: /o}"),
+            newer: fold("count: {/c: /o}, set: {/k: {value: 1}}"),
+            slots: [.kept(0), .constant(json("1"))]),
+        .init(
+            name: "a text of two members that are always written together", older: fold("set: {/a: /a, /i: /id}"),
+            newer: fold("set: {/t: '{/id}: {/a}'}"),
+            slots: [.made(.text([.value(.slot(1)), .literal(json(": ")), .value(.slot(0))]))]),
+        .init(
+            name: "a list is read at both versions through one list", older: fold("each: /l, append: {/l: $item}"),
+            newer: fold("each: /l, append: {/l: $item}"), slots: [.kept(0)]),
+        .init(
+            name: "a guard on the row reads the slot that it read", older: fold("when: {row: /a, exists: false}, set: {/a: /a}"),
+            newer: fold("when: {row: /a, exists: false}, set: {/a: /a}"), slots: [.kept(0)]),
+    ]
+
+    static let untold: [RowMapExample] = [
+        .init(
+            name: "a split whose second part may be missing", ops: "{split: {path: /a, into: [/f, /l2], separator: ' ', at: first, missing: absent}}",
+            after: "required: [id, f], properties: {id: T, f: T, l2: T, o: T, n: N, l: L}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/f: /f, /l: /l2}"), no: "split"),
+        .init(
+            name: "unset leaves an older value standing", ops: "{unset: {path: /a, equals: none}}",
+            after: "required: [id], properties: {id: T, a: T, o: T, n: N, l: L}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/a: /a}"), no: "do not tell /a"),
+        .init(
+            name: "a text of members that may come from two events", older: fold("set: {/a: /a, /o: /o}"),
+            newer: fold("set: {/t: '{/a} {/o}'}"),
+            no: "do not tell /t"),
+        .init(
+            name: "a codec may refuse what no fold reads", ops: "{convert: {path: /o, to: integer, using: integer-text}}",
+            after: "required: [id, a], properties: {id: T, a: T, o: {type: integer}, n: N, l: L}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/b: /a}"), no: "codec can't read"),
+        .init(
+            name: "a sum is one number, whatever its parts became", ops: "{convert: {path: /n, to: number, using: {scale: {num: 1000}}}}",
+            older: fold("add: {/s: /n}"), newer: fold("add: {/s: /n}"), no: "codec can't read"),
+        .init(
+            name: "a set holds other values than the events give", older: fold("include: {/s: /n}"), newer: fold("include: {/s: '{/n}'}"),
+            no: "do not tell /s"),
+        .init(
+            name: "a maximum of texts is none of their numbers", older: fold("max: {/m: /a}"), newer: fold("max: {/m: '{/a}'}"),
+            no: "do not tell /m"),
+        .init(name: "another key", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}", key: "/a"), no: "other keys"),
+        .init(
+            name: "a guard on what the event carries beside its payload", older: fold("set: {/a: /a}"),
+            newer: fold("when: {path: $metadata/x, equals: y}, set: {/a: /a}"), no: "guard"),
+        .init(
+            name: "a new member that the rows never held", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a, /n: /n}"),
+            no: "do not tell /n"),
+        .init(
+            name: "a constant that only some events write", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}, count: {/c: /o}"),
+            no: "do not tell /c"),
+        .init(
+            name: "rows that fewer events make", older: fold("set: {/a: /a}"), newer: fold("only-existing: true, set: {/a: /a}"),
+            no: "makes or deletes"),
+        .init(
+            name: "a guard on the row that reads another slot", older: fold("when: {row: /a, exists: false}, set: {/a: /a, /b: /id}"),
+            newer: fold("when: {row: /a, exists: false}, set: {/a: /id, /b: /a}"), no: "of the row"),
+    ]
+}
+
+@Suite("Rows made of rows")
+struct RowMapExamplesTests {
+    @Test("each slot of the newer row is told by the older one", arguments: RowMapExample.told)
+    func told(example: RowMapExample) throws {
+        guard case .rows(let map) = try example.source else {
+            Issue.record("\(example.name): \(try example.source)")
+            return
+        }
+        #expect(map.slots == example.slots)
+        #expect(map.events == 100)
+    }
+
+    @Test("what the older row does not tell is made of events, and it is said why", arguments: RowMapExample.untold)
+    func untold(example: RowMapExample) throws {
+        guard case .events(let because) = try example.source else {
+            Issue.record("\(example.name): \(try example.source)")
+            return
+        }
+        #expect(because.contains(example.no), "\(because)")
+    }
+}
