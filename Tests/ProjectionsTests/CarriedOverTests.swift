@@ -9,7 +9,7 @@ import Testing
 @testable import SchemaEvolution
 
 /// For every type of a history a projection that keeps all of its events, as they are seen, in order, and one that keeps a member.
-private func projections(_ history: History) throws -> DefinitionSet {
+func keepingProjections(_ history: History) throws -> DefinitionSet {
     var since: [String: SchemaVersion] = [:]
     for file in history.versions { for type in file.types where since[type] == nil { since[type] = file.number } }
     return try DefinitionSet(
@@ -63,7 +63,7 @@ extension TestStore {
 
 extension Viewer {
     /// Whether an event has images, each of which fits.
-    fileprivate func sees(
+    func sees(
         _ event: (type: String, payload: String), born: SchemaVersion, at target: SchemaVersion, _ stream: String
     ) throws -> Bool {
         let (payload, none) = (Array(event.payload.utf8), [UInt8]())
@@ -79,7 +79,7 @@ extension Viewer {
 func keptIsBuiltAnew(round: UInt64) async throws {
     let seed = RandomVersions.seed(round)
     var random = try RandomVersions(seed: seed, versions: 4, withMembers: round >= 30)
-    let store = try TestStore(random.history, try projections(random.history))
+    let store = try TestStore(random.history, try keepingProjections(random.history))
     try await store.fill(&random)
     var known: [Digest: (digest: Digest, version: SchemaVersion)] = [:]
     for file in random.history.versions {

@@ -63,7 +63,8 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
         .init(
             name: "a required member becomes a list", ops: "{wrap: {path: /a, empty: ''}}",
             after: "required: [id, a], properties: {id: T, a: {type: array, items: {type: string}}, o: T, n: N, l: L}",
-            older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}"), slots: [
+            older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}"),
+            slots: [
                 .made(.chosen(.slot(0), [Term.Choice(from: json("\"\""), to: json("[]"))], otherwise: .list(.slot(0))))
             ]),
         .init(
@@ -76,11 +77,22 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
                 .made(
                     .chosen(
                         .slot(0),
-                        [Term.Choice(from: json("\"x\""), to: json("\"X\"")), Term.Choice(from: json("\"y\""), to: json("\"Y\""))], otherwise: nil))
+                        [Term.Choice(from: json("\"x\""), to: json("\"X\"")), Term.Choice(from: json("\"y\""), to: json("\"Y\""))],
+                        otherwise: nil))
             ]),
         .init(
             name: "a new member has one value in all rows", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a, /k: {value: 7}}"),
             slots: [.kept(0), .constant(json("7"))]),
+        .init(
+            name: "constants that became others",
+            older: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: x}}}, {set: {/s: {value: 1}}}]}",
+            newer: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: y}}}, {set: {/s: {value: [2]}}}]}",
+            slots: [
+                .made(
+                    .chosen(
+                        .slot(0), [Term.Choice(from: json("\"x\""), to: json("\"y\"")), Term.Choice(from: json("1"), to: json("[2]"))],
+                        otherwise: nil))
+            ]),
         .init(
             name: "a new member is there where another is", older: fold("count: {/c: /o}"),
             newer: fold("count: {/c: /o}, set: {/k: {value: 1}}"),
@@ -99,7 +111,8 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
 
     static let untold: [RowMapExample] = [
         .init(
-            name: "a split whose second part may be missing", ops: "{split: {path: /a, into: [/f, /l2], separator: ' ', at: first, missing: absent}}",
+            name: "a split whose second part may be missing",
+            ops: "{split: {path: /a, into: [/f, /l2], separator: ' ', at: first, missing: absent}}",
             after: "required: [id, f], properties: {id: T, f: T, l2: T, o: T, n: N, l: L}", older: fold("set: {/a: /a}"),
             newer: fold("set: {/f: /f, /l: /l2}"), no: "split"),
         .init(
@@ -136,6 +149,13 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
         .init(
             name: "rows that fewer events make", older: fold("set: {/a: /a}"), newer: fold("only-existing: true, set: {/a: /a}"),
             no: "makes or deletes"),
+        .init(
+            name: "a text of a member that may be null", before: "required: [id, q], properties: {id: T, q: {type: [string, 'null']}}",
+            older: fold("set: {/q: /q}"), newer: fold("set: {/t: '{/q}'}"), no: "do not tell /t"),
+        .init(
+            name: "a constant that became another one, where the slot may hold the older one of an event as well",
+            older: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: x}}}, {set: {/s: /a}}]}",
+            newer: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: y}}}, {set: {/s: /a}}]}", no: "do not tell /s"),
         .init(
             name: "a guard on the row that reads another slot", older: fold("when: {row: /a, exists: false}, set: {/a: /a, /b: /id}"),
             newer: fold("when: {row: /a, exists: false}, set: {/a: /id, /b: /a}"), no: "of the row"),

@@ -149,6 +149,41 @@ func mappedIsFolded() async throws {
         }
         try await store.end()
     }
-    print("proved \(proved) of \(told)")
     #expect(proved * 5 > told, "\(proved) of \(told) were proved")
+}
+
+@Test("what random steps between any two versions leave to rows is what events make of them, too")
+func mappedAcrossVersions() async throws {
+    var numbers = SeededGenerator.announced()
+    var proved = 0
+    for _ in 0 ..< 40 {
+        var random = try RandomVersions(seed: numbers.next(), versions: 4, withMembers: true)
+        let (history, viewer) = (random.history, Viewer(random.history))
+        let store = try TestStore(history, try keepingProjections(history))
+        var events: [(type: String, payload: String)] = []
+        while events.count < 30 {
+            let event = random.event(at: SchemaVersion(1))
+            let isSeen = history.versions.allSatisfy { file in
+                do { return try viewer.sees(event, born: SchemaVersion(1), at: file.number, "s-1") } catch { return false }
+            }
+            if isSeen || random.bool() { events.append(event) }
+        }
+        try await store.append(events, stream: "s-1")
+        let (census, evolution) = (try store.log.read { try $0.census() }, try store.evolving.current())
+        for (older, newer) in [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)] {
+            let after = try evolution.definitions(at: SchemaVersion(newer))
+            for before in try evolution.definitions(at: SchemaVersion(older)) {
+                guard let next = after.first(where: { $0.name == before.name }), next.fingerprint != before.fingerprint,
+                    case .rows(let map) = try RowMapProof.prove(before, next, history, census)
+                else { continue }
+                proved += 1
+                let ranges = try store.folded(before, of: events.count, history)
+                #expect(
+                    try map.holds(from: before, to: next, on: ranges, store.log, history),
+                    "\(before.name) from \(older) to \(newer): \(history.versions.map { String(decoding: $0.canonical, as: UTF8.self) })")
+            }
+        }
+        try await store.end()
+    }
+    #expect(proved > 20, "\(proved) were proved")
 }
