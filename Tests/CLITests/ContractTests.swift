@@ -54,14 +54,16 @@ struct ContractTests {
         let plan = try shop.must("plan --to v3 --schemas SCHEMAS --json").line
         #expect(
             try keys(plan) == [
-                "from", "to", "events", "rebuild", "carry", "loss", "oneWay", "seconds", "bytes", "types", "refused", "adoption", "needs",
+                "from", "to", "events", "rebuild", "ways", "carry", "loss", "oneWay", "seconds", "bytes", "types", "refused", "adoption",
+                "needs",
                 "appendsRefused", "quarantined", "notSeen", "tail", "bornAbove", "sample", "rows", "gone", "rollback",
             ])
 
         let replay = try shop.must("replay --to v3 --schemas SCHEMAS --json").line
         #expect(
             try keys(replay) == [
-                "from", "to", "position", "events", "upcast", "rebuilt", "carried", "quarantined", "seconds", "eventsPerSecond",
+                "from", "to", "position", "events", "upcast", "rebuilt", "fromRows", "rows", "carried", "quarantined", "seconds",
+                "eventsPerSecond",
                 "flipPauseMilliseconds", "digests",
             ])
         #expect(replay.hasPrefix(#"{"from":1,"to":3,"position":4,"#))

@@ -23,7 +23,7 @@ struct ReplayCommand: Command {
 
     @Option(help: ArgumentHelp("Build this projection only; do not flip.", valueName: "projection")) var only: String?
 
-    @Flag(help: "Build every read model from its events, also those that would be kept.") var fromEvents = false
+    @Flag(help: "Build every read model from its events, also those that would be kept or made from rows.") var fromEvents = false
 
     @Option(help: ArgumentHelp("Print this stream as the version sees it; build nothing.", valueName: "stream")) var stream: String?
 

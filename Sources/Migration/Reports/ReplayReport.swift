@@ -2,11 +2,11 @@ public import EventModel
 
 /// What a replay may be asked for.
 public struct ReplayOptions: Hashable, Sendable {
-    /// Does all of the work in a scratch directory, throws it away and changes nothing.
+    /// Does all of the work in a scratch directory, from events, throws it away and changes nothing.
     public var dryRun: Bool
     /// Builds this projection only, and does not flip.
     public var only: String?
-    /// Builds every read model from its events, also those that would be kept: what is wrong in a row is mended.
+    /// Builds every read model from its events, also those that would be kept or made from rows: what is wrong in a row is mended.
     public var fromEvents: Bool
     /// Worker threads; `Options.replayJobs` where nil.
     public var jobs: Int?

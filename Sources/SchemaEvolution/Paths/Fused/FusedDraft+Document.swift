@@ -218,7 +218,7 @@ extension Shape {
 
 extension JSONKind {
     /// A bit for each kind that a value of the expected one may have.
-    fileprivate var bits: Int {
+    var bits: Int {
         self == .true ? 1 << Int(JSONKind.true.rawValue) | 1 << Int(JSONKind.false.rawValue) : 1 << Int(rawValue)
     }
 }

@@ -70,7 +70,7 @@ package struct TracedWay: Sendable {
             slots[b] = made
         case .kind:
             guard case .chosen(_, let choices, _)? = slots[a],
-                choices.allSatisfy({ JSONKind(firstByte: $0.to.lent.peek(at: 0)).map { b >> Int($0.rawValue) & 1 } == 1 })
+                choices.allSatisfy({ JSONKind(firstByte: $0.to.lent.peek(at: 0)).map { b & $0.bits != 0 } == true })
             else { return "a value may be of another kind" }
         case .beside:
             let source = draft.tools.sources[a]
