@@ -8,30 +8,38 @@ package import SchemaEvolution
 /// It reads the append around a position, so that it does not matter where a page, a batch or a chunk of the log ends, and
 /// keeps the last one, until a cut. Used by one thread.
 package final class MergedAppends {
-    private struct Seen {
-        var type: String
-        var typeIndex: Int
-        var payload: [UInt8]
-    }
-
     /// Events are merged with those of their stream and birth version.
     private struct Key: Hashable {
         var stream: UInt64
         var born: SchemaVersion
     }
 
-    private struct Member {
-        var position: Position
-        var event: AppendedEvent
+    /// An image, and the one behind it that the same event stands for; -1 where it is the last.
+    private struct Seen {
+        let type: String
+        let typeIndex: Int
+        let text: Range<Int>
+        var next = -1
+    }
+
+    /// What an event of the append stands for: its first and its last image, or why it has none.
+    private struct Place {
+        var first = -1
+        var last = -1
+        var failure: ImageFailure?
     }
 
     private let log: EventLog
     private let viewer: Viewer
     private let names: StreamNames
     private let target: SchemaVersion
-    private var held: (epoch: Epoch, positions: ClosedRange<UInt64>)?
-    private var images: [Position: [Seen]] = [:]
-    private var failures: [Position: ImageFailure] = [:]
+    /// The append that is kept, with a place for each of its events; the images' payloads stand in `texts`.
+    private var held: (epoch: Epoch, first: Position)?
+    private var places: [Place] = []
+    private var images: [Seen] = []
+    private var texts = ByteBuffer()
+    /// What the last event that was read of an append was: mostly the next one is like one of the last two.
+    private var kinds: [(type: TypeID, born: SchemaVersion, name: String, merges: Bool)] = []
 
     package init(_ log: EventLog, _ viewer: Viewer, _ names: StreamNames, at target: SchemaVersion) {
         (self.log, self.viewer, self.names, self.target) = (log, viewer, names, target)
@@ -41,51 +49,101 @@ package final class MergedAppends {
     /// - Throws: `EvstoreError.noImage`, or what the body throws.
     package func view(_ position: Position, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void) throws {
         let epoch = reader.last.epoch
-        if held?.epoch != epoch || held?.positions.contains(position.rawValue) != true {
+        if held?.epoch != epoch || place(of: position) == nil {
             held = nil
             held = (epoch, try read(around: position, reader))
         }
-        if let failure = failures[position] { throw EvstoreError.noImage(failure) }
-        for (part, seen) in (images[position] ?? []).enumerated() {
-            try body(Image(type: seen.type, typeIndex: seen.typeIndex, payload: seen.payload.lent, part: part))
+        guard let place = place(of: position) else { return }
+        if let failure = places[place].failure { throw EvstoreError.noImage(failure) }
+        var (next, part) = (places[place].first, 0)
+        while next >= 0 {
+            try Self.show(images[next], part, texts, body)
+            (next, part) = (images[next].next, part + 1)
         }
     }
 
-    /// Removes the append that is kept.
-    func removeAll() { (held, images, failures) = (nil, [:], [:]) }
+    private static func show(
+        _ seen: Seen, _ part: Int, _ texts: borrowing ByteBuffer, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let payload = texts.slice(seen.text.lowerBound, seen.text.count)
+        try body(Image(type: seen.type, typeIndex: seen.typeIndex, payload: payload, part: part))
+    }
 
-    private func read(around position: Position, _ reader: borrowing LogReader) throws -> ClosedRange<UInt64> {
-        var (first, last) = (position.rawValue, position.rawValue)
-        var groups: [Key: [Member]] = [:]
-        while first > 1, try reader.closedRecord(at: Position(first), { $0.continuesAppend }) == true { first -= 1 }
-        try reader.blocks(from: Position(first)) { block in
+    private func place(of position: Position) -> Int? {
+        guard let held, position >= held.first else { return nil }
+        let place = position.events(after: held.first)
+        return place < UInt64(places.count) ? Int(place) : nil
+    }
+
+    /// Removes the append that is kept.
+    func removeAll() {
+        (held, places, images) = (nil, [], [])
+        texts = ByteBuffer()
+    }
+
+    /// Reads the append that a position is in; returns its first position.
+    private func read(around position: Position, _ reader: borrowing LogReader) throws -> Position {
+        var first = position
+        while first > Position(1), try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
+        var (events, groups): ([AppendedEvent], [(key: Key, places: [Int])]) = ([], [])
+        places.removeAll(keepingCapacity: true)
+        images.removeAll(keepingCapacity: true)
+        texts.removeAll()
+        // Which of the places each event has.
+        var members: [Int] = []
+        try reader.blocks(from: first) { block in
             for index in block.indices {
                 let record = block.record(index)
-                if record.position.rawValue > first, !record.continuesAppend { return false }
-                last = record.position.rawValue
-                let type = log.name(ofType: record.type)
-                guard try viewer.path(type: type, born: record.born, to: target).merges else { continue }
-                let event = AppendedEvent(
-                    type: type, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
-                    time: record.time, stream: try names.name(of: record, at: record.born, reader).text)
-                groups[Key(stream: record.streamID, born: record.born), default: []].append(
-                    Member(position: record.position, event: event))
+                if record.position > first, !record.continuesAppend { return false }
+                places.append(Place())
+                let kind = try kind(of: record)
+                guard kind.merges else { continue }
+                let key = Key(stream: record.streamID, born: record.born)
+                if groups.last?.key != key { groups.append((key, [])) }
+                groups[groups.count - 1].places.append(events.count)
+                members.append(places.count - 1)
+                events.append(
+                    AppendedEvent(
+                        type: kind.name, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                        time: record.time, stream: try names.name(of: record, at: record.born, reader).text))
             }
             return true
         }
-        (images, failures) = ([:], [:])
-        for (key, members) in groups {
-            try viewer.view(
-                appended: members.map(\.event), born: key.born, at: target,
-                failed: { index, failure in
-                    failures[members[index].position] = failure
-                    failures[members[index].position]?.position = members[index].position
-                }
-            ) { index, image in
-                images[members[index].position, default: []].append(
-                    Seen(type: image.type, typeIndex: image.typeIndex, payload: [UInt8](copying: image.payload)))
+        if groups.count < 2 {
+            if let key = groups.first?.key { try see(events, members, key, from: first) }
+        } else {
+            for (key, parts) in Dictionary(grouping: groups, by: \.key) {
+                let chosen = parts.flatMap(\.places)
+                try see(chosen.map { events[$0] }, chosen.map { members[$0] }, key, from: first)
             }
         }
-        return first ... last
+        return first
+    }
+
+    private func kind(of record: borrowing RecordView) throws -> (type: TypeID, born: SchemaVersion, name: String, merges: Bool) {
+        for kind in kinds where kind.type == record.type && kind.born == record.born { return kind }
+        let name = log.name(ofType: record.type)
+        let kind = (record.type, record.born, name, try viewer.path(type: name, born: record.born, to: target).merges)
+        if kinds.count == 4 { kinds.removeFirst() }
+        kinds.append(kind)
+        return kind
+    }
+
+    /// Makes the images of events of one stream and birth version.
+    private func see(_ events: [AppendedEvent], _ members: [Int], _ key: Key, from first: Position) throws {
+        try viewer.view(
+            appended: events, born: key.born, at: target,
+            failed: { index, failure in
+                places[members[index]].failure = failure
+                places[members[index]].failure?.position = first.plus(UInt64(members[index]))
+            }
+        ) { index, image in
+            let start = texts.count
+            texts.append(image.payload)
+            images.append(Seen(type: image.type, typeIndex: image.typeIndex, text: start ..< texts.count))
+            let place = members[index]
+            if places[place].last < 0 { places[place].first = images.count - 1 } else { images[places[place].last].next = images.count - 1 }
+            places[place].last = images.count - 1
+        }
     }
 }

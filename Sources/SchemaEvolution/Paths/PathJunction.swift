@@ -91,7 +91,7 @@ struct PathWaiting: ~Copyable {
     /// A slice, so that it costs little to take out the first ones.
     private var parts: ArraySlice<Part> = []
     /// How many wait at junctions of an order, and how many of them have an origin.
-    private var (waiting, related): ([Int: Int], [Int: Int]) = ([:], [:])
+    private var waiting: [(order: Int, parts: Int, related: Int)] = []
     /// Where the next part stands: behind what the same part has become so far.
     private var cursor = 0
     private var texts = ByteBuffer()
@@ -105,7 +105,6 @@ struct PathWaiting: ~Copyable {
         guard !parts.isEmpty || texts.count > 0 else { return }
         parts = []
         waiting.removeAll(keepingCapacity: true)
-        related.removeAll(keepingCapacity: true)
         cursor = 0
         texts.removeAll()
     }
@@ -117,9 +116,16 @@ struct PathWaiting: ~Copyable {
         let start = texts.count
         doc.write(object, into: &texts)
         let within = source.origin.flatMap { $0.step == junction.step ? $0 : nil }
-        waiting[junction.order, default: 0] += 1
-        if within != nil { related[junction.order, default: 0] += 1 }
+        count(1, related: within == nil ? 0 : 1, at: junction.order)
         add(Part(stand: .junction(junction, arm: arm, key: key), text: start ..< texts.count, source: source.event, origin: within))
+    }
+
+    private mutating func count(_ parts: Int, related: Int, at order: Int) {
+        let place = waiting.firstIndex { $0.order == order } ?? waiting.count
+        if place == waiting.count { waiting.append((order, 0, 0)) }
+        waiting[place].parts += parts
+        waiting[place].related += related
+        if waiting[place].parts == 0 { waiting.remove(at: place) }
     }
 
     mutating func add(_ end: PathEnd, _ payload: borrowing ByteBuffer, from source: Int) {
@@ -158,18 +164,21 @@ struct PathWaiting: ~Copyable {
     private typealias Waiting = (arm: Int, key: [UInt8], index: Int)
 
     /// The parts that meet at the junction of an order next: those that its step made of one event, else the first of each type.
-    private func meeting(_ order: Int) -> (junction: PathJunction, parts: [Waiting])? {
+    private func meeting(_ order: Int, related: Bool) -> (junction: PathJunction, parts: [Waiting])? {
         var next: PathJunction?
         var (met, kin): ([Waiting], [Int: [Waiting]]) = ([], [:])
-        for (index, part) in parts.enumerated() {
-            guard case .junction(let junction, let arm, let key) = part.stand, junction === next ?? junction, junction.order == order
+        for index in 0 ..< parts.count {
+            guard case .junction(let junction, let arm, let key) = parts[parts.startIndex + index].stand,
+                junction === next ?? junction, junction.order == order
             else { continue }
             next = junction
             // Of each type there is one.
             func joins(_ others: [Waiting]) -> Bool { others.isEmpty || key == others[0].key && !others.contains { $0.arm == arm } }
             if joins(met) { met.append((arm, key, index)) }
-            if let origin = part.origin?.number, joins(kin[origin, default: []]) { kin[origin, default: []].append((arm, key, index)) }
-            if met.count == junction.arms.count, related[order] == nil { break }
+            if related, let origin = parts[parts.startIndex + index].origin?.number, joins(kin[origin, default: []]) {
+                kin[origin, default: []].append((arm, key, index))
+            }
+            if met.count == junction.arms.count, !related { break }
         }
         let own = kin.values.filter { $0.count > 1 }.min { $0[0].index < $1[0].index }
         return next.map { ($0, own ?? met) }
@@ -179,12 +188,12 @@ struct PathWaiting: ~Copyable {
     ///
     /// It stands where the first of the parts of the last event among them stood.
     mutating func next(_ doc: inout EventDocument) throws(JSONError) -> PathMeeting? {
-        guard let order = waiting.keys.min(), let (next, met) = meeting(order) else { return nil }
+        guard let first = waiting.min(by: { $0.order < $1.order }), let (next, met) = meeting(first.order, related: first.related > 0)
+        else { return nil }
         let found = met.map { parts[parts.startIndex + $0.index] }
         let (sources, origins) = (found.map(\.source).sorted(), found.map(\.origin))
         let origin = origins.allSatisfy { $0 == origins[0] } ? origins[0] : nil
-        waiting.take(found.count, from: order)
-        related.take(origins.count { $0 != nil }, from: order)
+        count(-found.count, related: -origins.count { $0 != nil }, at: first.order)
         cursor = found.firstIndex { $0.source == sources.last }.map { met[$0].index } ?? 0
         cursor -= met.count { $0.index < cursor }
         for one in met.reversed() { remove(one.index) }
@@ -236,8 +245,4 @@ struct PathWaiting: ~Copyable {
     }
 
     private static let empty = Array("{}".utf8)
-}
-
-extension [Int: Int] {
-    fileprivate mutating func take(_ count: Int, from key: Int) { self[key] = self[key].flatMap { $0 > count ? $0 - count : nil } }
 }
