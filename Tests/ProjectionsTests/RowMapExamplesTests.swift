@@ -94,9 +94,10 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
                         otherwise: nil))
             ]),
         .init(
-            name: "a new member is there where another is", older: fold("count: {/c: /o}"),
-            newer: fold("count: {/c: /o}, set: {/k: {value: 1}}"),
-            slots: [.kept(0), .constant(json("1"))]),
+            name: "a new member is there where another is",
+            older: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/x: /a}}, {set: {/z: /a}}]}",
+            newer: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/x: /a, /y: {value: 7}}}, {set: {/z: /a}}]}",
+            slots: [.kept(0), .beside(0, json("7")), .kept(1)]),
         .init(
             name: "a text of two members that are always written together", older: fold("set: {/a: /a, /i: /id}"),
             newer: fold("set: {/t: '{/id}: {/a}'}"),

@@ -7,6 +7,8 @@ package struct RowMap: Sendable {
     enum Slot: Hashable, Sendable {
         case absent
         case constant([UInt8])
+        /// A constant where a slot of the older row is there.
+        case beside(Int, [UInt8])
         /// Is what a slot of the older row is.
         case kept(Int)
         case made(Term)
@@ -72,6 +74,10 @@ package struct RowMap: Sendable {
         switch slot {
         case .absent: return .absent
         case .constant(let json):
+            output.append(json)
+            return .made
+        case .beside(let slot, let json):
+            guard layout.slice(of: slot, in: state.bytes).isPresent else { return .absent }
             output.append(json)
             return .made
         case .kept(let slot): return append(.slot(slot), layout, state.bytes, into: &output)

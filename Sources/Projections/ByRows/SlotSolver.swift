@@ -66,7 +66,9 @@ struct SlotSolver {
             }
         }
         guard let term = function(found, turned, slot, other, excluded ?? []) else { return nil }
-        return keepsNull && !term.keepsNull ? nil : RowMap.Slot(term)
+        if keepsNull, !term.keepsNull { return nil }
+        if case .constant(let json) = term { return .beside(other, json) }
+        return RowMap.Slot(term)
     }
 
     /// The function that makes what was found, and of some values what they are turned into.
@@ -161,7 +163,6 @@ extension RowMap.Slot {
     init(_ term: Term) {
         switch term {
         case .slot(let slot): self = .kept(slot)
-        case .constant(let json): self = .constant(json)
         default: self = .made(term)
         }
     }
