@@ -34,7 +34,8 @@ struct LiveRows {
         }
         let (older, newer, generation) = (model.definition, entry.definition, try live.open(name, site))
         let header = try generation.header
-        guard header.isReady, header.quarantined == 0 else { return .events(because: "its quarantine at \(older.version) is not empty") }
+        guard header.isReady else { return .events(because: "its rows at \(older.version) are not whole") }
+        guard header.quarantined == 0 else { return .events(because: "its quarantine at \(older.version) is not empty") }
         let history = try generationSet.evolving.current().history
         switch try RowMapProof.prove(older, newer, history, census) {
         case .events(let reason): return .events(because: reason)
@@ -47,6 +48,12 @@ struct LiveRows {
             }
             return .rows(map, of: generation, older: older)
         }
+    }
+
+    /// Whether the log still has no events of a type and birth version that it had none of when its events were counted.
+    func haveAll(_ site: MigrationSite) throws(EvstoreError) -> Bool {
+        let now = try migrating { try site.log.read { reader in try reader.census() } }
+        return now.allSatisfy { row in row.count == 0 || census.contains { $0.born == row.born && $0.type == row.type && $0.count > 0 } }
     }
 
     /// Brings a read model to the log's end, so that few events are left to follow from its rows.
@@ -73,13 +80,26 @@ extension GenerationSet {
         var mapped = MappedModels()
         for index in entries.indices where entries[index].directory == nil {
             try site.checkCancellation()
-            guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self, site) else { continue }
-            try rows.follow(source, older, site)
-            let count = try source.header.rows
-            guard let name = try self.map(index, map, source, site) else { continue }
-            entries[index].directory = name
-            mapped.entries.append(entries[index])
-            mapped.rows += count
+            do throws(EvstoreError) {
+                guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self, site) else { continue }
+                try rows.follow(source, older, site)
+                let count = try source.header.rows
+                guard let name = try self.map(index, map, source, site) else { continue }
+                // Order: counted after the rows were read, which hold what was appended meanwhile.
+                guard try rows.haveAll(site) else {
+                    try Generation.remove(named: name, in: root)
+                    continue
+                }
+                entries[index].directory = name
+                mapped.entries.append(entries[index])
+                mapped.rows += count
+            } catch {
+                // Events need no rows.
+                if case .interrupted = error { throw error }
+                site.logger.info(
+                    "a read model is built from events, not from its rows",
+                    metadata: ["projection": "\(entries[index].name)", "error": "\(error.message)"])
+            }
         }
         return mapped
     }
@@ -112,17 +132,27 @@ extension GenerationSet {
         var mapped: Set<String> = []
         for index in entries.indices where entries[index].directory == nil {
             try site.checkCancellation()
-            let name = entries[index].name
-            switch try rows.way(to: entries[index], of: self, site) {
-            case .events(let reason): report.ways.append(PlannedWay(projection: name, rows: nil, because: reason))
-            case .rows(let map, let source, _):
-                let (all, began) = (try source.header.rows, ContinuousClock.now)
-                measured.entries[index].directory = try measured.map(index, map, source, rowsMax: Plan.eventsMeasured, site)
-                let scale = Double(all) / Double(max(1, min(all, Plan.eventsMeasured)))
-                report.seconds += began.duration(to: .now).inSeconds * scale
-                report.bytes += UInt64(clamping: nearest(Double(try measured.bytesOnDisk(of: index)) * scale))
-                report.ways.append(PlannedWay(projection: name, rows: all, because: nil))
-                mapped.insert(name)
+            let (name, began) = (entries[index].name, ContinuousClock.now)
+            do throws(EvstoreError) {
+                switch try rows.way(to: entries[index], of: self, site) {
+                case .events(let reason): report.ways.append(PlannedWay(projection: name, rows: nil, because: reason))
+                case .rows(let map, let source, _):
+                    let all = try source.header.rows
+                    guard let made = try measured.map(index, map, source, rowsMax: Plan.eventsMeasured, site) else {
+                        report.ways.append(
+                            PlannedWay(projection: name, rows: nil, because: "its rows do not have the digest that is noted"))
+                        continue
+                    }
+                    measured.entries[index].directory = made
+                    let scale = Double(all) / Double(max(1, min(all, Plan.eventsMeasured)))
+                    report.seconds += began.duration(to: .now).inSeconds * scale
+                    report.bytes += UInt64(clamping: nearest(Double(try measured.bytesOnDisk(of: index)) * scale))
+                    report.ways.append(PlannedWay(projection: name, rows: all, because: nil))
+                    mapped.insert(name)
+                }
+            } catch {
+                if case .interrupted = error { throw error }
+                report.ways.append(PlannedWay(projection: name, rows: nil, because: error.message))
             }
         }
         entries.removeAll { mapped.contains($0.name) }

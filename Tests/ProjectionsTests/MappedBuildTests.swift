@@ -85,7 +85,7 @@ struct MappedBuildTests {
     func unfit() async throws {
         let table = RowMap(
             older: RowLayout(targets: [["a"]]), newer: RowLayout(targets: [["a"]]),
-            slots: [.made(.chosen(.slot(0), [.init(from: Array("\"x\"".utf8), to: Array("1".utf8))], otherwise: nil))], events: 1)
+            slots: [.chosen(.slot(0), [.init(from: Array("\"x\"".utf8), to: Array("1".utf8))], otherwise: nil)], events: 1)
         var workspace = RowMap.Workspace()
         for (row, made) in [
             (#"{"a":"x"}"#, #"{"a":1}"#), (#"{"a":"\u0078"}"#, #"{"a":1}"#), (#"{"a":null}"#, #"{"a":null}"#), ("{}", "{}"),
@@ -94,6 +94,21 @@ struct MappedBuildTests {
             let isFit = table.map(Array(row.utf8).lent, &workspace)
             #expect(isFit == (made != nil), "\(row)")
             if let made { #expect(workspace.row.array() == Array(made.utf8), "\(row)") }
+        }
+    }
+
+    @Test("has nothing of a value that is not there")
+    func absent() async throws {
+        let lists = RowMap(
+            older: RowLayout(targets: [["a"], ["z"]]), newer: RowLayout(targets: [["a"], ["z"]]),
+            slots: [.list(.list(.slot(0))), .slot(1)],
+            events: 1)
+        var workspace = RowMap.Workspace()
+        for (row, made) in [
+            (#"{"z":"hello"}"#, #"{"z":"hello"}"#), (#"{"a":1,"z":2}"#, #"{"a":[[1]],"z":2}"#), (#"{"a":1}"#, #"{"a":[[1]]}"#),
+        ] {
+            #expect(lists.map(Array(row.utf8).lent, &workspace))
+            #expect(workspace.row.array() == Array(made.utf8), "\(row)")
         }
     }
 }

@@ -13,7 +13,7 @@ struct RandomFolds {
     private mutating func source(_ type: String, inEach: Bool) -> String {
         let facts = [
             #""$stream""#, #""$type""#, #""$time""#, #""$position""#, #""$payload""#, #""$metadata/user""#, #"{"value":1}"#,
-            #"{"value":"x"}"#, #"{"value":[1,"x"]}"#, #"{"row":"/a"}"#, #"{"row":"/n/x"}"#,
+            #"{"value":"x"}"#, #"{"value":null}"#, #"{"value":[1,"x"]}"#, #"{"row":"/a"}"#, #"{"row":"/n/x"}"#,
         ]
         let members =
             type == "OrderPlaced"
@@ -67,7 +67,7 @@ struct RandomFolds {
             rules.append("\"\(type)\":[\((folds + [fold(type, guarded: oneIn(3), each: each)]).joined(separator: ","))]")
         }
         rules.append(#""OrderVoided":"delete""#)
-        let initial = oneIn(3) ? #""initial":{"/b":{"value":5},"/n/x":{"value":1}},"# : ""
+        let initial = oneIn(3) ? "\"initial\":{\"/b\":{\"value\":\(one(["5", "null", "\"x\""]))},\"/n/x\":{\"value\":1}}," : ""
         return "{\"key\":\(key),\(initial)\"on\":{\(rules.joined(separator: ","))}}"
     }
 

@@ -15,7 +15,7 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
     var older: String
     var newer: String
     /// The functions of the slots in their order; where there are none, a part of why there are none.
-    var slots: [RowMap.Slot] = []
+    var slots: [Term?] = []
     var no = ""
 
     var testDescription: String { name }
@@ -51,21 +51,21 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
     static let told: [RowMapExample] = [
         .init(
             name: "an index is added", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}") + ", indexes: {byA: /a}",
-            slots: [.kept(0)]),
+            slots: [.slot(0)]),
         .init(
             name: "a member of the row gets another name", older: fold("set: {/a: /a}, add: {/n: /n}"),
-            newer: fold("set: {/z: /a}, add: {/m: /n}"), slots: [.kept(1), .kept(0)]),
+            newer: fold("set: {/z: /a}, add: {/m: /n}"), slots: [.slot(1), .slot(0)]),
         .init(
             name: "a member of the event moves, and the fold follows it", ops: "{move: {from: /a, path: /b}}",
             after: "required: [id, b], properties: {id: T, b: T, o: T, n: N, l: L}", older: fold("set: {/a: /a}"),
             newer: fold("set: {/a: /b}"),
-            slots: [.kept(0)]),
+            slots: [.slot(0)]),
         .init(
             name: "a required member becomes a list", ops: "{wrap: {path: /a, empty: ''}}",
             after: "required: [id, a], properties: {id: T, a: {type: array, items: {type: string}}, o: T, n: N, l: L}",
             older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a}"),
             slots: [
-                .made(.chosen(.slot(0), [Term.Choice(from: json("\"\""), to: json("[]"))], otherwise: .list(.slot(0))))
+                .chosen(.slot(0), [Term.Choice(from: json("\"\""), to: json("[]"))], otherwise: .list(.slot(0)))
             ]),
         .init(
             name: "a table over all values that there are",
@@ -74,43 +74,77 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
             after: "required: [id, a], properties: {id: T, a: {type: string, enum: [X, Y]}}", older: fold("set: {/a: /a}"),
             newer: fold("set: {/a: /a}"),
             slots: [
-                .made(
-                    .chosen(
-                        .slot(0),
-                        [Term.Choice(from: json("\"x\""), to: json("\"X\"")), Term.Choice(from: json("\"y\""), to: json("\"Y\""))],
-                        otherwise: nil))
+                .chosen(
+                    .slot(0),
+                    [Term.Choice(from: json("\"x\""), to: json("\"X\"")), Term.Choice(from: json("\"y\""), to: json("\"Y\""))],
+                    otherwise: nil)
             ]),
         .init(
             name: "a new member has one value in all rows", older: fold("set: {/a: /a}"), newer: fold("set: {/a: /a, /k: {value: 7}}"),
-            slots: [.kept(0), .constant(json("7"))]),
+            slots: [.slot(0), .constant(json("7"))]),
         .init(
             name: "constants that became others",
             older: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: x}}}, {set: {/s: {value: 1}}}]}",
             newer: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/s: {value: y}}}, {set: {/s: {value: [2]}}}]}",
             slots: [
-                .made(
-                    .chosen(
-                        .slot(0), [Term.Choice(from: json("\"x\""), to: json("\"y\"")), Term.Choice(from: json("1"), to: json("[2]"))],
-                        otherwise: nil))
+                .chosen(
+                    .slot(0), [Term.Choice(from: json("\"x\""), to: json("\"y\"")), Term.Choice(from: json("1"), to: json("[2]"))],
+                    otherwise: nil)
             ]),
         .init(
             name: "a new member is there where another is",
             older: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/x: /a}}, {set: {/z: /a}}]}",
             newer: "key: /id, on: {E: [{when: {path: /o, exists: true}, set: {/x: /a, /y: {value: 7}}}, {set: {/z: /a}}]}",
-            slots: [.kept(0), .beside(0, json("7")), .kept(1)]),
+            slots: [.slot(0), .constantBeside(.slot(0), json("7")), .slot(1)]),
         .init(
             name: "a text of two members that are always written together", older: fold("set: {/a: /a, /i: /id}"),
             newer: fold("set: {/t: '{/id}: {/a}'}"),
-            slots: [.made(.text([.value(.slot(1)), .literal(json(": ")), .value(.slot(0))]))]),
+            slots: [.text([.value(.slot(1)), .literal(json(": ")), .value(.slot(0))])]),
         .init(
             name: "a list is read at both versions through one list", older: fold("each: /l, append: {/l: $item}"),
-            newer: fold("each: /l, append: {/l: $item}"), slots: [.kept(0)]),
+            newer: fold("each: /l, append: {/l: $item}"), slots: [.slot(0)]),
         .init(
             name: "a guard on the row reads the slot that it read", older: fold("when: {row: /a, exists: false}, set: {/a: /a}"),
-            newer: fold("when: {row: /a, exists: false}, set: {/a: /a}"), slots: [.kept(0)]),
+            newer: fold("when: {row: /a, exists: false}, set: {/a: /a}"), slots: [.slot(0)]),
+    ]
+
+    static let beginnings: [RowMapExample] = [
+        .init(
+            name: "a constant of slots that are unset, beside what they begin with",
+            older: "key: /id, initial: {/a: {value: 1}}, on: {E: [{when: {path: /o, exists: true}, unset: [/a]}, {set: {/a: {value: 1}}}]}",
+            newer: "key: /id, initial: {/a: {value: 2}}, on: {E: [{when: {path: /o, exists: true}, unset: [/a]}, {set: {/a: {value: 2}}}]}",
+            slots: [.constantBeside(.slot(0), json("2"))]),
+        .init(
+            name: "a constant in the place of a value that means the same in another spelling",
+            before: "required: [id, n, m], properties: {id: T, n: N, m: N}",
+            ops: """
+                {when: {path: /n, equals: 0, do: [{remove: {path: /m, restore: 1, because: x}}, {add: {path: /m, value: 0}}], \
+                else: [{remove: {path: /m, restore: 1, because: x}}, {copy: {from: /n, path: /m}}]}}
+                """, older: fold("set: {/a: /n}"), newer: fold("set: {/a: /m}"),
+            slots: [.chosen(.slot(0), [Term.Choice(from: json("0"), to: json("0"))], otherwise: .slot(0))]),
     ]
 
     static let untold: [RowMapExample] = [
+        .init(
+            name: "a sum that begins with something", older: fold("set: {/i: /id}"),
+            newer: "initial: {/n: {value: 1}}, " + fold("set: {/i: /id}, add: {/n: {value: 1}}"), no: "do not tell /n"),
+        .init(
+            name: "a text that is made once, of a slot that is there from the beginning",
+            older: "initial: {/x: {value: a}}, " + fold("init: {/x: /a, /y: /id}"), newer: fold("init: {/z: '{/a}{/id}'}"),
+            no: "do not tell /z"),
+        .init(
+            name: "a text that is made once, of a slot that is null from the beginning",
+            older: "initial: {/x: {value: null}}, " + fold("init: {/x: /a}"), newer: fold("init: {/z: '{/a}!'}"), no: "do not tell /z"),
+        .init(
+            name: "a count of what may fail", older: fold("count: {/n: /a}"), newer: fold("count: {/n: {day: /a}}"), no: "do not tell /n"),
+        .init(
+            name: "a text of what is never there, and of what may fail before that is known", ops: "{allow: {path: /opt, down: absent}}",
+            after: "required: [id, a], properties: {id: T, a: T, o: T, n: N, l: L, opt: T}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/a: /a, /z: '{$metadata/by}{/opt}'}"), no: "do not tell /z"),
+        .init(
+            name: "a target whose name may fail, of what is never there", ops: "{allow: {path: /opt, down: absent}}",
+            after: "required: [id, a], properties: {id: T, a: T, o: T, n: N, l: L, opt: T}", older: fold("set: {/a: /a}"),
+            newer: fold("set: {/a: /a, '/z/{$metadata/by}': /opt}"), no: "do not tell /z"),
         .init(
             name: "a split whose second part may be missing",
             ops: "{split: {path: /a, into: [/f, /l2], separator: ' ', at: first, missing: absent}}",
@@ -165,7 +199,7 @@ struct RowMapExample: CustomTestStringConvertible, Sendable {
 
 @Suite("Rows made of rows")
 struct RowMapExamplesTests {
-    @Test("each slot of the newer row is told by the older one", arguments: RowMapExample.told)
+    @Test("each slot of the newer row is told by the older one", arguments: RowMapExample.told + RowMapExample.beginnings)
     func told(example: RowMapExample) throws {
         guard case .rows(let map) = try example.source else {
             Issue.record("\(example.name): \(try example.source)")

@@ -50,6 +50,12 @@ private struct Change {
             item: "{on: OrderPlaced, do: [{remove: {path: /tags, restore: absent, because: old}}]}",
             shapes: [("      tags: {type: array, items: {type: string}}\n", "")]),
         Change(
+            item: "{on: OrderPaid, do: [{wrap: {path: /method}}]}",
+            shapes: [("method: {type: string}", "method: {type: array, items: {type: string}}")]),
+        Change(
+            item: "{on: OrderPaid, do: [{allow: {path: /opt, down: absent}}]}",
+            shapes: [("amount: {type: number}", "amount: {type: number}, opt: {type: string}")]),
+        Change(
             item: "{on: OrderPlaced, do: [{unset: {path: /customer, equals: Ann}}]}", shapes: []),
         Change(
             item: "{on: OrderPlaced, do: [{split: {path: /customer, into: [/name/x, /name/y], separator: ' '}}]}",
@@ -82,7 +88,10 @@ extension RandomFolds {
             ("\"/total\"", "\"/id\""), ("\"/method\"", "\"/way\""), ("\"{/method}/{/amount}\"", "\"/text\""),
             ("\"only-existing\":true,", ""),
             ("\"/id\":", "\"/id2\":"), ("\"initial\":{", "\"initial\":{\"/k\":{\"value\":\"K\"},"), ("\"below\":7", "\"below\":8"),
-            ("\"card\"", "\"cash\""), ("\"delete\":true", "\"set\":{\"/gone\":{\"value\":1}}"), ("\"/name\"", "\"/name/last\""),
+            ("\"card\"", "\"cash\""), ("\"{/method}/{/amount}\"", "\"{$metadata/user}{/opt}\""),
+            ("\"count\":{", "\"add\":{\"/n0\":{\"value\":1}},\"count\":{"), ("\"/b\":{\"value\":5}", "\"/b\":{\"value\":null}"),
+            ("\"/b\":{\"value\":5}", "\"/n0\":{\"value\":1}"), ("\"init\":{", "\"init\":{\"/t\":\"{/id}!\","), ("\"/total\"", "\"/sum\""),
+            ("\"delete\":true", "\"set\":{\"/gone\":{\"value\":1}}"), ("\"/name\"", "\"/name/last\""),
         ]
         for _ in 0 ..< Int.random(in: 0 ... 3, using: &random) {
             let (old, new) = one(others)
@@ -134,7 +143,8 @@ func mappedIsFolded() async throws {
         histories += 1
         let store = try TestStore(history, .empty)
         let events = (0 ..< 60).map { _ in maker.event() }
-        try await store.append(events)
+        let users = (0 ..< 60).map { _ in maker.one([#"{"user":"ann"}"#, #"{"user":null}"#, #"{"user":{}}"#, "{}", ""]) }
+        try await store.append(events) { users[$0] }
         let census = try store.log.read { try $0.census() }
         for _ in 0 ..< 20 {
             let first = maker.definition()

@@ -42,11 +42,13 @@ final class TestStore {
         return options
     }
 
-    func append(_ events: [(type: String, payload: String)], born: Int = 1, stream: String = "s") async throws {
-        let stored = try events.map { event in
+    func append(
+        _ events: [(type: String, payload: String)], born: Int = 1, stream: String = "s", metadata: (Int) -> String = { _ in "" }
+    ) async throws {
+        let stored = try events.enumerated().map { index, event in
             StoredEvent(
                 stream: try StreamName(stream), type: event.type, born: SchemaVersion(born), payload: Array(event.payload.utf8),
-                time: Timestamp(microseconds: 1_000_000))
+                metadata: Array(metadata(index).utf8), time: Timestamp(microseconds: 1_000_000))
         }
         for start in stride(from: 0, to: stored.count, by: 1_000) {
             _ = try await log.append(AppendRequest(events: Array(stored[start ..< min(start + 1_000, stored.count)])))

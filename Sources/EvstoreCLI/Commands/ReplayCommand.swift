@@ -87,7 +87,7 @@ extension ReplayReport {
     /// What was read, and how fast.
     private var work: String {
         let (time, refused) = (duration(seconds: seconds), "\(grouped(quarantined)) quarantined")
-        if events == 0 { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }
+        if !fromRows.isEmpty, fromRows.count == rebuilt.count { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }
         let more = rows > 0 ? ", and \(counted(rows, "row")) of \(from)," : ""
         return "\(counted(events, "event")), \(grouped(upcast)) of them not born at \(to),\(more) in \(time)   "
             + "\(rate(perSecond: eventsPerSecond))   \(refused)"

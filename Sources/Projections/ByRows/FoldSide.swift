@@ -33,15 +33,19 @@ struct FoldSide {
         case .day(let source): return term(of: source).mapped { .prefix($0, 10) }
         case .month(let source): return term(of: source).mapped { .prefix($0, 7) }
         case .template(let template):
-            var pieces: [Term.Piece] = []
+            var (pieces, isNothing): ([Term.Piece], Bool) = ([], false)
             for part in template.parts {
                 switch part {
                 case .literal(let text): pieces.append(.literal(Array(text.utf8)))
                 case .member(let source):
-                    guard case .term(let term) = term(of: source) else { return term(of: source) }
-                    pieces.append(.value(term))
+                    switch term(of: source) {
+                    case .unclear: return .unclear
+                    case .nothing: isNothing = true
+                    case .term(let term): pieces.append(.value(term))
+                    }
                 }
             }
+            if isNothing { return way.mayFail(.text(pieces)) ? .unclear : .nothing }
             return .term(.text(pieces))
         }
     }
@@ -58,14 +62,15 @@ struct FoldSide {
         var site = Site(makesRow: !fold.edits.isEmpty && !fold.onlyExisting && !fold.deletes, way: way)
         for edit in fold.edits {
             guard let (slot, names) = layout.slot(of: edit.target.fixed) else { continue }
-            let value = edit.kind == .unset ? TracedWay.Found.nothing : find(edit.source)
-            if edit.kind != .unset, value == .nothing { continue }
             let tokens = edit.target.tokens.dropFirst(edit.target.fixed.count).map { token -> SiteEdit.Token in
                 switch token {
                 case .name(let name): .name(MemberName(name.text))
                 case .template(let template): .found(find(.template(template)))
                 }
             }
+            let value = edit.kind == .unset ? TracedWay.Found.nothing : find(edit.source)
+            // What is never there changes nothing, unless the name of its target fails.
+            if edit.kind != .unset, value == .nothing, !tokens.contains(where: { mayFail($0) }) { continue }
             site.edits[slot, default: []].append(
                 SiteEdit(
                     kind: edit.kind, within: names.map { .name($0) } + tokens, keep: edit.keep,
@@ -73,6 +78,14 @@ struct FoldSide {
                     value: value, conditions: conditions(of: value)))
         }
         return site
+    }
+
+    private func mayFail(_ token: SiteEdit.Token) -> Bool {
+        switch token {
+        case .name, .found(.nothing): false
+        case .found(.unclear): true
+        case .found(.term(let term)): way.mayFail(term)
+        }
     }
 
     private func conditions(of value: TracedWay.Found) -> Set<Condition>? {
@@ -115,16 +128,5 @@ struct SiteEdit {
 extension TracedWay.Found {
     fileprivate func mapped(_ change: (Term) -> Term) -> TracedWay.Found {
         if case .term(let term) = self { .term(change(term)) } else { self }
-    }
-}
-
-extension TracedWay {
-    fileprivate func mayFail(_ term: Term) -> Bool {
-        switch term {
-        case .text(let pieces):
-            pieces.contains { piece in if case .value(let term) = piece { !hasText(term) || mayFail(term) } else { false } }
-        case .prefix(let term, _): mayFail(term)
-        case .member, .constant, .source, .chosen, .list, .slot: false
-        }
     }
 }

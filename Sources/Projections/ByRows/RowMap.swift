@@ -4,18 +4,9 @@ internal import SchemaEvolution
 
 /// What the rows of a read model at a version are at a later one: each has the same key, and each slot is made of slots of the row that was.
 package struct RowMap: Sendable {
-    enum Slot: Hashable, Sendable {
-        case absent
-        case constant([UInt8])
-        /// A constant where a slot of the older row is there.
-        case beside(Int, [UInt8])
-        /// Is what a slot of the older row is.
-        case kept(Int)
-        case made(Term)
-    }
-
     let older, newer: RowLayout
-    let slots: [Slot]
+    /// What each slot of a newer row is, made of slots of the older one; nil where it never is.
+    let slots: [Term?]
     /// How many events the rows are made of.
     package let events: UInt64
 
@@ -37,8 +28,9 @@ package struct RowMap: Sendable {
         workspace.sizes.removeAll(keepingCapacity: true)
         for slot in slots {
             let start = workspace.made.count
-            let outcome = Self.append(slot, older, workspace.state, into: &workspace.made)
+            let outcome = slot.map { Self.append($0, older, workspace.state, into: &workspace.made) } ?? .absent
             if outcome == .unfit { return false }
+            if outcome == .absent { workspace.made.truncate(to: start) }
             workspace.sizes.append(outcome == .made ? Int32(truncatingIfNeeded: workspace.made.count - start) : -1)
         }
         workspace.state.removeAll()
@@ -51,11 +43,11 @@ package struct RowMap: Sendable {
     }
 
     /// Whether a slot becomes a value, or nothing where that is nil, of an older row's state.
-    static func makes(_ value: [UInt8]?, of slot: Slot, from state: [UInt8], _ layout: RowLayout) -> Bool {
+    static func makes(_ value: [UInt8]?, of term: Term, from state: [UInt8], _ layout: RowLayout) -> Bool {
         var old = ByteBuffer(capacity: state.count)
         var made = ByteBuffer(capacity: 64)
         old.append(state)
-        switch append(slot, layout, old, into: &made) {
+        switch append(term, layout, old, into: &made) {
         case .made: return value == made.array()
         case .absent: return value == nil
         case .unfit: return false
@@ -69,21 +61,8 @@ package struct RowMap: Sendable {
     }
 
     private static func append(
-        _ slot: Slot, _ layout: RowLayout, _ state: borrowing ByteBuffer, into output: inout ByteBuffer
-    ) -> Outcome {
-        switch slot {
-        case .absent: return .absent
-        case .constant(let json):
-            output.append(json)
-            return .made
-        case .beside(let slot, let json):
-            guard layout.slice(of: slot, in: state.bytes).isPresent else { return .absent }
-            output.append(json)
-            return .made
-        case .kept(let slot): return append(.slot(slot), layout, state.bytes, into: &output)
-        case .made(let term): return append(term, layout, state.bytes, into: &output)
-        }
-    }
+        _ term: Term, _ layout: RowLayout, _ state: borrowing ByteBuffer, into output: inout ByteBuffer
+    ) -> Outcome { append(term, layout, state.bytes, into: &output) }
 
     private static func append(_ term: Term, _ layout: RowLayout, _ state: RawSpan, into output: inout ByteBuffer) -> Outcome {
         switch term {
@@ -123,6 +102,11 @@ package struct RowMap: Sendable {
                 }
             }
             appendQuoted(text.bytes, into: &output)
+        case .constantBeside(let inner, let json):
+            var value = ByteBuffer(capacity: 64)
+            let outcome = append(inner, layout, state, into: &value)
+            guard outcome == .made else { return outcome }
+            output.append(json)
         case .member, .source, .prefix: return .unfit
         }
         return .made

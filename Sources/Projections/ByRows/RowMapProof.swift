@@ -140,16 +140,17 @@ package struct RowMapProof {
     private func solved() -> RowSource {
         let (before, after) = slots
         let solver = SlotSolver(sites: sites, older: before, newer: after)
-        var slots: [RowMap.Slot] = []
+        var slots: [Term?] = []
         for slot in after.layout.slots.indices {
-            guard let found = solver.solve(slot) else {
-                return .events(because: "the rows at \(older.version) do not tell \(after.layout.slots[slot])")
+            switch solver.solve(slot) {
+            case .untold: return .events(because: "the rows at \(older.version) do not tell \(after.layout.slots[slot])")
+            case .never: slots.append(nil)
+            case .told(let term): slots.append(term)
             }
-            slots.append(found)
         }
         for place in rowPlaces {
             let names = place.tokens.map { Name($0.text) }
-            guard let new = after.layout.slot(of: names)?.slot, let old = before.layout.slot(of: names)?.slot, slots[new] == .kept(old),
+            guard let new = after.layout.slot(of: names)?.slot, let old = before.layout.slot(of: names)?.slot, slots[new] == .slot(old),
                 before.layout.slots[old] == after.layout.slots[new]
             else { return .events(because: "\(place) of the row, which a fold reads, is something else") }
         }

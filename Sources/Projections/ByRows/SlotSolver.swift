@@ -9,23 +9,35 @@ struct SlotSolver {
     let sites: [(older: FoldSide.Site, newer: FoldSide.Site)]
     let older, newer: RowSlots
 
-    /// Nil where the older row does not tell it.
-    func solve(_ slot: Int) -> RowMap.Slot? {
-        if sites.allSatisfy({ $0.newer.edits[slot] == nil }) { return newer.initial(slot).map { .constant($0) } ?? .absent }
-        if let constant = always(slot) { return .constant(constant) }
-        let place = newer.layout.slots[slot]
-        let candidates = older.layout.slots.indices.sorted { a, _ in older.layout.slots[a] == place }
-        for other in candidates {
-            guard let made = function(of: slot, by: other), hasSameStart(slot, made) else { continue }
-            return made
+    enum Solution {
+        /// No newer row has it.
+        case never
+        case told(Term)
+        /// The older row does not tell it.
+        case untold
+    }
+
+    func solve(_ slot: Int) -> Solution {
+        if sites.allSatisfy({ $0.newer.edits[slot] == nil }) { return newer.initial(slot).map { .told(.constant($0)) } ?? .never }
+        if let constant = always(slot) { return .told(.constant(constant)) }
+        let (place, all) = (newer.layout.slots[slot], older.layout.slots.indices)
+        // The slot of the same name is the likeliest.
+        for other in all.filter({ older.layout.slots[$0] == place }) + all.filter({ older.layout.slots[$0] != place }) {
+            if let term = function(of: slot, by: other), beginsAlike(slot, term) { return .told(term) }
         }
-        guard let made = function(of: slot, among: candidates), hasSameStart(slot, made) else { return nil }
-        return made
+        if let term = function(of: slot, among: Array(all)), beginsAlike(slot, term) { return .told(term) }
+        return .untold
     }
 
     /// Whether new rows begin with what the function makes of what older ones begin with.
-    private func hasSameStart(_ slot: Int, _ made: RowMap.Slot) -> Bool {
-        RowMap.makes(newer.initial(slot), of: made, from: older.start, older.layout)
+    private func beginsAlike(_ slot: Int, _ term: Term) -> Bool {
+        let start = newer.initial(slot)
+        // What `init` does depends on what is there.
+        if sites.contains(where: { $0.newer.edits[slot]?.contains { $0.kind == .initial } == true }) {
+            let isThere = term.slots.allSatisfy { (older.initial($0) != nil) == (start != nil) }
+            if !isThere { return false }
+        }
+        return RowMap.makes(start, of: term, from: older.start, older.layout)
     }
 
     /// The constant that each row has in a slot: all that make a row write it, or it has it from its beginning.
@@ -43,47 +55,99 @@ struct SlotSolver {
     }
 
     /// How a slot is made of one older slot that is written exactly when it is.
-    private func function(of slot: Int, by other: Int) -> RowMap.Slot? {
-        var (found, keepsNull, turned): (Term?, Bool, [Term.Choice]) = (nil, false, [])
-        // What no value is of which `found` makes another one.
-        var excluded: Set<[UInt8]>?
+    private func function(of slot: Int, by other: Int) -> Term? {
+        var asked = Asked()
         for site in sites {
             let (old, new) = (site.older.edits[other] ?? [], site.newer.edits[slot] ?? [])
             guard old.count == new.count else { return nil }
             for (old, new) in zip(old, new) {
-                guard old.isClear, new.isClear, old.within == new.within, old.conditions == new.conditions else { return nil }
-                guard let step = step(old, new, site.newer.way, other) else { return nil }
-                switch step {
-                case .free: break
-                case .null: keepsNull = true
-                case .turned(let choice): turned.append(choice)
-                case .made(let term):
-                    if found ?? term != term { return nil }
-                    found = term
-                    let others = old.term.map(site.newer.way.excluded(of:)) ?? []
-                    excluded = excluded?.intersection(others) ?? others
-                }
+                guard old.isClear, new.isClear, old.within == new.within, old.conditions == new.conditions,
+                    ask(&asked, old, new, site.newer.way, other)
+                else { return nil }
             }
         }
-        guard let term = function(found, turned, slot, other, excluded ?? []) else { return nil }
-        if keepsNull, !term.keepsNull { return nil }
-        if case .constant(let json) = term { return .beside(other, json) }
-        return RowMap.Slot(term)
+        return function(asked, of: slot, by: other)
     }
 
-    /// The function that makes what was found, and of some values what they are turned into.
-    private func function(
-        _ found: Term?, _ turned: [Term.Choice], _ slot: Int, _ other: Int, _ excluded: Set<[UInt8]>
-    ) -> Term? {
-        if let found {
-            if turned.allSatisfy({ found == .constant($0.to) || found == .slot(other) && $0.from == $0.to }) { return found }
-            guard turned.allSatisfy({ excluded.contains($0.from) }) else { return nil }
-        } else {
-            if turned.allSatisfy({ $0.from == $0.to }) { return .slot(other) }
-            if turned.allSatisfy({ $0.to == turned[0].to }) { return .constant(turned[0].to) }
+    /// What edits ask of a function of one slot.
+    private struct Asked {
+        var keepsNull = false
+        /// What becomes of values that may be any, but for those of `excluded`.
+        var made: Term?
+        var excluded: Set<[UInt8]>?
+        /// Constants of the older fold, and what they become.
+        var constants: [Term.Choice] = []
+        /// Values of events, whatever their spelling, and what they become.
+        var values: [Term.Choice] = []
+
+        /// False where another one was asked for.
+        mutating func make(_ term: Term, but others: Set<[UInt8]>) -> Bool {
+            if made ?? term != term { return false }
+            made = term
+            excluded = excluded?.intersection(others) ?? others
+            return true
         }
-        var choices = turned
-        if found == nil, let from = older.initial(other), let to = newer.initial(slot) { choices.append(Term.Choice(from: from, to: to)) }
+    }
+
+    /// Notes what one edit asks; false where no function does what it does.
+    private func ask(_ asked: inout Asked, _ old: SiteEdit, _ new: SiteEdit, _ way: TracedWay, _ slot: Int) -> Bool {
+        if old.kind == new.kind {
+            switch old.kind {
+            case .unset where new.within.isEmpty: return true
+            case .set where new.within.isEmpty, .initial where new.within.isEmpty: return askValue(&asked, old, new, way, slot)
+            case .count where new.within.isEmpty && new.term.map(way.mayFail) == false: return asked.make(.slot(slot), but: [])
+            default:
+                return old.value == new.value && old.keep == new.keep && old.isInstant == new.isInstant
+                    && asked.make(.slot(slot), but: [])
+            }
+        }
+        // Something is there on both sides, whatever it is on the older one.
+        guard new.kind == .set || new.kind == .initial, old.kind != .unset, old.kind != .exclude, new.within.isEmpty,
+            case .constant(let json)? = new.term
+        else { return false }
+        return asked.make(.constantBeside(.slot(slot), json), but: [])
+    }
+
+    private func askValue(_ asked: inout Asked, _ old: SiteEdit, _ new: SiteEdit, _ way: TracedWay, _ slot: Int) -> Bool {
+        guard let before = old.term, let after = new.term else { return false }
+        if case .constant(let to) = after {
+            if case .constant(let from) = before {
+                asked.constants.append(Term.Choice(from: from, to: to))
+                return true
+            }
+            if let from = way.meaning(of: before) {
+                asked.values.append(Term.Choice(from: from, to: to))
+                return true
+            }
+            return asked.make(.constantBeside(.slot(slot), to), but: way.excluded(of: before))
+        }
+        if before == after { return asked.make(.slot(slot), but: way.excluded(of: before)) }
+        if way.isNull(before), way.isNull(after) {
+            asked.keepsNull = true
+            return true
+        }
+        let made = after.replacing { $0 == before ? .slot(slot) : nil }
+        return way.isMade(made, of: after) && asked.make(made, but: way.excluded(of: before))
+    }
+
+    /// The function that does all that is asked.
+    private func function(_ asked: Asked, of slot: Int, by other: Int) -> Term? {
+        func keepsNull(_ term: Term) -> Term? { asked.keepsNull && !term.keepsNull ? nil : term }
+        let all = asked.constants + asked.values
+        let isSame = asked.values.isEmpty && asked.constants.allSatisfy { $0.from == $0.to }
+        if let made = asked.made {
+            if case .constantBeside(_, let json) = made, all.allSatisfy({ $0.to == json }) { return keepsNull(made) }
+            if made == .slot(other), isSame { return made }
+            if all.isEmpty { return keepsNull(made) }
+            guard all.allSatisfy({ asked.excluded?.contains($0.from) == true }) else { return nil }
+        } else {
+            if isSame { return .slot(other) }
+            if all.allSatisfy({ $0.to == all[0].to }) { return keepsNull(.constantBeside(.slot(other), all[0].to)) }
+        }
+        var choices = all
+        if asked.made == nil, let from = older.initial(other), let to = newer.initial(slot) {
+            choices.append(Term.Choice(from: from, to: to))
+        }
         var table: [[UInt8]: [UInt8]] = [:]
         for choice in choices {
             // Tables leave null alone.
@@ -91,50 +155,11 @@ struct SlotSolver {
             table[choice.from] = choice.to
         }
         let rows = table.map { Term.Choice(from: $0.key, to: $0.value) }.sorted { $0.from.lexicographicallyPrecedes($1.from) }
-        return .chosen(.slot(other), rows, otherwise: found)
-    }
-
-    private enum Step {
-        /// Any function will do.
-        case free
-        /// Any that keeps null.
-        case null
-        /// One constant becomes another one.
-        case turned(Term.Choice)
-        case made(Term)
-    }
-
-    /// What one edit asks of the function; nil where none does what it does.
-    private func step(_ old: SiteEdit, _ new: SiteEdit, _ way: TracedWay, _ slot: Int) -> Step? {
-        if old.kind == new.kind {
-            switch old.kind {
-            case .unset where new.within.isEmpty: return .free
-            case .set where new.within.isEmpty, .initial where new.within.isEmpty: return made(old, new, way, slot)
-            case .count where new.within.isEmpty: return .made(.slot(slot))
-            default: return old.value == new.value && old.keep == new.keep && old.isInstant == new.isInstant ? .made(.slot(slot)) : nil
-            }
-        }
-        // Something is there on both sides, whatever it is on the older one.
-        guard new.kind == .set || new.kind == .initial, old.kind != .unset, old.kind != .exclude, new.within.isEmpty,
-            case .constant? = new.term
-        else { return nil }
-        return new.term.map { .made($0) }
-    }
-
-    private func made(_ old: SiteEdit, _ new: SiteEdit, _ way: TracedWay, _ slot: Int) -> Step? {
-        guard let before = old.term, let after = new.term else { return nil }
-        if case .constant(let to) = after {
-            if case .constant(let from) = before { return .turned(Term.Choice(from: from, to: to)) }
-            if let from = way.meaning(of: before) { return .turned(Term.Choice(from: from, to: to)) }
-        }
-        if before == after { return .made(.slot(slot)) }
-        if way.isNull(before), way.isNull(after) { return .null }
-        let made = after.replacing { $0 == before ? .slot(slot) : nil }
-        return way.isMade(made, of: after) ? .made(made) : nil
+        return .chosen(.slot(other), rows, otherwise: asked.made)
     }
 
     /// How a slot is made of several older slots that are all written exactly when it is, each time anew.
-    private func function(of slot: Int, among others: [Int]) -> RowMap.Slot? {
+    private func function(of slot: Int, among others: [Int]) -> Term? {
         let together = others.filter { other in
             sites.allSatisfy { site in
                 let (old, new) = (site.older.edits[other] ?? [], site.newer.edits[slot] ?? [])
@@ -155,16 +180,7 @@ struct SlotSolver {
             guard site.newer.way.isMade(made, of: after), found ?? made == made else { return nil }
             found = made
         }
-        return found.map { RowMap.Slot($0) }
-    }
-}
-
-extension RowMap.Slot {
-    init(_ term: Term) {
-        switch term {
-        case .slot(let slot): self = .kept(slot)
-        default: self = .made(term)
-        }
+        return found.flatMap { $0.slots.isEmpty ? nil : $0 }
     }
 }
 
@@ -175,7 +191,7 @@ extension TracedWay {
         function.leaves.allSatisfy { leaf in
             switch leaf {
             case .slot, .constant: true
-            case .member, .source, .text, .prefix, .chosen, .list: false
+            case .member, .source, .text, .prefix, .chosen, .list, .constantBeside: false
             }
         } && isTotal(function, value)
     }

@@ -28,9 +28,7 @@ struct DefinitionCheck {
 
     init(_ projection: DeclaredProjection) {
         self.projection = projection
-        var targets = projection.initial.map(\.target.fixed)
-        for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
-        layout = RowLayout(targets: targets)
+        layout = RowSlots(projection).layout
     }
 
     /// - Parameter isLast: whether no other definition follows, so that one can.

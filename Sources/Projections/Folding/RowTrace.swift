@@ -63,7 +63,14 @@ package final class RowTrace {
         return steps
     }
 
-    /// Folds the events of a part of the log, one after the other.
+    /// Folds the events of parts of the log, one after the other.
+    package func take(_ ranges: [ClosedRange<Position>], _ log: EventLog) throws(EvstoreError) {
+        try converting("folding events of \(log.path)") {
+            for range in ranges { try log.read { reader in try take(range, reader) } }
+        }
+    }
+
+    /// The same of one part, in a read that is under way.
     package func take(_ range: ClosedRange<Position>, _ reader: borrowing LogReader) throws {
         try reader.blocks(from: range.lowerBound) { block in
             guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else {

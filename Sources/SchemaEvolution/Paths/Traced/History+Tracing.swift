@@ -16,7 +16,9 @@ extension History {
         if path.merges { return .untold("several events become one") }
         if let cause = path.root.untraced { return .untold(cause) }
         let shape = try requireShape(of: type, at: older).shape
-        guard let drafts = FusedCompiler.drafts(path.root, of: shape) else { return .untold("it has no program for all of its ways") }
+        guard let drafts = FusedCompiler.drafts(path.root, of: shape) else {
+            return .untold("an op decides about each event by itself, or there are too many ways")
+        }
         let ways = drafts.map { TracedWay($0, of: shape) }
         if let refusal = ways.lazy.compactMap(\.refusal).first { return .untold(refusal) }
         return .ways(ways)

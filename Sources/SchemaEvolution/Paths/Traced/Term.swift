@@ -18,6 +18,8 @@ package indirect enum Term: Hashable, Sendable {
     /// What a table makes of a value: the rows are told apart by what they mean. Other values become `otherwise`; null stays null.
     case chosen(Term, [Choice], otherwise: Term?)
     case list(Term)
+    /// A constant where another value is there.
+    case constantBeside(Term, [UInt8])
     /// A slot of a row. No image has one: it stands where a value of the image stood that the slot holds.
     case slot(Int)
 
@@ -45,6 +47,7 @@ package indirect enum Term: Hashable, Sendable {
         case .chosen(let term, let choices, let otherwise):
             return .chosen(term.replacing(change), choices, otherwise: otherwise?.replacing(change))
         case .list(let term): return .list(term.replacing(change))
+        case .constantBeside(let term, let json): return .constantBeside(term.replacing(change), json)
         }
     }
 
@@ -53,17 +56,20 @@ package indirect enum Term: Hashable, Sendable {
         switch self {
         case .member, .constant, .source, .slot: [self]
         case .text(let pieces): pieces.flatMap { piece -> [Term] in if case .value(let term) = piece { term.leaves } else { [] } }
-        case .prefix(let term, _), .list(let term): term.leaves
+        case .prefix(let term, _), .list(let term), .constantBeside(let term, _): term.leaves
         case .chosen(let term, _, let otherwise): term.leaves + (otherwise?.leaves ?? [])
         }
     }
+
+    /// The slots that it is made of.
+    package var slots: Set<Int> { Set(leaves.compactMap { leaf in if case .slot(let slot) = leaf { slot } else { nil } }) }
 
     /// Whether it gives null of null.
     package var keepsNull: Bool {
         switch self {
         case .member, .source, .slot: true
         case .chosen(let term, _, _): term.keepsNull
-        case .constant, .text, .prefix, .list: false
+        case .constant, .text, .prefix, .list, .constantBeside: false
         }
     }
 }

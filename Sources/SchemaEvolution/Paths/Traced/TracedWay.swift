@@ -102,7 +102,7 @@ package struct TracedWay: Sendable {
             guard shape.kind == .string, let values = shape.enumeration ?? shape.constant.map({ [$0] }) else { return nil }
             return values.filter { $0 != .null }.map { $0.canonical() }
         case .chosen(_, let choices, _): return Array(Set(choices.map(\.to)))
-        case .constant, .source, .text, .prefix, .list, .slot: return nil
+        case .constant, .source, .text, .prefix, .list, .constantBeside, .slot: return nil
         }
     }
 
@@ -163,7 +163,7 @@ package struct TracedWay: Sendable {
         case .constant, .slot: []
         case .source(let source): conditions(of: source, isText: false)
         case .prefix(let term, _): textConditions(of: term)
-        case .chosen(let term, _, _), .list(let term): conditions(of: term)
+        case .chosen(let term, _, _), .list(let term), .constantBeside(let term, _): conditions(of: term)
         case .text(let pieces):
             pieces.reduce([]) { found, piece in
                 guard let found, case .value(let term) = piece else { return found }
@@ -185,7 +185,7 @@ package struct TracedWay: Sendable {
             case false?: return nil
             case nil: return conditions.union([.value(place)])
             }
-        case .constant, .text, .prefix, .list, .slot: return conditions
+        case .constant, .text, .prefix, .list, .constantBeside, .slot: return conditions
         }
     }
 
@@ -233,7 +233,7 @@ package struct TracedWay: Sendable {
         case .member(let place): isThere[.value(place)] == false || shape.at(place)?.kind == .null
         case .constant(let json): json == Array("null".utf8)
         case .chosen(let term, _, _): isNull(term)
-        case .source, .text, .prefix, .list, .slot: false
+        case .source, .text, .prefix, .list, .constantBeside, .slot: false
         }
     }
 
@@ -245,7 +245,18 @@ package struct TracedWay: Sendable {
         case .source(let source): [.time, .position, .stream, .type].contains(source)
         case .text, .prefix: true
         case .chosen(let term, _, _): hasText(term)
-        case .list, .slot: false
+        case .list, .constantBeside, .slot: false
+        }
+    }
+
+    /// Whether an event may be refused for a value that is part of it, by what a fold makes of that.
+    package func mayFail(_ term: Term) -> Bool {
+        switch term {
+        case .prefix: true
+        case .text(let pieces):
+            pieces.contains { piece in if case .value(let term) = piece { !hasText(term) || mayFail(term) } else { false } }
+        case .chosen(let term, _, _), .list(let term), .constantBeside(let term, _): mayFail(term)
+        case .member, .constant, .source, .slot: false
         }
     }
 }
