@@ -20,7 +20,7 @@ struct RandomFolds {
             ? [
                 #""/id""#, #""/total""#, #""/customer""#, #""/placedAt""#, #""/name""#, #""/name/first""#, #""/state""#, #""/tags""#,
                 #"{"day":"/placedAt"}"#, #"{"month":"/customer"}"#, #""{/id}-{/total}""#, #""{/customer}:{/state}""#, #""{/name/first}""#,
-            ] : [#""/id""#, #""/method""#, #""/amount""#, #""{/method}/{/amount}""#]
+            ] : [#""/id""#, #""/method""#, #""/amount""#, #""{/method}/{/amount}""#, #""{/id}/{/amount}""#]
         let items = inEach ? [#""$item/sku""#, #""$item/count""#, #""{$item/sku}""#] : []
         return oneIn(3) ? one(facts) : one(members + items + items)
     }

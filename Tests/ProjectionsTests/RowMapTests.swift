@@ -85,7 +85,7 @@ extension RandomFolds {
             ("\"/a\"", "\"/z\""), ("\"/b\":", "\"/a/b\":"), ("\"/s\"", "\"/n/s\""), ("\"set\":{", "\"set\":{\"/k\":{\"value\":\"K\"},"),
             ("\"set\":", "\"init\":"), ("\"keep\":2", "\"keep\":3"), ("{\"value\":1}", "{\"value\":2}"), ("{\"value\":\"x\"}", "\"/id\""),
             ("\"/state\"", "\"{/state}!\""), ("\"/customer\"", "{\"value\":\"c\"}"), ("\"$type\"", "\"$time\""), ("{/id}:{$type}", "{/id}"),
-            ("\"/total\"", "\"/id\""), ("\"/method\"", "\"/way\""), ("\"{/method}/{/amount}\"", "\"/text\""),
+            ("\"/total\"", "\"/id\""), ("\"/method\"", "\"/way\""), ("\"{/id}/{/amount}\"", "\"/text\""),
             ("\"only-existing\":true,", ""),
             ("\"/id\":", "\"/id2\":"), ("\"initial\":{", "\"initial\":{\"/k\":{\"value\":\"K\"},"), ("\"below\":7", "\"below\":8"),
             ("\"card\"", "\"cash\""), ("\"{/method}/{/amount}\"", "\"{$metadata/user}{/opt}\""),
