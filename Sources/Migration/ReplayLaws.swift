@@ -103,7 +103,8 @@ struct ReplayLaws {
                     \(other.digest.hex.prefix(8)), and \(replayed.rows) of \(replayed.digest.hex.prefix(8)) replayed up to \(replayed.checkpoint.position)
                     """,
                 advice: definition.version == live
-                    ? "a fold that depends on more than its events, or rows that were made of wrong rows? build it anew: \(.replayFromEvents(to: live))" : nil))
+                    ? "a fold that depends on more than its events, or rows that were made of wrong rows? build it anew: \(.replayFromEvents(to: live))"
+                    : nil))
     }
 
     /// The stored generations of a version that have consumed exactly the events that were replayed.
