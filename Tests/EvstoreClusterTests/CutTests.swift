@@ -5,6 +5,7 @@ import EvstoreCluster
 import EvstoreTesting
 import Foundation
 import SchemaEvolution
+import Synchronization
 import TestSupport
 import Testing
 
@@ -81,14 +82,18 @@ struct ClusterCutTests {
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
             for number in 0 ..< 30 { try await a.append([ShopCluster.placed("\(number % 7)", number, id: "first-\(number)")]) }
             _ = try await a.takeSnapshot("good")
+            // However quick the machine is, it appends until both cuts are made.
+            let cuts = CutCount()
             let appending = Task {
                 var acknowledged: [String] = []
-                for number in 0 ..< 400 {
+                while cuts.made < 2 || acknowledged.count < 100 {
+                    let number = acknowledged.count
                     try await b.append([ShopCluster.placed("\(number % 9)", number, id: "b-\(number)")])
                     acknowledged.append("b-\(number)")
                 }
                 return acknowledged
             }
+            defer { appending.cancel() }
             // Two cuts to the same snapshot, each of what had come since: to ask for one again is not to ask for another.
             for epoch in 1 ... 2 as ClosedRange<UInt32> {
                 let before = try a.last().position.rawValue
@@ -101,6 +106,7 @@ struct ClusterCutTests {
                 }
                 let report = try await a.rollback(toSnapshot: "good", discardTail: true, epoch: epoch == 1 ? nil : Epoch(epoch))
                 #expect(report.tail >= 20)
+                cuts.add()
             }
             let acknowledged = try await appending.value
             try await Self.expectSame(shop, ["a", "b"])
@@ -276,4 +282,13 @@ struct ClusterCutTests {
         try BuiltProgram(environment: ["EVSTORE_STORE": a.path]).must("append", "order-7", "OrderPlaced", data, "--at", "v1")
         try BuiltProgram(environment: ["EVSTORE_STORE": b.path]).must("cluster", "catch-up")
     }
+}
+
+/// How many cuts were made, for a task that goes on until then.
+private final class CutCount: Sendable {
+    private let count = Mutex(0)
+
+    var made: Int { count.withLock { $0 } }
+
+    func add() { count.withLock { $0 += 1 } }
 }
