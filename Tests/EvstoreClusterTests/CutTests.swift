@@ -90,6 +90,7 @@ struct ClusterCutTests {
                     let number = acknowledged.count
                     try await b.append([ShopCluster.placed("\(number % 9)", number, id: "b-\(number)")])
                     acknowledged.append("b-\(number)")
+                    try await Task.sleep(for: .milliseconds(1))
                 }
                 return acknowledged
             }
