@@ -70,7 +70,7 @@ struct LiveRows {
 /// Read models that were made from rows.
 struct MappedModels {
     var entries: [GenerationSet.Entry] = []
-    /// Of how many rows.
+    /// How many rows they were made of.
     var rows: UInt64 = 0
 }
 

@@ -45,10 +45,10 @@ package enum Plan {
         var stopped: EvstoreError?
         // Those that are made from events: of rows none can fail.
         var folded = target
-        if !report.rebuild.isEmpty, report.needs.isEmpty {
-            try folded.measureMapped(LiveRows(site, state), &report, site)
-            if !folded.missing.isEmpty {
-                report.events = census.sum(\.count)
+        if !report.rebuild.isEmpty {
+            if report.needs.isEmpty { try folded.measureMapped(LiveRows(site, state), &report, site) }
+            if !folded.missing.isEmpty { report.events = census.sum(\.count) }
+            if !folded.missing.isEmpty, report.needs.isEmpty {
                 let trial = try build(site, folded, report.events)
                 report.seconds += trial.seconds
                 report.bytes += trial.bytes

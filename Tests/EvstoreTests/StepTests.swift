@@ -75,6 +75,8 @@ struct StepTests {
         #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
         let plan = try await store.plan(to: SchemaVersion(2))
         #expect(plan.needs == ["the step full-name (revision 1) of v2"] && plan.rebuild.contains("names"))
+        // What it would read is told all the same.
+        #expect(try plan.events == store.last().position.rawValue)
         #expect(plan.types.first { $0.type == "Named" }?.changes == "swift full-name")
         let able = try await temporary.open(schemas: schemas, steps: [Persons.step])
         #expect(try await able.plan(to: SchemaVersion(2)).needs == [])

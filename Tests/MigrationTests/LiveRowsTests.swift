@@ -1,3 +1,4 @@
+import Bytes
 import EventLog
 import EventModel
 import LMDB
@@ -84,5 +85,34 @@ struct LiveRowsTests {
         let report = try await Replay.run(store.site(), to: live, files: store.history, definitions: indexed)
         #expect(report.fromRows == ["orders"] && report.events == 0)
         #expect(try await store.freshDigests(at: 3) == store.liveDigests())
+    }
+
+    @Test("is not made of a row that somebody has changed, and the replay goes on from events")
+    func damaged() async throws {
+        let store = try OrdersStore(at: 3)
+        try await store.fill(born: 3)
+        try await store.buildLive()
+        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(3), try store.state)
+        let entry = try #require(generationSet.entries.first { $0.name == "orders" })
+        let generation = try generationSet.open(try #require(entry.directory), store.site())
+        try generation.environment.write { transaction in
+            try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
+        }
+        let way = try #require(try store.plan(to: 5).ways.first { $0.projection == "orders" })
+        #expect(way.rows == nil && way.because?.contains("digest") == true)
+        let report = try await store.replay(to: 5)
+        #expect(report.rebuilt == ["methods", "orders"] && report.fromRows == ["methods"])
+        #expect(try await store.freshDigests(at: 5) == store.liveDigests())
+    }
+
+    @Test("holds for the types and births that the log had; another one that comes meanwhile is noticed")
+    func other() async throws {
+        let store = try OrdersStore(at: 3, knowing: 4)
+        try await store.fill(born: 3)
+        let rows = try LiveRows(store.site(), try store.state)
+        try await store.place(7, born: 3)
+        #expect(try rows.haveAll(store.site()))
+        try await store.void(7, born: 4)
+        #expect(try !rows.haveAll(store.site()))
     }
 }

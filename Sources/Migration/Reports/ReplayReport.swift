@@ -39,7 +39,7 @@ public struct ReplayReport: Hashable, Sendable {
     public var rebuilt: [String] = []
     /// Those of `rebuilt` that were made from the rows of the version before, and not from events, by name.
     public var fromRows: [String] = []
-    /// Of how many rows.
+    /// How many rows those were made of.
     public var rows: UInt64 = 0
     /// Read models that stayed as they are, by name.
     public var carried: [String] = []

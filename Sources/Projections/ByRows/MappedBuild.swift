@@ -2,8 +2,6 @@ internal import Bytes
 internal import EventLog
 package import EventModel
 internal import Hashing
-internal import LMDB
-internal import Platform
 
 /// Builds a generation from the rows of another one, by a proved function of them.
 package struct MappedBuild: Sendable {

@@ -12,7 +12,7 @@ extension RowMap {
         let before = try RowTrace(older, log, history, at: older.version)
         let after = try RowTrace(newer, log, history, at: newer.version)
         for trace in [before, after] { try trace.take(ranges, log) }
-        // Of some events, a fold may be in a state that the log never leads to, and an append may be cut: these show nothing.
+        // A few events may lead a fold to a state that the log never leads to, or be a part of an append: where one fails, they show nothing.
         if !before.failed.isEmpty { return true }
         guard after.failed.isEmpty else { return false }
         var rows = after.rows

@@ -70,7 +70,7 @@ package final class RowTrace {
         }
     }
 
-    /// The same of one part, in a read that is under way.
+    /// Folds the events of one part, in a read that is under way.
     package func take(_ range: ClosedRange<Position>, _ reader: borrowing LogReader) throws {
         try reader.blocks(from: range.lowerBound) { block in
             guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else {

@@ -38,7 +38,7 @@ package final class MergedAppends {
     private var places: [Place] = []
     private var images: [Seen] = []
     private var texts = ByteBuffer()
-    /// What the last event that was read of an append was: mostly the next one is like one of the last two.
+    /// The kinds of the last events, at most four, of one epoch: most appends that are merged have two.
     private var kinds: [(type: TypeID, born: SchemaVersion, name: String, merges: Bool)] = []
 
     package init(_ log: EventLog, _ viewer: Viewer, _ names: StreamNames, at target: SchemaVersion) {
@@ -50,6 +50,7 @@ package final class MergedAppends {
     package func view(_ position: Position, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void) throws {
         let epoch = reader.last.epoch
         if held?.epoch != epoch || place(of: position) == nil {
+            if held?.epoch != epoch { kinds.removeAll() }
             held = nil
             held = (epoch, try read(around: position, reader))
         }
