@@ -111,6 +111,29 @@ private struct Maker: RandomNumberGenerator {
         return "allow: {path: \(one(places)), down: \(down)}"
     }
 
+    /// A step in Swift that changes one or two members.
+    mutating func swift() -> String {
+        let writes = places.shuffled(using: &self).prefix(oneIn(2) ? 1 : 2)
+        let reads = Self.paths.shuffled(using: &self).prefix(Int.random(in: 0 ... 3, using: &self)) + (oneIn(2) ? writes : [])
+        return "swift: {id: mix, revision: 1, class: partial, reads: [\(Set(reads).sorted().joined(separator: ", "))], "
+            + "writes: [\(writes.joined(separator: ", "))]}"
+    }
+
+    /// The shape with other members at the places that a step in Swift writes.
+    mutating func rewritten(_ shape: Shape, at places: [JSONPointer]) -> Shape {
+        var made = shape
+        for place in places {
+            if oneIn(3) {
+                made.remove(at: place)
+            } else if made.shape(at: place) != nil {
+                _ = made.replace(at: place, with: scalar(), required: oneIn(2))
+            } else {
+                _ = made.insert(scalar(), at: place, required: oneIn(2))
+            }
+        }
+        return made
+    }
+
     /// The shape with more allowed at a place: a member that is new, may be null, or may be absent.
     mutating func wider(_ shape: Shape, at path: JSONPointer) -> Shape {
         var wider = shape
@@ -187,11 +210,18 @@ private struct Bound {
         high = low
         maker.choosePlaces()
         for number in 1 ... Int.random(in: 1 ... 10, using: &maker) {
-            let text = maker.oneIn(6) ? maker.allow() : maker.op()
+            let text = maker.oneIn(6) ? maker.allow() : maker.oneIn(20) ? maker.swift() : maker.op()
             guard let op = Self.op(text) else { continue }
-            let targets = (op as? Allow).map { [ShapeTarget(declared: maker.wider(high, at: $0.path), ops: [])] } ?? []
+            let target =
+                switch op {
+                case let op as Allow: maker.wider(high, at: op.path)
+                case let op as SwiftOp: maker.rewritten(high, at: op.writes)
+                default: nil as Shape?
+                }
             var site = OpSite(
-                shape: high, stream: nil, shapeTargets: targets, type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+                shape: high, stream: nil, shapeTargets: target.map { [ShapeTarget(declared: $0, ops: [])] } ?? [], type: "E",
+                mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+            if let op = op as? SwiftOp { site.swiftSteps = try SwiftSteps([MixStep(writes: op.writes.map(\.description))]) }
             guard let bound = op.bind(&site) else { continue }
             if let json = try? FileReader.read(text: Array(text.utf8), file: "ops.yaml").json,
                 let made = Self.naive(op, json, high, site.shape)

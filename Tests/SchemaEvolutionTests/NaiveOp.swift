@@ -58,6 +58,7 @@ struct NaiveRun {
         case "join": if isUp { try join(op, &doc, "path", "paths") } else { try split(op, &doc, "path", "paths") }
         case "allow": if !isUp { try disallow(op, &doc) }
         case "each": try each(op, &doc, isUp)
+        case "swift": try swift(op, &doc, isUp)
         case "when":
             let ops = holds(op.arguments, doc) ? op.inner : op.otherwise
             doc = isUp ? try up(doc, ops) : try down(doc, ops)
@@ -210,7 +211,7 @@ struct NaiveRun {
         }
     }
 
-    private mutating func convert(_ op: NaiveOp, _ doc: inout JSONValue, _ isUp: Bool) throws(NaiveRefusal) {
+    mutating func convert(_ op: NaiveOp, _ doc: inout JSONValue, _ isUp: Bool) throws(NaiveRefusal) {
         let path = op.path("path")
         guard let using = op.arguments["using"], let value = doc[naive: path], value != .null else { return }
         let codec = NaiveCodec(using, makes: (isUp ? op.after : op.before).type(at: path), isDown: !isUp)
@@ -258,7 +259,8 @@ struct NaiveRun {
         if values[0] == .null {
             let null = take(parts[0], &doc, here, there)
             for part in parts.dropFirst() where take(part, &doc, here, there) != nil { lost += 1 }
-            return put(null, at: path, &doc, there, here)
+            put(null, at: path, &doc, there, here)
+            return
         }
         var texts: [String] = []
         for (index, value) in values.enumerated() {
@@ -330,7 +332,7 @@ struct NaiveRun {
         }
     }
 
-    private func holds(_ test: JSONValue, _ doc: JSONValue) -> Bool {
+    func holds(_ test: JSONValue, _ doc: JSONValue) -> Bool {
         let path = test["path"]?.word ?? ""
         let value =
             if path == "$time" { JSONValue.string(time) } else if path.hasPrefix("$metadata") {
@@ -352,7 +354,7 @@ struct NaiveRun {
     // MARK: Members and the objects around them
 
     /// Makes the objects around a member that this side always has, or that a value needs; false where one is missing or is no object.
-    private func makeParents(
+    func makeParents(
         of path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue, forValue: Bool, isConstant: Bool = false
     ) -> Bool {
         for depth in 1 ..< max(path.count, 1) {
@@ -383,7 +385,7 @@ struct NaiveRun {
         }
     }
 
-    private func take(
+    func take(
         _ path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue, isConstant: Bool = false
     ) -> JSONValue? {
         let value = doc[naive: path]
@@ -392,21 +394,24 @@ struct NaiveRun {
         return value
     }
 
-    private func put(_ value: JSONValue?, at path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue) {
-        if makeParents(of: path, &doc, here, there, forValue: value != nil), let value { doc.set(path, to: value, isMoved: true) }
+    @discardableResult
+    func put(_ value: JSONValue?, at path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue) -> Bool {
+        guard makeParents(of: path, &doc, here, there, forValue: value != nil), let value else { return false }
+        doc.set(path, to: value, isMoved: true)
+        return true
     }
 }
 
 extension NaiveOp {
-    fileprivate func path(_ name: String) -> [String] { NaiveRun.Path(pointer: arguments[name]?.word ?? "") }
+    func path(_ name: String) -> [String] { NaiveRun.Path(pointer: arguments[name]?.word ?? "") }
 
-    fileprivate func paths(_ name: String) -> [[String]] {
+    func paths(_ name: String) -> [[String]] {
         if case .array(let list)? = arguments[name] { list.map { NaiveRun.Path(pointer: $0.word) } } else { [] }
     }
 }
 
 extension [String] {
-    fileprivate init(pointer: String) { self = pointer.components(around: "/").dropFirst().map { $0 } }
+    init(pointer: String) { self = pointer.components(around: "/").dropFirst().map { $0 } }
 }
 
 extension String {
@@ -438,12 +443,12 @@ extension JSONValue {
         }
     }
 
-    fileprivate subscript(naive path: [String]) -> JSONValue? {
+    subscript(naive path: [String]) -> JSONValue? {
         path.reduce(self) { (value: JSONValue?, name) in if case .object? = value { value?.member(name) } else { nil } }
     }
 
     /// Gives a member a value: in its place, or behind the others where it is new or was moved here.
-    fileprivate mutating func set(_ path: [String], to value: JSONValue, isMoved: Bool = false) {
+    mutating func set(_ path: [String], to value: JSONValue, isMoved: Bool = false) {
         guard let name = path.first else { return self = value }
         guard case .object(var members) = self else { return }
         let index = members.firstIndex { $0.name == name }
@@ -459,7 +464,7 @@ extension JSONValue {
         self = .object(members)
     }
 
-    fileprivate mutating func remove(_ path: [String]) {
+    mutating func remove(_ path: [String]) {
         guard case .object(var members) = self, let index = members.firstIndex(where: { $0.name == path[0] }) else { return }
         if path.count == 1 { members.remove(at: index) } else { members[index].value.remove(Array(path.dropFirst())) }
         self = .object(members)

@@ -181,7 +181,20 @@ private final class BoundAdopt: BoundOp {
         doc.run.counts.kept += found.count
         leave(object, JSONPointer(tokens: []), besides: found, &doc.splice, &doc.run)
         while let left = doc.splice.firstChild(of: object) { doc.detach(left) }
-        for index in order where values[index] != nil { moves[index].place.put(values[index], into: &doc, at: object) }
+        var dropped: [Int] = []
+        for index in order {
+            guard let value = values[index] else { continue }
+            if !moves[index].place.put(value, into: &doc, at: object) { dropped.append(index) }
+        }
+        for index in dropped {
+            let from = moves[index].from
+            // Null came to stand around the only place that the value was to have.
+            let isFirst = dropped.first { moves[$0].from == from } == index
+            if !isFirst || moves.indices.contains(where: { moves[$0].from == from && !dropped.contains($0) }) { continue }
+            doc.run.counts.kept -= 1
+            doc.run.counts.notKept += 1
+            doc.run.leftBehind?[from.description, default: 0] += 1
+        }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
             let value: Splice.Node? = if case .constant = one.source { doc.splice.make(one.text.lent) } else { doc.beside(one.source) }
             guard let value, let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }

@@ -65,9 +65,13 @@ final class Place: Sendable {
     }
 
     /// Attaches a detached value, or nothing, and makes the objects that this side needs.
-    func put<D: Document & ~Copyable>(_ node: D.Node?, into doc: inout D, at object: D.Node) {
+    /// - Returns: whether the value has its place; it has none where a value that is no object stands around it.
+    @discardableResult
+    func put<D: Document & ~Copyable>(_ node: D.Node?, into doc: inout D, at object: D.Node) -> Bool {
         let holder = holder(in: &doc, at: object, forValue: node != nil)
-        if let node, let holder { doc.attach(node, as: name, to: holder) }
+        guard let node, let holder else { return node == nil }
+        doc.attach(node, as: name, to: holder)
+        return true
     }
 }
 

@@ -50,7 +50,8 @@ final class SeparatedText: Sendable {
                 let null = part.take(from: &doc, at: object)
                 // The whole can't hold the parts beside a null.
                 for other in parts.dropFirst() where other.take(from: &doc, at: object) != nil { doc.lose(1) }
-                return whole.put(null, into: &doc, at: object)
+                whole.put(null, into: &doc, at: object)
+                return
             }
             guard kind == .string else { throw doc.refusal(at: part.pointer, expected: "a string", found: .node(node)) }
             if !texts.isEmpty { texts.append(.literal(splitter.separator)) }
