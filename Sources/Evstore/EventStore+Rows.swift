@@ -160,7 +160,7 @@ public struct TypedRow<Value: Sendable>: Sendable {
 extension TypedRow: Equatable where Value: Equatable {}
 
 extension ReadModelRow {
-    fileprivate func value<Value: Decodable>(of projection: String, as type: Value.Type) throws(EvstoreError) -> Value {
+    func value<Value: Decodable>(of projection: String, as type: Value.Type) throws(EvstoreError) -> Value {
         do { return try decode(type) } catch {
             let place = EventJSON.pointer(error)
             throw .invalidRow(projection: projection, key: key, reason: "\(type) can't read \(place): \(EventJSON.reason(error))")
