@@ -19,6 +19,9 @@ public struct RecordedEvent: Hashable, Sendable {
     /// Which part of a split event this is; 0 where the event is whole.
     public var part: Int
 
+    /// The place of the event in the log: a subscription after it goes on behind this event.
+    public var checkpoint: Checkpoint { Checkpoint(epoch: epoch, position: position) }
+
     public init(
         epoch: Epoch, position: Position, stream: StreamName, revision: Revision, type: String, payload: [UInt8],
         metadata: [UInt8], id: EventID, time: Timestamp, born: SchemaVersion, version: SchemaVersion, part: Int

@@ -4,19 +4,23 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// A page of one stream, as seen at a version: `limit` events, or some more where the last one is one of several parts.
+    /// The events of one stream, as seen at a version: all of them, or `limit`, or some more where the last one is one of several parts.
+    /// An unknown stream has no events.
     ///
-    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream has no events.
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each `Options.pageEventsMax` events.
+    /// Blocks the calling thread: it waits for the disk, in a read transaction for each `Options.pageEventsMax` events. Of a long stream
+    /// `events(in:)` gives one after the other, and holds a page of them.
+    /// - Parameters:
+    ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
+    ///   - type: the type as it is called at the version; nil gives all.
     /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded, epochChanged where a cut took off
     ///   what was read.
     public func read(
-        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false,
+        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
         type: String? = nil
     ) throws(EvstoreError) -> [RecordedEvent] {
         var events: [RecordedEvent] = []
-        var pages = StreamPages(self, StreamPlace(stream, from: from, backwards: backwards), at: version, limit: limit, type: type)
-        while var page = try pages.next() {
+        var read = EventRead(EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit), at: version, type: type)
+        while var page = try read.next() {
             if events.isEmpty { swap(&events, &page) } else { events += page }
         }
         return events
@@ -25,54 +29,15 @@ extension EventStore {
     /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while `body` runs.
     ///
     /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
-    /// - Parameter limit: how many events at most; nil gives all.
     /// - Throws: `EvstoreError` (epochChanged where a cut took off what was read), as the other `read` does, or what `body` throws, as it is.
     public func read(
-        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
+        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
     ) throws {
-        var pages = StreamPages(self, StreamPlace(stream, from: from, backwards: backwards), at: version, limit: limit, type: type)
-        while let page = try pages.next() {
+        var read = EventRead(EventCursor(self, of: stream, from: from, backwards: backwards, limit: limit), at: version, type: type)
+        while let page = try read.next() {
             if try !page.allSatisfy(body) { return }
         }
-    }
-
-    /// What reads events at a version, the working one where nil, as of a read that is under way.
-    func eventReader(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventReader {
-        let version = version ?? programVersion ?? reader.stamp.live
-        return try EventReader(self, history(serving: version, evolving.history(reader)), at: version, type: type)
-    }
-
-    /// The page at a place, which is then behind it.
-    func page(at place: inout StreamPlace, _ eventReader: EventReader, _ reader: borrowing LogReader) throws -> StreamPage {
-        if let seen = place.seen { try requireValid(seen, reader) }
-        place.seen = Checkpoint(epoch: reader.last.epoch, position: place.seen?.position ?? .start)
-        var page = StreamPage(limit: place.limit)
-        guard let stream = try eventReader.storedName(of: place.stream, reader) else { return page }
-        let backwards = place.backwards
-        var count = 0
-        try reader.stream(stream, from: place.start, limit: place.limit, backwards: backwards) { record in
-            let first = page.events.count
-            try eventReader.read(record, reader, into: &page.events)
-            if backwards { page.events[first...].reverse() }
-            place.pass(record.revision, record.position)
-            count += 1
-            return true
-        }
-        page.isLast = count < place.limit || place.isAtEnd
-        return page
-    }
-
-    /// The event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
-    public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
-        var events: [RecordedEvent] = []
-        try converting(at: path) {
-            try log.read { reader in
-                let eventReader = try EventReader(self, evolving.history(reader), at: nil)
-                _ = try reader.record(at: position) { record in try eventReader.read(record, reader, into: &events) }
-            }
-        }
-        return events.first
     }
 
     /// Gives the whole log in the order of its positions to `body`, from `from` on, until it returns false.
@@ -87,117 +52,126 @@ extension EventStore {
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
         _ body: (RecordedEvent) throws -> Bool
     ) throws {
-        let evolution = try evolving.current()
-        let version = effective(version, evolution)
-        let eventReader = try EventReader(self, try history(serving: version, evolution.history), at: version, type: type)
-        var pages = LogPages(eventReader, through: evolution.last, from: from, limit: limit, backwards: backwards)
-        while let page = try pages.next() {
+        var read = try logRead(at: version, from: from, limit: limit, backwards: backwards, type: type)
+        while let page = try read.next() {
             if try !page.allSatisfy(body) { return }
         }
     }
+
+    /// The events of one stream as seen at a version, one after the other, as many as there are when the end is reached.
+    ///
+    /// Nothing is read before the first is asked for; a page is read on the calling thread, in a short read transaction, and none is open
+    /// in between. What a cut took off, or a task that was cancelled, ends the sequence with an error, never as if it were whole.
+    /// - Parameters:
+    ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
+    ///   - type: the type as it is called at the version; nil gives all.
+    public func events(
+        in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false, type: String? = nil
+    ) -> EventSequence<RecordedEvent> {
+        EventSequence { [self] in
+            FinitePages { () throws(EvstoreError) in
+                EventRead(EventCursor(self, of: stream, from: from, backwards: backwards), at: version, type: type)
+            }
+        }
+    }
+
+    /// The events of the whole log in the order of their positions, up to its end as of the first that is asked for; else as `events(in:)`.
+    public func events(
+        at version: SchemaVersion? = nil, from: Position? = nil, backwards: Bool = false, type: String? = nil
+    ) -> EventSequence<RecordedEvent> {
+        EventSequence { [self] in
+            FinitePages { () throws(EvstoreError) in
+                try self.logRead(at: version, from: from, limit: nil, backwards: backwards, type: type)
+            }
+        }
+    }
+
+    private func logRead(
+        at version: SchemaVersion?, from: Position?, limit: Int?, backwards: Bool, type: String?
+    ) throws(EvstoreError) -> EventRead {
+        let evolution = try evolving.current()
+        let version = effective(version, evolution)
+        let eventReader = try EventReader(self, history(serving: version, evolution.history), at: version, type: type)
+        let cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit)
+        return EventRead(cursor, eventReader, through: evolution.last.position)
+    }
+
+    /// What reads events at a version, the working one where nil, as of a read that is under way.
+    func eventReader(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventReader {
+        let version = version ?? programVersion ?? reader.stamp.live
+        return try EventReader(self, history(serving: version, evolving.history(reader)), at: version, type: type)
+    }
+
+    /// The event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
+    public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
+        var events: [RecordedEvent] = []
+        try converting(at: path) {
+            try log.read { reader in
+                let eventReader = try EventReader(self, evolving.history(reader), at: nil)
+                _ = try reader.record(at: position) { record in try eventReader.read(record, reader, into: &events) }
+            }
+        }
+        return events.first
+    }
 }
 
-/// The events of one stream, a page in a read transaction of its own, until nothing is left or as many as were asked for were given.
-private struct StreamPages {
-    private let store: EventStore
-    private let version: SchemaVersion?
-    private let type: String?
-    /// Of the first page: its evolution holds for those after it.
+/// One read from its first page to its last, as of the versions that the store has at the first.
+private struct EventRead {
+    private(set) var cursor: EventCursor
+    private let source: Source
+    /// Made for the first page, for all pages.
     private var eventReader: EventReader?
-    private var quota: Quota
-    private var place: StreamPlace
-    private var isEnded = false
+    private let end: Position?
 
-    init(_ store: EventStore, _ place: StreamPlace, at version: SchemaVersion?, limit: Int?, type: String?) {
-        (self.store, self.place, self.version, self.type, quota) = (store, place, version, type, Quota(limit))
-        self.place.limit = min(store.options.pageEventsMax, quota.rest)
+    /// What the reader of a stream is made for; that of the log is given.
+    private struct Source {
+        var store: EventStore
+        var version: SchemaVersion?
+        var type: String?
+    }
+
+    /// Of a stream.
+    init(_ cursor: EventCursor, at version: SchemaVersion?, type: String?) {
+        (self.cursor, end) = (cursor, nil)
+        source = Source(store: cursor.store, version: version, type: type)
+    }
+
+    /// Of the log.
+    init(_ cursor: EventCursor, _ eventReader: EventReader, through end: Position) {
+        (self.cursor, self.eventReader, self.end) = (cursor, eventReader, end)
+        source = Source(store: cursor.store)
     }
 
     /// The next page, which may be empty; nil at the end.
     mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
-        if isEnded { return nil }
-        var page = try converting(at: store.path) {
+        if cursor.isEnded { return nil }
+        if let eventReader { return try cursor.page(eventReader, through: end) }
+        let store = source.store
+        return try converting(at: store.path) {
             try store.log.read { reader in
-                let known = try eventReader ?? store.eventReader(at: version, type: type, reader)
-                eventReader = known
-                return try store.page(at: &place, known, reader)
+                let made = try store.eventReader(at: source.version, type: source.type, reader)
+                eventReader = made
+                return try cursor.page(made, reader)
             }
         }
-        isEnded = !quota.take(&page.events) || quota.isUsed || page.isLast
-        // More than is asked for is read only where what was read is not what is wanted.
-        place.limit = min(store.options.pageEventsMax, place.limit * 4)
-        return page.events
     }
 }
 
-/// Where the next page of a stream begins, and what was looked at before it.
-struct StreamPlace {
-    let stream: StreamName
-    let backwards: Bool
-    /// How many events of the stream a page looks at.
-    var limit: Int
-    /// The highest position that was looked at, and the epoch; nil before the first page.
-    var seen: Checkpoint?
-    /// The revision that was looked at last; nil before the first.
-    var last: Revision?
-    private let from: Revision?
+/// The pages of one read, which is begun with the first.
+private struct FinitePages: PageReader {
+    private let begin: () throws(EvstoreError) -> EventRead
+    private var read: EventRead?
 
-    /// - Parameter from: the first revision to look at; nil is the stream's first, or its last one backwards.
-    init(_ stream: StreamName, from: Revision? = nil, backwards: Bool = false, limit: Int = 0) {
-        (self.stream, self.from, self.backwards, self.limit) = (stream, from, backwards, limit)
-    }
+    init(_ begin: @escaping () throws(EvstoreError) -> EventRead) { self.begin = begin }
 
-    /// Whether nothing comes after the revision that was looked at last.
-    var isAtEnd: Bool { backwards && last == .first }
+    var checkpoint: Checkpoint { read?.cursor.seen ?? .start }
 
-    var start: Revision {
-        guard let last, !isAtEnd else { return from ?? Revision(backwards ? .max : 0) }
-        return backwards ? last.previous : last.next
-    }
-
-    mutating func pass(_ revision: Revision, _ position: Position) {
-        last = revision
-        if let seen, seen.position < position { self.seen?.position = position }
-    }
-}
-
-/// One short read transaction's worth of a stream.
-struct StreamPage {
-    var events: [RecordedEvent] = []
-    /// Whether nothing was left beyond it.
-    var isLast = true
-
-    init(limit: Int) {
-        // Most streams are short.
-        events.reserveCapacity(min(limit, 16))
-    }
-}
-
-/// How many more events may be shown; the parts of one event are never parted.
-struct Quota {
-    private(set) var rest: Int
-    private var last: Position?
-
-    init(_ limit: Int?) { rest = limit ?? .max }
-
-    /// Leaves of the events those that may be shown; false where that is not all of them.
-    mutating func take(_ events: inout [RecordedEvent]) -> Bool {
-        if events.count <= rest {
-            rest -= events.count
-            last = events.last?.position ?? last
-            return true
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [RecordedEvent]? {
+        if read == nil { read = try begin() }
+        while let page = try read?.next() {
+            if Task.isCancelled { throw .interrupted(again: "read again") }
+            if !page.isEmpty { return page }
         }
-        let count = events.firstIndex { !takes($0) } ?? events.count
-        defer { events.removeSubrange(count...) }
-        return count == events.count
-    }
-
-    /// Nothing more needs to be looked for.
-    var isUsed: Bool { rest <= 0 }
-
-    private mutating func takes(_ event: RecordedEvent) -> Bool {
-        if isUsed, event.position != last { return false }
-        (rest, last) = (rest - 1, event.position)
-        return true
+        return nil
     }
 }

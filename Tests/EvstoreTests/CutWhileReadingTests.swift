@@ -28,38 +28,51 @@ struct CutWhileReadingTests {
         if case EvstoreError.epochChanged(_, let cut) = error { cut.position == Position(3) } else { false }
     }
 
+    private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventReader, Position) {
+        let evolution = try store.evolving.current()
+        let eventReader = try EventReader(store, evolution.history, at: SchemaVersion(1))
+        let cursor = EventCursor(store, through: evolution.last, from: from, backwards: backwards, limit: nil)
+        return (cursor, eventReader, evolution.last.position)
+    }
+
     @Test("a read of the whole log, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])
     func log(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
-        let evolution = try store.evolving.current()
-        let eventReader = try EventReader(store, evolution.history, at: SchemaVersion(1))
-        var pages = LogPages(eventReader, through: evolution.last, from: nil, limit: nil, backwards: backwards)
-        for _ in 0 ..< (backwards ? 1 : 2) { #expect(try pages.next()?.count == 2) }
+        var (cursor, reader, end) = try cursor(store, backwards: backwards)
+        for _ in 0 ..< (backwards ? 1 : 2) { #expect(try cursor.page(reader, through: end).count == 2) }
         try await cut(store)
-        #expect { try pages.next() } throws: { isCutAtThree($0) }
+        #expect { try cursor.page(reader, through: end) } throws: { isCutAtThree($0) }
     }
 
     @Test("a read that has returned only events before the cut goes on, in either direction", arguments: [false, true])
     func kept(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
-        let evolution = try store.evolving.current()
-        let eventReader = try EventReader(store, evolution.history, at: SchemaVersion(1))
-        var pages = LogPages(eventReader, through: evolution.last, from: Position(backwards ? 3 : 1), limit: nil, backwards: backwards)
-        #expect(try pages.next()?.map(\.position.rawValue) == (backwards ? [3, 2] : [1, 2]))
+        var (cursor, reader, end) = try cursor(store, from: Position(backwards ? 3 : 1), backwards: backwards)
+        #expect(try cursor.page(reader, through: end).map(\.position.rawValue) == (backwards ? [3, 2] : [1, 2]))
         try await cut(store)
-        #expect(try pages.next()?.map(\.position.rawValue) == (backwards ? [1] : [3, 4]))
+        #expect(try cursor.page(reader, through: end).map(\.position.rawValue) == (backwards ? [1] : [3, 4]))
     }
 
     @Test("a read of a stream, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])
     func stream(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
-        let eventReader = try EventReader(store, store.history, at: SchemaVersion(1))
-        var place = StreamPlace(try StreamName("order-1"), backwards: backwards, limit: 2)
-        for _ in 0 ..< (backwards ? 1 : 2) { _ = try store.log.read { try store.page(at: &place, eventReader, $0) } }
+        let reader = try EventReader(store, store.history, at: SchemaVersion(1))
+        var cursor = EventCursor(store, of: try StreamName("order-1"), backwards: backwards)
+        for _ in 0 ..< (backwards ? 1 : 2) { _ = try cursor.page(reader) }
         try await cut(store)
-        #expect { try store.log.read { try store.page(at: &place, eventReader, $0) } } throws: { isCutAtThree($0) }
+        #expect { try cursor.page(reader) } throws: { isCutAtThree($0) }
+    }
+
+    @Test("a sequence of events that a cut has shortened ends with the error, never as if it were whole", arguments: [false, true])
+    func sequence(ofStream: Bool) async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        var events = (ofStream ? store.events(in: try StreamName("order-1")) : store.events()).makeAsyncIterator()
+        for position in 1 ... 4 { #expect(try await events.next()?.position == Position(UInt64(position))) }
+        try await cut(store)
+        await #expect { while try await events.next() != nil {} } throws: { isCutAtThree($0) }
     }
 }

@@ -149,7 +149,7 @@ struct RekeyTests {
         let temporary = try await store()
         let store = temporary.store
         _ = try await store.append([try set("pref-a", "a", 1, at: 1)])
-        var pages = store.subscribe(to: try StreamName("setting-a"), at: SchemaVersion(2)).makeAsyncIterator()
+        var pages = store.subscribe(to: try StreamName("setting-a"), at: SchemaVersion(2)).pages.makeAsyncIterator()
         #expect(try await pages.next()?.map(\.stream.text) == ["setting-a"])
         _ = try await store.append([try set("pref-a", "a", 2, at: 1)])
         #expect(try await pages.next()?.map(\.revision) == [Revision(1)])

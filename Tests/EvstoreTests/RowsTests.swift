@@ -75,7 +75,7 @@ struct RowsTests {
         let checkpoint = try JSONDecoder().decode(Checkpoint.self, from: kept)
         #expect(checkpoint == Checkpoint(epoch: .first, position: Position(2)))
         _ = try await temporary.store.append([try Orders.placed("3", at: 1)])
-        var pages = temporary.store.subscribe(after: checkpoint).makeAsyncIterator()
+        var pages = temporary.store.subscribe(after: checkpoint).pages.makeAsyncIterator()
         #expect(try await pages.next()?.map(\.stream.text) == ["order-3"])
     }
 

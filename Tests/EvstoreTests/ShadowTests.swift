@@ -48,7 +48,7 @@ struct ShadowTests {
                 return true
             }
             let views = try (1 ... 3).flatMap { try store.view(Position($0), at: old) }.map(\.json)
-            var pages = store.subscribe(at: old).makeAsyncIterator()
+            var pages = store.subscribe(at: old).pages.makeAsyncIterator()
             return [all, views, try #require(await pages.next()).map(\.json), [String(decoding: lines, as: UTF8.self)]]
         }
         let ways = try await shown(bare)

@@ -13,9 +13,8 @@ struct SubscriptionTests {
             for index in 50 ..< 300 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
         }
         var seen: [UInt64] = []
-        for try await page in store.subscribe() {
-            #expect(!page.isEmpty)
-            seen += page.map(\.position.rawValue)
+        for try await event in store.subscribe() {
+            seen.append(event.position.rawValue)
             if seen.count >= 300 { break }
         }
         #expect(seen == Array(1 ... 300))
@@ -28,7 +27,7 @@ struct SubscriptionTests {
         let store = temporary.store
         for index in 0 ..< 20 { _ = try await store.append([try Orders.placed("\(index % 2)", at: 1)]) }
         var pages = store.subscribe(to: try StreamName("order-1"), after: Checkpoint(epoch: .first, position: Position(10)))
-            .makeAsyncIterator()
+            .pages.makeAsyncIterator()
         #expect(try await pages.next()?.map(\.position.rawValue) == [12, 14, 16, 18, 20])
         _ = try await store.append([try Orders.placed("0", at: 1), try Orders.placed("1", at: 1)])
         #expect(try await pages.next()?.map(\.position.rawValue) == [22])
@@ -54,8 +53,8 @@ struct SubscriptionTests {
         for index in 0 ..< 3 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
         _ = try await store.takeSnapshot("here")
         for index in 3 ..< 6 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
-        var behind = store.subscribe(after: Checkpoint(epoch: .first, position: Position(2))).makeAsyncIterator()
-        var ahead = store.subscribe(after: Checkpoint(epoch: .first, position: Position(5))).makeAsyncIterator()
+        var behind = store.subscribe(after: Checkpoint(epoch: .first, position: Position(2))).pages.makeAsyncIterator()
+        var ahead = store.subscribe(after: Checkpoint(epoch: .first, position: Position(5))).pages.makeAsyncIterator()
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         #expect(try store.verifySnapshots().isEmpty)
         _ = try await store.append([try Orders.placed("new", at: 1)])

@@ -180,7 +180,7 @@ struct TypedTests {
         let temporary = try await store()
         defer { withExtendedLifetime(temporary) {} }
         let store = temporary.store
-        var pages = store.subscribe(as: try catalogue()).makeAsyncIterator()
+        var pages = store.subscribe(as: try catalogue()).pages.makeAsyncIterator()
         let first = try #require(try await pages.next())
         #expect(first.map { ($0.event as? OrderPlaced)?.cents } == [7])
         try await store.append([OrderVoided(id: "0")], to: StreamName("order-0"), expecting: .exists)

@@ -57,10 +57,9 @@ struct Shop: Sendable {
         let place = URL(filePath: file)
         let decoder = JSONDecoder()
         let seen = FileManager.default.fileExists(atPath: file) ? try decoder.decode(Checkpoint.self, from: Data(contentsOf: place)) : nil
-        var pages = store.subscribe(after: seen, type: OrderPaid.type).makeAsyncIterator()
-        while let events = try await pages.next() {
-            for event in events { print("mail: \(event.stream) is paid") }
-            try JSONEncoder().encode(pages.checkpoint).write(to: place, options: .atomic)
+        for try await event in store.subscribe(after: seen, type: OrderPaid.type) {
+            print("mail: \(event.stream) is paid")
+            try JSONEncoder().encode(event.checkpoint).write(to: place, options: .atomic)
         }
     }
 }

@@ -25,8 +25,8 @@ for event in try store.read(order) { print(event.position, event.type, event.bor
 let page = try await store.query("orders", as: Order.self, limit: 100)
 for row in page.rows { print(row.key, row.value.customer, row.value.cents) }
 
-for try await events in store.subscribe(after: nil) {
-    print(events.count, "events, the first is a", events[0].type)
-    break  // a service stays: the next page comes with the next append
+for try await event in store.subscribe() {
+    print("the first event is an", event.type)
+    break  // a service stays: the next event comes with the next append
 }
 try await store.close()

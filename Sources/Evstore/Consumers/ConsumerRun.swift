@@ -45,14 +45,14 @@ final class ConsumerRun: Sendable {
     /// Has page after page handled, until the task is cancelled.
     private func follow(_ place: ConsumerPlace) async throws {
         let only = typeNames?.count == 1 ? typeNames?.first : nil
-        var pages = Subscription(store: store, stream: nil, checkpoint: place.row.place, version: version, type: only).makeAsyncIterator()
+        var pages = Subscription(store, to: nil, after: place.row.place, at: version, type: only)
         var skipped = try skipped(behind: place.row)
         while !Task.isCancelled {
             let floor = try store.evolving.current().state.floor
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
             let page = try nextPage(&pages)
-            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.place) }
+            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.checkpoint) }
             if !skipped.isEmpty { skipped = skipped.filter { $0.position > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
@@ -71,13 +71,11 @@ final class ConsumerRun: Sendable {
     }
 
     /// The next page; where an event in it has no image at the version, the events before that one first.
-    private func nextPage(_ pages: inout Subscription.Iterator) throws -> ScannedPage {
-        do throws(EvstoreError) { return try pages.nextPage() } catch {
+    private func nextPage(_ pages: inout Subscription) throws -> (events: [RecordedEvent], isLast: Bool) {
+        do throws(EvstoreError) { return (try pages.nextPage(), pages.isAtEnd) } catch {
             let start = pages.checkpoint.position.rawValue
             guard case .noImage(let failure) = error, let position = failure.position, position.rawValue > start + 1 else { throw error }
-            var page = try pages.nextPage(through: position.previous)
-            page.isLast = false
-            return page
+            return (try pages.nextPage(through: position.previous), false)
         }
     }
 
@@ -179,7 +177,7 @@ final class ConsumerRun: Sendable {
     private func failure(_ events: [RecordedEvent], attempt: Int) async throws -> String? {
         guard let last = events.last else { return nil }
         let context = ConsumerContext(
-            consumer: name, attempt: attempt, checkpoint: last.place)
+            consumer: name, attempt: attempt, checkpoint: last.checkpoint)
         let handler = handler
         do { try await Task { try await handler(events, context) }.value } catch {
             if case EvstoreError.consumerStopped = error { throw error }
@@ -196,7 +194,7 @@ final class ConsumerRun: Sendable {
         _ event: RecordedEvent, attempts: Int, _ reason: String, _ place: ConsumerPlace, _ progress: PageProgress
     ) async throws {
         let parked = ParkedEvent(
-            at: event.place, of: event.stream, type: event.type, attempts: UInt64(attempts), error: reason)
+            at: event.checkpoint, of: event.stream, type: event.type, attempts: UInt64(attempts), error: reason)
         try await place.write { [name] update in try update.put(.notes, parked.key(name), parked.value) }
         place.advance(to: progress.finish([event]))
         store.logger.warning("\(name) has parked the event at position \(event.position): \(reason)")
@@ -233,8 +231,4 @@ final class ConsumerRun: Sendable {
         let events = images.filter { types?.contains($0.type) ?? true }
         return (events, events.isEmpty ? "\(name) takes no such event at \(version): drop it, or run it with its type" : nil)
     }
-}
-
-extension RecordedEvent {
-    fileprivate var place: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 }

@@ -33,28 +33,26 @@ extension EventStore {
         let fingerprint = StateCache<State>.Fingerprint(
             store: evolution.state.storeID, name: fold.name, revision: fold.revision, version: fold.version,
             stamp: evolution.state.stamp)
-        var place = StreamPlace(stream, limit: options.pageEventsMax)
+        var cursor = EventCursor(self, of: stream)
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false, checkpoint: evolution.last)
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
         let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
         if let kept = cache?.entry(stream.text, fingerprint, asOf: forgettings), isValid(kept.checkpoint) {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true, checkpoint: evolution.last)
-            (place.last, place.seen) = (kept.last, kept.checkpoint)
+            cursor.resume(behind: kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
         let eventReader = try EventReader(self, history, at: fold.version)
         var isNew = !result.wasKept
-        while true {
-            let page = try converting(at: path) { try log.read { try self.page(at: &place, eventReader, $0) } }
-            for event in page.events {
+        while !cursor.isEnded {
+            for event in try cursor.page(eventReader) {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
                 isNew = true
             }
-            if page.isLast { break }
         }
-        result.revision = place.last
+        result.revision = cursor.last
         // Hidden events too, and those of the kept state. The epoch stays that of the beginning, which is on the safe side.
-        if let seen = place.seen { result.checkpoint.position = max(result.checkpoint.position, seen.position) }
+        result.checkpoint.position = max(result.checkpoint.position, cursor.seen.position)
         if let cache, let last = result.revision, isNew {
             cache.put(
                 .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint), for: stream.text,

@@ -49,7 +49,7 @@ extension EventStore {
     ///
     /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     public func read(
-        _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false
+        _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
         var events: [TypedEvent] = []
         for event in try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards) {
@@ -63,7 +63,7 @@ extension EventStore {
     ///
     /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     public func read<E: Event>(
-        _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int = 1_000
+        _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int? = nil
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
         var events: [(event: E, context: RecordedEvent)] = []
         for event in try read(stream, at: E.version, from: from, limit: limit, type: E.type) {
@@ -80,51 +80,28 @@ extension EventStore {
     @discardableResult
     public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {
         var count = 0
-        try read(stream, at: handlers.version, from: from, limit: nil) { event in
+        try read(stream, at: handlers.version, from: from) { event in
             if try handlers.handle(event) { count += 1 }
             return true
         }
         return count
     }
 
-    /// Pages of events as a catalogue's Swift types: what is there after a checkpoint, then what is appended. The task is suspended
-    /// between pages, as with the other `subscribe`.
+    /// The events of a stream as a catalogue's Swift types, one after the other, as `events(in:)` gives them.
+    public func events(
+        in stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, backwards: Bool = false
+    ) -> EventSequence<TypedEvent> {
+        events(in: stream, at: catalogue.version, from: from, backwards: backwards).mapping { event throws(EvstoreError) in
+            try catalogue.decode(event)
+        }
+    }
+
+    /// Events as a catalogue's Swift types: what is there after a checkpoint, then what is appended, as the other `subscribe` gives them.
     public func subscribe(
         to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
-    ) -> TypedSubscription {
-        TypedSubscription(pages: subscribe(to: stream, after: checkpoint, at: catalogue.version), catalogue: catalogue)
-    }
-}
-
-/// A subscription whose events are Swift values.
-public struct TypedSubscription: AsyncSequence, Sendable {
-    public typealias Element = [TypedEvent]
-    public typealias Failure = EvstoreError
-
-    let pages: Subscription
-    let catalogue: EventCatalogue
-
-    public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator(), catalogue: catalogue) }
-
-    public struct Iterator: AsyncIteratorProtocol {
-        private var pages: Subscription.Iterator
-        private let catalogue: EventCatalogue
-
-        init(pages: Subscription.Iterator, catalogue: EventCatalogue) { (self.pages, self.catalogue) = (pages, catalogue) }
-
-        /// Up to where the log was read, for a later `subscribe`.
-        public var checkpoint: Checkpoint { pages.checkpoint }
-
-        /// The next page, never empty; nil when the task is cancelled.
-        /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent, epochChanged where the log was cut below
-        ///   what was read.
-        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [TypedEvent]? {
-            guard let page = try await pages.next(isolation: actor) else { return nil }
-            var events: [TypedEvent] = []
-            for event in page { events.append(try catalogue.decode(event)) }
-            return events
+    ) -> EventSequence<TypedEvent> {
+        subscribe(to: stream, after: checkpoint, at: catalogue.version).mapping { event throws(EvstoreError) in
+            try catalogue.decode(event)
         }
-
-        public mutating func next() async throws(EvstoreError) -> [TypedEvent]? { try await next(isolation: nil) }
     }
 }

@@ -26,7 +26,7 @@ struct WatchCommand: Command {
         try await session.withStore(.reading) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
             let end = try store.last()
-            var pages = store.subscribe(to: name, after: end, at: version, type: type).makeAsyncIterator()
+            var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
             do {
                 while let page = try await pages.next() {

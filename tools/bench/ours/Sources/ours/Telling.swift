@@ -8,7 +8,7 @@ extension Work {
     static func listen(_ words: Words) async throws {
         let store = try await open(words)
         let (known, count) = (try words.number("known"), try words.number("count"))
-        var pages = store.subscribe().makeAsyncIterator()
+        var pages = store.subscribe().pages.makeAsyncIterator()
         var (seen, isReady) = (0, false)
         var (positions, moments): ([UInt64], [Int]) = ([], [])
         while seen < known + count, let page = try await pages.next() {

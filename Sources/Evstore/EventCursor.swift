@@ -1,0 +1,208 @@
+internal import EventLog
+internal import EventModel
+
+/// A place in the log, or in one stream, from which events are read page by page as an `EventReader` shows them. Each page is read in a
+/// read transaction of its own, or some; none is open in between.
+struct EventCursor {
+    let store: EventStore
+    /// Nil: the whole log.
+    private let stream: StreamName?
+    private let backwards: Bool
+    /// Where reading begins.
+    private let start: Start
+    private var quota: EventQuota
+    /// How many events of a stream the next page looks at.
+    private var pageEvents: Int
+
+    /// Up to where the log was looked through, or from where on, backwards.
+    private(set) var seen: Checkpoint
+    /// Of a stream: the revision that was looked at last; nil before the first.
+    private(set) var last: Revision?
+    /// Whether the last page left nothing behind it.
+    private(set) var isAtEnd = false
+
+    private enum Start {
+        /// Of a stream, its first or its last event where nil.
+        case revision(Revision?)
+        /// Behind `seen`, or before it, backwards; events after `top` are none of this cursor's.
+        case position(top: Checkpoint)
+    }
+
+    /// The events of a stream.
+    /// - Parameters:
+    ///   - from: the first revision; nil is the stream's first, or its last one backwards.
+    ///   - limit: how many events at most, or some more where the last one is one of several parts; nil gives all.
+    init(_ store: EventStore, of stream: StreamName, from: Revision? = nil, backwards: Bool = false, limit: Int? = nil) {
+        (self.store, self.stream, self.backwards, start) = (store, stream, backwards, .revision(from))
+        (seen, quota) = (.start, EventQuota(limit))
+        pageEvents = min(store.options.pageEventsMax, quota.rest)
+    }
+
+    /// The events of a stream, or of the whole log where nil, after a checkpoint.
+    init(_ store: EventStore, of stream: StreamName? = nil, after checkpoint: Checkpoint) {
+        (self.store, self.stream, backwards, seen) = (store, stream, false, checkpoint)
+        // The log's beginning is that of each stream, which need not be looked for.
+        start = stream != nil && checkpoint.position == .start ? .revision(nil) : .position(top: checkpoint)
+        (quota, pageEvents) = (EventQuota(nil), store.options.pageEventsMax)
+    }
+
+    /// The whole log up to `end`, from a position on or backwards from it.
+    init(_ store: EventStore, through end: Checkpoint, from: Position?, backwards: Bool, limit: Int?) {
+        (self.store, stream, self.backwards) = (store, nil, backwards)
+        (quota, pageEvents) = (EventQuota(limit), store.options.pageEventsMax)
+        let top = Checkpoint(epoch: end.epoch, position: min(from ?? end.position, end.position))
+        start = .position(top: top)
+        seen = Checkpoint(epoch: end.epoch, position: backwards ? top.position.next : from?.previous ?? .start)
+    }
+
+    /// Goes on behind what was looked at before.
+    mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
+
+    /// Whether no page is left: nothing was left behind the last one, or as many events as were asked for were given.
+    var isEnded: Bool { isAtEnd || quota.isUsed }
+
+    /// The next page, which may be empty.
+    /// - Parameter end: nothing behind it is read; the log has it.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was looked at before.
+    mutating func page(_ eventReader: EventReader, through end: Position? = nil) throws(EvstoreError) -> [RecordedEvent] {
+        if stream != nil {
+            return try converting(at: store.path) { try store.log.read { reader in try page(eventReader, through: end, reader) } }
+        }
+        var events = try backwards ? pageBefore(eventReader) : pageAfter(eventReader, through: end ?? seen.position)
+        if !quota.take(&events) { isAtEnd = true }
+        return events
+    }
+
+    /// The next page of a stream, in a read that is under way.
+    mutating func page(
+        _ eventReader: EventReader, through end: Position? = nil, _ reader: borrowing LogReader
+    ) throws -> [RecordedEvent] {
+        var events: [RecordedEvent] = []
+        if seen.position > .start { try reader.requireUncut(seen) }
+        seen.epoch = reader.last.epoch
+        isAtEnd = true
+        guard let stream, let stored = try eventReader.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
+            reach(end)
+            return events
+        }
+        // Most streams are short.
+        events.reserveCapacity(min(pageEvents, 16))
+        var count = 0
+        try reader.stream(stored, from: first, limit: pageEvents, backwards: backwards) { record in
+            if let end, record.position > end { return false }
+            let begin = events.count
+            try eventReader.read(record, reader, into: &events)
+            if backwards { events[begin...].reverse() }
+            (last, count) = (record.revision, count + 1)
+            seen.position = max(seen.position, record.position)
+            return true
+        }
+        isAtEnd = count < pageEvents || backwards && last == .first
+        if isAtEnd { reach(end) }
+        if !quota.take(&events) { isAtEnd = true }
+        // More than is asked for is read only where what was read is not what is wanted.
+        pageEvents = min(store.options.pageEventsMax, pageEvents * 4)
+        return events
+    }
+
+    private mutating func reach(_ end: Position?) { if let end { seen.position = max(seen.position, end) } }
+
+    /// The revision that a page of a stream begins with; nil where there is none.
+    private func firstRevision(_ stored: StreamName, _ reader: borrowing LogReader) throws -> Revision? {
+        if let last { return !backwards ? last.next : last == .first ? nil : last.previous }
+        guard case .position(let top) = start else {
+            if case .revision(let from?) = start { return from }
+            return backwards ? Revision(.max) : .first
+        }
+        guard let head = try reader.head(of: stored), head.position > top.position else { return nil }
+        var first = head.revision
+        try reader.stream(stored, from: head.revision, limit: .max, backwards: true) { record in
+            if record.position > top.position { first = record.revision }
+            return record.position > top.position
+        }
+        return first
+    }
+
+    private mutating func pageAfter(_ eventReader: EventReader, through end: Position) throws(EvstoreError) -> [RecordedEvent] {
+        isAtEnd = true
+        if end <= seen.position {
+            try store.requireValid(seen)
+            return []
+        }
+        var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
+        let full = pageEvents
+        try converting(at: store.path) {
+            try store.log.scan(after: seen.position, in: seen.epoch, through: end, types: eventReader.storedTypes) { block, reader in
+                for index in block.indices {
+                    let record = block.record(index)
+                    try eventReader.read(record, reader, into: &events)
+                    reached = record.position
+                }
+                return events.count < full
+            }
+        }
+        isAtEnd = events.count < full || reached >= end
+        seen.position = isAtEnd ? end : reached
+        return events
+    }
+
+    private mutating func pageBefore(_ eventReader: EventReader) throws(EvstoreError) -> [RecordedEvent] {
+        guard case .position(let top) = start else { return [] }
+        var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
+        var rest = store.options.followBatchEvents
+        try converting(at: store.path) {
+            try store.log.read { reader in
+                try reader.requireUncut(top)
+                while rest > 0, reached > Position(1), events.count < pageEvents {
+                    reached = reached.previous
+                    rest -= 1
+                    _ = try reader.record(at: reached) { record in
+                        if let wanted = eventReader.storedTypes, !wanted.contains(store.log.name(ofType: record.type)) { return }
+                        let begin = events.count
+                        try eventReader.read(record, reader, into: &events)
+                        events[begin...].reverse()
+                    }
+                }
+            }
+        }
+        seen.position = reached
+        isAtEnd = reached <= Position(1)
+        return events
+    }
+}
+
+/// How many more events may be shown; the parts of one event are never parted.
+private struct EventQuota {
+    private(set) var rest: Int
+    private var last: Position?
+
+    init(_ limit: Int?) { rest = limit ?? .max }
+
+    /// Nothing more needs to be looked for.
+    var isUsed: Bool { rest <= 0 }
+
+    /// Leaves of the events those that may be shown; false where that is not all of them.
+    mutating func take(_ events: inout [RecordedEvent]) -> Bool {
+        if events.count <= rest {
+            rest -= events.count
+            last = events.last?.position ?? last
+            return true
+        }
+        let count = events.firstIndex { !takes($0) } ?? events.count
+        defer { events.removeSubrange(count...) }
+        return count == events.count
+    }
+
+    private mutating func takes(_ event: RecordedEvent) -> Bool {
+        if isUsed, event.position != last { return false }
+        (rest, last) = (rest - 1, event.position)
+        return true
+    }
+}
+
+extension EventStore {
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at this checkpoint has seen.
+    func requireValid(_ seen: Checkpoint) throws(EvstoreError) {
+        try converting(at: path) { try log.read { reader in try reader.requireUncut(seen) } }
+    }
+}

@@ -1,0 +1,90 @@
+public import EventModel
+
+/// Events one after the other, for a `for try await` loop. They are read in pages as they are asked for; `pages` gives these as they are.
+public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
+    public typealias Failure = EvstoreError
+
+    /// The events in the pages in which they are read, none of them empty.
+    public let pages: EventPages<Element>
+
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator()) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private var pages: EventPages<Element>.Iterator
+        private var page: ArraySlice<Element> = []
+
+        init(pages: EventPages<Element>.Iterator) { self.pages = pages }
+
+        /// The next event; nil at the end, or where the sequence has none and the task was cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> Element? {
+            if let event = page.popFirst() { return event }
+            guard let events = try await pages.next(isolation: actor) else { return nil }
+            page = events[...]
+            return page.popFirst()
+        }
+
+        public mutating func next() async throws(EvstoreError) -> Element? { try await next(isolation: nil) }
+    }
+}
+
+/// Events in the pages in which they are read, each read in a short read transaction; none is open between two of them.
+public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
+    public typealias Element = [Event]
+    public typealias Failure = EvstoreError
+
+    let begin: @Sendable () -> any PageReader<Event>
+
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: begin()) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private var reader: any PageReader<Event>
+
+        init(reader: any PageReader<Event>) { self.reader = reader }
+
+        /// Up to where the log was looked through: from here a later `subscribe(after:)` goes on behind the pages that were given.
+        public var checkpoint: Checkpoint { reader.checkpoint }
+
+        /// The next page, never empty; nil at the end, or where the sequence has none and the task was cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [Event]? {
+            try await reader.next(isolation: actor)
+        }
+
+        public mutating func next() async throws(EvstoreError) -> [Event]? { try await next(isolation: nil) }
+    }
+}
+
+/// Reads page after page.
+protocol PageReader<Event> {
+    associatedtype Event
+
+    /// Up to where the log was looked through.
+    var checkpoint: Checkpoint { get }
+
+    /// The next page, never empty; nil where there is none.
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [Event]?
+}
+
+/// The pages of another reader, with each event made into something else.
+private struct MappedPages<Old, New>: PageReader {
+    var pages: any PageReader<Old>
+    let map: (Old) throws(EvstoreError) -> New
+
+    var checkpoint: Checkpoint { pages.checkpoint }
+
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [New]? {
+        guard let page = try await pages.next(isolation: actor) else { return nil }
+        var made: [New] = []
+        made.reserveCapacity(page.count)
+        for event in page { made.append(try map(event)) }
+        return made
+    }
+}
+
+extension EventSequence {
+    init(_ begin: @escaping @Sendable () -> any PageReader<Element>) { pages = EventPages(begin: begin) }
+
+    /// The sequence with each event made into something else.
+    func mapping<New: Sendable>(_ map: @escaping @Sendable (Element) throws(EvstoreError) -> New) -> EventSequence<New> {
+        EventSequence<New> { [pages] in MappedPages(pages: pages.begin(), map: map) }
+    }
+}
