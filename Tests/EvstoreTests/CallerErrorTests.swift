@@ -55,9 +55,9 @@ struct CallerErrorTests {
     func handlers() async throws {
         let temporary = try await store()
         let store = temporary.store
-        let handlers = try EventHandlers { on(Paid.self) { _, _ in throw Own(number: 1) } }
+        let handlers = try EventHandlers { EventHandler(Paid.self) { _, _ in throw Own(number: 1) } }
         #expect(throws: Own(number: 1)) { try store.read(StreamName("order-1"), with: handlers) }
-        let fold = try StreamFold("paid", revision: 1, initial: 0) { on(Paid.self) { _, _, _ in throw Own(number: 2) } }
+        let fold = try StreamFold("paid", revision: 1, initial: 0) { StateHandler(Paid.self) { _, _, _ in throw Own(number: 2) } }
         #expect(throws: Own(number: 2)) { try store.state(of: StreamName("order-1"), fold) }
     }
 

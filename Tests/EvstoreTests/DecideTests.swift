@@ -16,7 +16,7 @@ struct DecideTests {
     init() throws {
         files = try SchemaFiles(versions: typedOrders)
         stream = try StreamName("order-1")
-        fold = try StreamFold("sum", revision: 1, initial: 0) { on(OrderPlaced.self) { sum, placed, _ in sum += placed.cents } }
+        fold = try StreamFold("sum", revision: 1, initial: 0) { StateHandler(OrderPlaced.self) { sum, placed, _ in sum += placed.cents } }
     }
 
     private static func placed(_ cents: Int) -> OrderPlaced { OrderPlaced(id: "1", customer: "Ada", cents: cents) }

@@ -110,7 +110,7 @@ struct ForgottenCopiesTests {
         let temporary = try await SealedPersons.store()
         let store = temporary.store
         let fold = try StreamFold("names", revision: 1, initial: [String]()) {
-            on(Joined.self) { names, joined, _ in names.append(joined.name) }
+            StateHandler(Joined.self) { names, joined, _ in names.append(joined.name) }
         }
         let cache = StateCache<[String]>()
         let (person, other) = (try StreamName("person-1"), try StreamName("person-2"))

@@ -144,10 +144,10 @@ struct PageSwiftTests {
     @Test("the page on projections in Swift shows how one crosses versions; a program with the newer one alone is told which it lacks")
     func crossing() async throws {
         let before = try TypedProjection("greetings", since: SchemaVersion(1), revision: 1, row: Greeting.self) {
-            on(NamedByParts.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.first)") }
+            RowHandler(NamedByParts.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.first)") }
         }
         let after = try TypedProjection("greetings", since: SchemaVersion(2), revision: 1, row: Greeting.self) {
-            on(NamedAsWhole.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.full)") }
+            RowHandler(NamedAsWhole.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.full)") }
         }
         let projections: [any SwiftProjection] = [before, after]
 

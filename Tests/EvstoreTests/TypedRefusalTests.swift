@@ -21,8 +21,8 @@ struct TypedRefusalTests {
         #expect(
             performing: {
                 try EventHandlers {
-                    on(OrderPlaced.self) { _, _ in }
-                    on(Other.self) { _, _ in }
+                    EventHandler(OrderPlaced.self) { _, _ in }
+                    EventHandler(Other.self) { _, _ in }
                 }
             }, throws: isMisuse)
     }

@@ -93,7 +93,7 @@ struct TypedTests {
     @Test("the guide's code has the results that the guide shows")
     func guide() async throws {
         let totals = try TypedProjection("totals", revision: 1, row: Total.self) {
-            on(OrderPlaced.self, key: \.customer) { row, placed, _ in row = Total(cents: (row?.cents ?? 0) + placed.cents) }
+            RowHandler(OrderPlaced.self, key: \.customer) { row, placed, _ in row = Total(cents: (row?.cents ?? 0) + placed.cents) }
         }
         let temporary = try await store([totals])
         defer { withExtendedLifetime(temporary) {} }
@@ -122,14 +122,14 @@ struct TypedTests {
 
         let seen = Mutex<[String]>([])
         let handlers = try EventHandlers {
-            on(OrderPlaced.self) { placed, context in seen.withLock { $0.append("\(context.revision) \(placed.cents)") } }
+            EventHandler(OrderPlaced.self) { placed, context in seen.withLock { $0.append("\(context.revision) \(placed.cents)") } }
         }
         try store.read(order, with: handlers)
         #expect(seen.withLock { $0 } == ["0 1250"])
 
         let fold = try StreamFold("order", revision: 1, initial: Order()) {
-            on(OrderPlaced.self) { order, placed, _ in order.cents += placed.cents }
-            on(OrderVoided.self) { order, _, _ in order.isVoid = true }
+            StateHandler(OrderPlaced.self) { order, placed, _ in order.cents += placed.cents }
+            StateHandler(OrderVoided.self) { order, _, _ in order.isVoid = true }
         }
         let cache = StateCache<Order>()
         let state = try store.state(of: order, fold, cache: cache)
@@ -228,7 +228,7 @@ struct TypedTests {
             var latest: Date
         }
         let sums = try TypedProjection("sums", revision: 1, row: Sum.self) {
-            on(OrderPlaced.self, key: { _ in "all" }) { row, placed, _ in
+            RowHandler(OrderPlaced.self, key: { _ in "all" }) { row, placed, _ in
                 row = Sum(total: (row?.total ?? 0) + Decimal(placed.cents) / 100, latest: Date(timeIntervalSince1970: 0.5))
             }
         }
@@ -261,7 +261,7 @@ struct TypedTests {
         let stream = try StreamName("order-0")
         func fold(_ revision: Int) throws -> StreamFold<Int> {
             try StreamFold("cents", revision: revision, initial: 0) {
-                on(OrderPlaced.self) { sum, placed, _ in sum += placed.cents * revision }
+                StateHandler(OrderPlaced.self) { sum, placed, _ in sum += placed.cents * revision }
             }
         }
         let cache = StateCache<Int>()

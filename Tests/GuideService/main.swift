@@ -32,8 +32,8 @@ struct Shop: Sendable {
     init(_ store: EventStore, _ log: Logger) throws {
         (self.store, self.log) = (store, log)
         orders = try StreamFold("order", revision: 1, initial: Order()) {
-            on(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
-            on(OrderPaid.self) { order, _, _ in order.isPaid = true }
+            StateHandler(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
+            StateHandler(OrderPaid.self) { order, _, _ in order.isPaid = true }
         }
     }
 

@@ -7,8 +7,8 @@ internal import Platform
 package enum StoreFiles {
     /// Everything that a store has, beside files that are written under another name first.
     static let names = [
-        Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "cluster", "log", "generations", "drills", "archive",
-        "scratch", "follow.new", "unconfirmed.jsonl",
+        Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "cluster", "log", "generations", "states", "drills",
+        "archive", "scratch", "follow.new", "unconfirmed.jsonl",
     ]
 
     /// The store's own directory may be a link, and nothing below it.

@@ -4,13 +4,12 @@ public import EventModel
 public struct EventHandler: Sendable {
     let type: any Event.Type
     let run: @Sendable (RecordedEvent) throws -> Void
-}
 
-/// Handles events of one Swift type; the closure has the type's members, checked by the compiler.
-public func on<E: Event>(
-    _ type: E.Type, _ body: @escaping @Sendable (_ event: E, _ context: RecordedEvent) throws -> Void
-) -> EventHandler {
-    EventHandler(type: type) { event in try body(event.decode(type), event) }
+    /// Handles events of one Swift type; the closure has the type's members, checked by the compiler.
+    public init<E: Event>(_ type: E.Type, _ body: @escaping @Sendable (_ event: E, _ context: RecordedEvent) throws -> Void) {
+        self.type = type
+        run = { event in try body(event.decode(type), event) }
+    }
 }
 
 /// Lists handlers one after the other.

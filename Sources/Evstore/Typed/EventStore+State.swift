@@ -1,5 +1,7 @@
 internal import EventLog
 public import EventModel
+internal import Hashing
+internal import Logging
 internal import Projections
 internal import SchemaEvolution
 
@@ -37,13 +39,16 @@ extension EventStore {
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false, checkpoint: evolution.last)
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
         let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
-        if let kept = cache?.entry(stream.text, fingerprint, asOf: forgettings), isValid(kept.checkpoint) {
-            result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true, checkpoint: evolution.last)
+        var kept = cache?.entry(stream.text, fingerprint, asOf: forgettings)
+        if let entry = kept, !isValid(entry.checkpoint) { kept = nil }
+        var isNew = kept == nil
+        if isNew, let cache { kept = try saved(stream, fingerprint, cache) }
+        if let kept {
+            (result.value, result.wasKept) = (kept.state, true)
             cursor.resume(behind: kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
         let eventReader = try EventReader(self, history, at: fold.version)
-        var isNew = !result.wasKept
         while !cursor.isEnded {
             for event in try cursor.page(eventReader) {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
@@ -54,11 +59,54 @@ extension EventStore {
         // Hidden events too, and those of the kept state. The epoch stays that of the beginning, which is on the safe side.
         result.checkpoint.position = max(result.checkpoint.position, cursor.seen.position)
         if let cache, let last = result.revision, isNew {
-            cache.put(
-                .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint), for: stream.text,
-                asOf: forgettings)
+            var entry = StateCache<State>.Entry(
+                fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint, saved: kept?.saved)
+            if save(stream, entry, cache, lastEvent: cursor.seen.position) { entry.saved = last }
+            cache.put(entry, for: stream.text, asOf: forgettings)
         }
         return result
+    }
+
+    /// The state of a stream that lies on the disk, where that is of the same log and made by the same fold.
+    private func saved<State>(
+        _ stream: StreamName, _ fingerprint: StateCache<State>.Fingerprint, _ cache: StateCache<State>
+    ) throws(EvstoreError) -> StateCache<State>.Entry? {
+        guard let saving = cache.saving, log.keyFile == nil else { return nil }
+        let identity = SavedState.identity(fingerprint, stream)
+        guard let saved = SavedState.read(ofFold: fingerprint.name, stream, identity, in: path) else { return nil }
+        let epoch = try converting(at: path) {
+            try log.read { reader in try reader.link(at: saved.position) == saved.link ? reader.last.epoch : nil }
+        }
+        guard let epoch else { return nil }
+        do {
+            return StateCache<State>.Entry(
+                fingerprint: fingerprint, state: try saving.decode(saved.state), last: saved.revision,
+                checkpoint: Checkpoint(epoch: epoch, position: saved.position), saved: saved.revision)
+        } catch {
+            // The Swift type has changed without the fold's revision.
+            logger.warning("a saved state is not read", metadata: ["fold": "\(fingerprint.name)", "reason": "\(EventJSON.reason(error))"])
+            return nil
+        }
+    }
+
+    /// Writes a state to the disk where so much has changed that it is due; false where it is not there afterwards.
+    private func save<State>(
+        _ stream: StreamName, _ entry: StateCache<State>.Entry, _ cache: StateCache<State>, lastEvent position: Position
+    ) -> Bool {
+        guard let saving = cache.saving, log.keyFile == nil, !isReadOnly else { return false }
+        let since = entry.saved.map { entry.last.rawValue - min($0.rawValue, entry.last.rawValue) } ?? entry.last.rawValue + 1
+        guard since >= UInt64(saving.events) else { return false }
+        do {
+            let state = try saving.encode(entry.state)
+            guard state.count <= SavedState.bytesMax, let link = try log.read({ try $0.link(at: position) }) else { return false }
+            try SavedState(link: link, position: position, revision: entry.last, state: state).write(
+                ofFold: entry.fingerprint.name, stream, SavedState.identity(entry.fingerprint, stream), in: path,
+                filesMax: cache.streamsMax)
+            return true
+        } catch {
+            logger.warning("a state is not saved", metadata: ["fold": "\(entry.fingerprint.name)", "reason": "\(error)"])
+            return false
+        }
     }
 
     private func isValid(_ seen: Checkpoint) -> Bool {

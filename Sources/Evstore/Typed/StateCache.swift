@@ -1,9 +1,11 @@
 internal import EventLog
 internal import EventModel
+internal import JSONText
 internal import LMDB
 internal import Platform
 
-/// Keeps the last folded states of streams in memory; without it they are folded from all events.
+/// Keeps the last folded states of streams in memory, and of long ones on the disk where that is asked for; without it they are folded
+/// from all events.
 ///
 /// A state is used again by the fold of the same name, revision and version, on the same store, while the store's versions
 /// and the part of its log that was folded stay the same; every other case folds the stream anew. Nothing is kept over a
@@ -23,6 +25,8 @@ public final class StateCache<State: Sendable>: Sendable {
         /// The last stored event of the stream that was looked at.
         var last: Revision
         var checkpoint: Checkpoint
+        /// Up to where the state on the disk goes; nil where there is none.
+        var saved: Revision?
     }
 
     private let limit: Int
@@ -33,9 +37,30 @@ public final class StateCache<State: Sendable>: Sendable {
     }
 
     private let kept = Monitor(Kept())
+    let saving: StateSaving<State>?
 
     /// - Parameter streamsMax: the number of streams beyond which the cache is emptied.
-    public init(streamsMax: Int = 65_536) { limit = max(streamsMax, 1) }
+    public convenience init(streamsMax: Int = 65_536) { self.init(streamsMax, nil) }
+
+    /// Keeps the states of long streams in the store's directory, too, so that a process that has just been started folds what came since.
+    ///
+    /// They are found by the fold's name and revision: **code that changes without its revision goes on with states that the old code
+    /// made.** A state is written when so many events of its stream came since it was written last, and no longer than 4 MiB. What lies
+    /// there may be deleted at any time. In a store whose events are sealed nothing is written.
+    /// - Parameters:
+    ///   - streamsMax: the number of streams beyond which the cache is emptied, and the one on the disk.
+    ///   - events: at least 1.
+    public convenience init(streamsMax: Int = 65_536, savedEvery events: Int) where State: Codable {
+        self.init(
+            streamsMax,
+            StateSaving(
+                events: max(events, 1), encode: { try EventJSON.coding.encode($0) },
+                decode: { try EventJSON.coding.decode(State.self, from: $0, hasUniqueNames: true) }))
+    }
+
+    private init(_ streamsMax: Int, _ saving: StateSaving<State>?) { (limit, self.saving) = (max(streamsMax, 1), saving) }
+
+    var streamsMax: Int { limit }
 
     /// How many streams have a cached state.
     public var count: Int { kept.withLock { $0.entries.count } }
@@ -61,4 +86,11 @@ public final class StateCache<State: Sendable>: Sendable {
             kept.entries[stream] = entry
         }
     }
+}
+
+/// How states become text for the disk, and after how many events one is written.
+struct StateSaving<State: Sendable>: Sendable {
+    let events: Int
+    let encode: @Sendable (State) throws -> [UInt8]
+    let decode: @Sendable ([UInt8]) throws -> State
 }

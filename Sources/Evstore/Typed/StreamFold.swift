@@ -4,13 +4,14 @@ public import EventModel
 public struct StateHandler<State: Sendable>: Sendable {
     let type: any Event.Type
     let apply: @Sendable (inout State, RecordedEvent) throws -> Void
-}
 
-/// Changes a state by events of one Swift type.
-public func on<E: Event, State: Sendable>(
-    _ type: E.Type, _ body: @escaping @Sendable (_ state: inout State, _ event: E, _ context: RecordedEvent) throws -> Void
-) -> StateHandler<State> {
-    StateHandler(type: type) { state, event in try body(&state, event.decode(type), event) }
+    /// Changes a state by events of one Swift type.
+    public init<E: Event>(
+        _ type: E.Type, _ body: @escaping @Sendable (_ state: inout State, _ event: E, _ context: RecordedEvent) throws -> Void
+    ) {
+        self.type = type
+        apply = { state, event in try body(&state, event.decode(type), event) }
+    }
 }
 
 /// How a stream's events become a Swift value: the state of an aggregate.

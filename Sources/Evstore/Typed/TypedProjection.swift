@@ -7,15 +7,16 @@ public struct RowHandler<Row: Codable & Sendable>: Sendable {
     let type: any Event.Type
     let keys: @Sendable (RecordedEvent) throws -> [String]
     let apply: @Sendable (inout Row?, RecordedEvent) throws -> Void
-}
 
-/// Changes the row under a key of the event; a nil row is one that is not there, and setting it to nil removes it.
-public func on<E: Event, Row: Codable & Sendable>(
-    _ type: E.Type, key: @escaping @Sendable (E) throws -> String?,
-    _ body: @escaping @Sendable (_ row: inout Row?, _ event: E, _ context: RecordedEvent) throws -> Void
-) -> RowHandler<Row> {
-    RowHandler(type: type, keys: { event in try key(event.decode(type)).map { [$0] } ?? [] }) { row, event in
-        try body(&row, event.decode(type), event)
+    /// Changes the row under a key of the event, none where the key is nil. A nil row is one that is not there, and setting it to nil
+    /// removes it.
+    public init<E: Event>(
+        _ type: E.Type, key: @escaping @Sendable (E) throws -> String?,
+        _ body: @escaping @Sendable (_ row: inout Row?, _ event: E, _ context: RecordedEvent) throws -> Void
+    ) {
+        self.type = type
+        keys = { event in try key(event.decode(type)).map { [$0] } ?? [] }
+        apply = { row, event in try body(&row, event.decode(type), event) }
     }
 }
 
@@ -24,16 +25,19 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
     public let name: String
     public let since: SchemaVersion
     public let revision: Int
+    public let indexes: [String: [String]]
     private let table: HandlerTable<RowHandler<Row>>
 
-    /// - Parameter since: the newest of the types' versions where nil.
+    /// - Parameters:
+    ///   - since: the newest of the types' versions where nil.
+    ///   - indexes: what rows are ordered by beside their keys: from names to members of the row, as JSON pointers, the first member first.
     /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
     public init(
-        _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self,
+        _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self, indexes: [String: [String]] = [:],
         @Handlers<RowHandler<Row>> _ handlers: () -> [RowHandler<Row>]
     ) throws(EvstoreError) {
         table = try HandlerTable(handlers(), \.type)
-        (self.name, self.since, self.revision) = (name, since ?? table.version, revision)
+        (self.name, self.since, self.revision, self.indexes) = (name, since ?? table.version, revision, indexes)
     }
 
     public var consumes: Set<String> { Set(table.handlers.keys.map(\.text)) }

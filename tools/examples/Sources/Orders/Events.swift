@@ -47,13 +47,13 @@ enum Release: Int {
         switch self {
         case .one:
             try StreamFold("order", revision: 1, initial: OrderState()) {
-                on(OrderPlacedV1.self) { order, _, _ in order.isPlaced = true }
-                on(OrderPaidV1.self) { order, _, _ in order.isPaid = true }
+                StateHandler(OrderPlacedV1.self) { order, _, _ in order.isPlaced = true }
+                StateHandler(OrderPaidV1.self) { order, _, _ in order.isPaid = true }
             }
         case .two:
             try StreamFold("order", revision: 1, initial: OrderState()) {
-                on(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
-                on(OrderPaid.self) { order, _, _ in order.isPaid = true }
+                StateHandler(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
+                StateHandler(OrderPaid.self) { order, _, _ in order.isPaid = true }
             }
         }
     }
