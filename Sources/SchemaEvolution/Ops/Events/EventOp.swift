@@ -93,22 +93,32 @@ struct PartLoss: Sendable {
     let pointer: JSONPointer
     /// The parts that take it, a bit for each.
     var takers: UInt64 = 0
-    /// The values that parts give the whole event in its place.
+    /// The values that parts give the whole event in its place, in an object around it or beside it, in the order in which they are given.
     var fills: [Fill] = []
 
     struct Fill: Sendable {
         let part: Int
         /// The parts with which the value is not given.
         let takers: UInt64
-        /// In canonical form.
-        let value: [UInt8]
+        /// How deep the value lies where the member is it or lies in it; else 0.
+        let depth: Int
+        /// How deep the innermost object is that holds both.
+        let shared: Int
+        /// What the member is then, in canonical form; nil where the value lacks it.
+        let value: [UInt8]?
     }
 
     /// What the event has there when it is made again of the chosen parts: a part that stands alone gives its own value, of several the
     /// first one gives its. Nil: it is absent.
     func restored(from chosen: UInt64) -> [UInt8]? {
         let isLone = chosen.nonzeroBitCount == 1
-        return fills.first { isLone ? chosen == 1 << UInt64($0.part) : $0.takers & chosen == 0 }?.value
+        // The depth of the objects that the values before have made: where one is, no other takes its place.
+        var made = 0
+        for fill in fills where isLone ? chosen == 1 << UInt64(fill.part) : fill.takers & chosen == 0 {
+            if fill.depth > made { return fill.value }
+            made = max(made, fill.shared)
+        }
+        return nil
     }
 }
 

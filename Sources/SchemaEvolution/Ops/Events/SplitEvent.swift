@@ -104,9 +104,14 @@ package struct SplitEvent: EventOp {
         members(of: shape, at: JSONPointer(tokens: [])).map { pointer in
             var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
             for (index, part) in parts.enumerated() {
-                for fill in part.fills where pointer.hasPrefix(fill.pointer) {
-                    guard let value = fill.value.value(at: pointer.tokens[fill.pointer.tokens.count...]) else { continue }
-                    loss.fills.append(.init(part: index, takers: parts(within: fill.pointer), value: value.canonical()))
+                for fill in part.fills where pointer.tokens.first == fill.pointer.tokens.first {
+                    let shared = zip(pointer.tokens, fill.pointer.tokens.dropLast()).prefix { $0 == $1 }.count
+                    let isAround = pointer.hasPrefix(fill.pointer)
+                    let value = isAround ? fill.value.value(at: pointer.tokens[fill.pointer.tokens.count...]) : nil
+                    loss.fills.append(
+                        .init(
+                            part: index, takers: parts(within: fill.pointer), depth: isAround ? fill.pointer.tokens.count : 0,
+                            shared: shared, value: value?.canonical()))
                 }
             }
             return loss
