@@ -130,7 +130,7 @@ extension EventLog {
         let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
         var before = FrameEnd.start
         let given = try frames(node: node.map { _ in NodeRow(membership, live: live) }) { frame in
-            guard try sequencer.add(frame, after: before, by: .now + .seconds(options.appendDeadlineSeconds)) else {
+            guard try sequencer.add(frame, after: before, by: .within(options.appendDeadline)) else {
                 throw EvstoreError.clusterMismatch(
                     log: database.log, reason: "another program writes to it", how: "choose another name")
             }
@@ -151,7 +151,7 @@ extension EventLog {
 extension ClusterDatabase {
     /// The frames, for a node that is to be.
     fileprivate func pages(of membership: Membership, _ options: Options) -> FramePages {
-        FramePages(PostgresSequencer(membership, conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds), judge: judge)
+        FramePages(PostgresSequencer(membership, conninfo, program: ""), patience: options.appendDeadline.bounded, judge: judge)
     }
 }
 

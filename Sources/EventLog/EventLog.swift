@@ -200,7 +200,7 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
     func takeTurn() throws -> WriteTurn {
         defer { withExtendedLifetime(self) {} }
-        let turn = try access.environment.takeTurn(within: options.appendDeadlineSeconds) { !Task.isCancelled }
+        let turn = try access.environment.takeTurn(within: options.appendDeadline.inSeconds) { !Task.isCancelled }
         guard let turn else { throw EvstoreError.interrupted(again: "run it again") }
         return turn
     }

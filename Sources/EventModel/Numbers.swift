@@ -57,8 +57,12 @@ public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, Custom
 }
 
 /// The number of a schema: 1, 2, 3 …; 0 is the birth version of data from before versions existed.
-public struct SchemaVersion: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+public struct SchemaVersion: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible,
+    ExpressibleByIntegerLiteral
+{
     public let rawValue: UInt32
+
+    public init(integerLiteral number: UInt32) { rawValue = number }
 
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 

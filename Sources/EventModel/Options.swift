@@ -1,4 +1,4 @@
-/// Every limit and default number of a store, each with its unit. Reaching a limit is a named error.
+/// Every limit and default of a store. Reaching a limit is a named error.
 public struct Options: Sendable {
     // What an event may be.
     public var eventBytesMax = 1 << 20
@@ -20,10 +20,10 @@ public struct Options: Sendable {
     public var queueRequestsMax = 4_096
     /// How long an append may wait for its turn before it fails and names the process that holds the store; `close` waits as long for
     /// other writers.
-    public var appendDeadlineSeconds = 30.0
+    public var appendDeadline: Duration = .seconds(30)
     /// A small append that is alone is committed on its caller's thread, without a change of threads, where the last commit took less
     /// than this. 0 leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
-    public var appendInPlaceMilliseconds = 1.0
+    public var appendInPlaceLimit: Duration = .milliseconds(1)
 
     // The log's indexes.
     /// Events after `indexed` at which a sweep is due.
@@ -46,7 +46,7 @@ public struct Options: Sendable {
     /// How long the opening of a node of a cluster log may take to take in what other nodes have appended, before it goes on with what the
     /// node has, and warns; it goes on for as long again while events come. Where it is opened for reading only, it is opened for writing
     /// first, for that long. Nil opens it as it is. A service needs none: a node that is open for writing follows by itself.
-    public var catchUpSeconds: Double?
+    public var catchUpLimit: Duration?
 
     /// The secret that opens the keys of a sealed store; a store that is made with one is sealed for good.
     public var secret: StoreSecret?
@@ -56,16 +56,16 @@ public struct Options: Sendable {
 
     // Reading.
     /// How long one read transaction may last before long work takes another.
-    public var readSliceMilliseconds = 250
+    public var readSlice: Duration = .milliseconds(250)
     public var readSliceBytes = 64 << 20
     public var pageEventsMax = 1_024
     /// The slow poll behind the wake-ups of a subscription.
-    public var pollMilliseconds = 500
+    public var pollInterval: Duration = .milliseconds(500)
 
     // Projections and replay.
     /// How long a query waits for another caller or process that builds the read model, brings it to the log's end or migrates, before it
     /// fails and names that process.
-    public var readModelDeadlineSeconds = 30.0
+    public var readModelDeadline: Duration = .seconds(30)
     public var projectionKeyBytesMax = 500
     /// How far a generation may lag behind the log at the flip; following does the rest.
     public var flipLagEventsMax = 1_000
@@ -85,7 +85,7 @@ public struct Options: Sendable {
     /// Rows that a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20
     /// How long an opening that is to migrate waits for another process's migration before it fails and names that process.
-    public var migrationDeadlineSeconds = 300.0
+    public var migrationDeadline: Duration = .seconds(300)
     /// Worker threads of a replay; as many as there are processors where nil.
     public var replayJobs: Int?
 
@@ -100,4 +100,22 @@ extension Options {
         let bytes = payloadBytes + metadataBytes
         if bytes > eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: eventBytesMax) }
     }
+}
+
+extension Duration {
+    /// Longer than anybody waits; what is asked for beyond it counts as this, so that no moment is too late to be named.
+    private static let longest = Duration.seconds(1 << 32)
+
+    /// The same, from zero on and no longer than anybody waits.
+    package var bounded: Duration { min(max(self, .zero), Self.longest) }
+
+    package var inSeconds: Double { bounded / .seconds(1) }
+
+    /// Rounded up, so that a short wait is one.
+    package var inMilliseconds: Int { Int((bounded / .milliseconds(1)).rounded(.up)) }
+}
+
+extension ContinuousClock.Instant {
+    /// The moment from now on until which a wait may last.
+    package static func within(_ duration: Duration) -> ContinuousClock.Instant { .now + duration.bounded }
 }

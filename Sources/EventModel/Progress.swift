@@ -18,7 +18,7 @@ public struct ProgressEvent: Hashable, Sendable {
 }
 
 /// Called with the progress of long work, on the thread that does the work.
-public typealias Progress = @Sendable (ProgressEvent) -> Void
+public typealias ProgressHandler = @Sendable (ProgressEvent) -> Void
 
 /// Asks long work to stop at its next chunk, in a valid state: it then throws `EvstoreError.interrupted`.
 public final class Cancellation: Sendable {

@@ -17,9 +17,9 @@ extension EventStore {
     /// O(log n) more.
     ///
     /// The events are checked on the calling thread, some microseconds each; those of a large append on several threads. Then the call
-    /// awaits its turn on the writing thread, at most `Options.appendDeadlineSeconds`, and one sync of the disk, which appends that wait at
+    /// awaits its turn on the writing thread, at most `Options.appendDeadline`, and one sync of the disk, which appends that wait at
     /// the same time share. A small append that is alone is committed on the calling thread, where the disk was quick just before
-    /// (`Options.appendInPlaceMilliseconds`). A task that is cancelled before its turn appends nothing (`interrupted`); once the commit
+    /// (`Options.appendInPlaceLimit`). A task that is cancelled before its turn appends nothing (`interrupted`); once the commit
     /// has begun, the call returns what became of it.
     ///
     /// - Throws: `EvstoreError`: of the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
@@ -35,7 +35,7 @@ extension EventStore {
         }
         if let receipt = try repeatedMade(events, sameID) { return receipt }
         let since = ContinuousClock.now
-        let deadline = since + .seconds(options.appendDeadlineSeconds)
+        let deadline = since + options.appendDeadline.bounded
         var (mustBeFresh, hasCaughtUp) = (false, false)
         while true {
             let isFresh = mustBeFresh

@@ -23,7 +23,7 @@ extension EventStore {
     /// has nothing to fold. Follows every read model that this program can fold where `projections` is nil.
     ///
     /// Awaits the folding of the events that each has not consumed yet, on the store's own threads, and others who fold into the same
-    /// read model, at most `Options.readModelDeadlineSeconds`. Builds what was never built.
+    /// read model, at most `Options.readModelDeadline`. Builds what was never built.
     /// - Throws: `EvstoreError`: readOnly, unknownProjection, programNeeded, deadlinePassed, migrationInProgress, interrupted.
     public func follow(
         _ projections: Set<String>? = nil, at version: SchemaVersion? = nil, to position: Position? = nil
@@ -65,7 +65,7 @@ final class BackgroundFollower: Sendable {
                 // What lasts is said once.
                 if error.message != said { store.logger.warning("following read models", metadata: ["error": "\(error.message)"]) }
                 said = error.message
-                do { try await Task.sleep(for: .milliseconds(store.options.pollMilliseconds)) } catch { return }
+                do { try await Task.sleep(for: store.options.pollInterval.bounded) } catch { return }
             }
         }
     }

@@ -44,7 +44,7 @@ extension EventStore {
     ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
     public func replay(
-        to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: Progress? = nil
+        to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> ReplayReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Replay.run(
@@ -61,7 +61,7 @@ extension EventStore {
     ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
     @discardableResult
     public func rollback(
-        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
+        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         let task = "roll back" + (version.map { " to \($0)" } ?? "")
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
@@ -84,7 +84,7 @@ extension EventStore {
     ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: ask again.
     @discardableResult
     public func rollback(
-        toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: Progress? = nil
+        toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         return try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
@@ -150,7 +150,7 @@ extension EventStore {
     /// Awaits the whole log for these read models, on the store's own threads.
     /// - Throws: `EvstoreError`: migrationInProgress, programNeeded, diskFull, interrupted.
     public func retryQuarantine(
-        cancellation: Cancellation? = nil, progress: Progress? = nil
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> QuarantineRetryReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Quarantine.retry(site("retry the quarantine", cancellation, progress: progress))
@@ -176,7 +176,7 @@ extension EventStore {
     ///   again), programNeeded with `laws`, interrupted.
     public func verify(
         deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
-        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil, progress: Progress? = nil
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> VerifyReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Verify.run(

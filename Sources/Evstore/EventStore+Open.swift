@@ -61,12 +61,12 @@ extension EventStore {
     public static func open(
         at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
-        logger: Logger? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
+        logger: Logger? = nil, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
         let log = try await StoreThreads.run { () async throws(EvstoreError) in
-            try await caughtUp(readOnly, options.catchUpSeconds, logger) { readOnly throws(EvstoreError) in
+            try await caughtUp(readOnly, options.catchUpLimit?.inSeconds, logger) { readOnly throws(EvstoreError) in
                 try converting(at: path) {
                     try EventLog.open(
                         at: path, options: options, readOnly: readOnly, logger: logger, judging: RegisteredRows.judge
@@ -99,7 +99,7 @@ extension EventStore {
     public static func open(
         at path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
-        cancellation: Cancellation? = nil, progress: Progress? = nil
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
         func opened() async throws(EvstoreError) -> EventStore {
             try await open(
@@ -134,7 +134,7 @@ extension EventStore {
 
 extension EventStore {
     /// Applies the policy to the version that the program works at.
-    private func settle(_ cancellation: Cancellation?, _ progress: Progress?) async throws(EvstoreError) {
+    private func settle(_ cancellation: Cancellation?, _ progress: ProgressHandler?) async throws(EvstoreError) {
         guard let version = programVersion else { return }
         let evolution = try evolving.current()
         let state = evolution.state
@@ -196,7 +196,7 @@ extension EventStore {
     /// Replays to a version that is due, unless another process has done so meanwhile.
     private func migrate(
         to version: SchemaVersion, _ options: ReplayOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
-        _ progress: Progress?
+        _ progress: ProgressHandler?
     ) async throws(EvstoreError) {
         let live = try evolving.current().state.live
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
@@ -221,15 +221,15 @@ extension EventStore {
 
     /// Repeats work that one process at a time can do until the lock is free or the deadline has passed.
     private func waitingForOthers(
-        _ cancellation: Cancellation?, _ progress: Progress?, _ work: () async throws(EvstoreError) -> Void
+        _ cancellation: Cancellation?, _ progress: ProgressHandler?, _ work: () async throws(EvstoreError) -> Void
     ) async throws(EvstoreError) {
-        let deadline = ContinuousClock.now + .seconds(options.migrationDeadlineSeconds)
+        let deadline = ContinuousClock.Instant.within(options.migrationDeadline)
         while true {
             do { return try await work() } catch {
                 guard case .migrationInProgress(let holder) = error, ContinuousClock.now < deadline else { throw error }
                 progress?(ProgressEvent(step: "wait", note: "for the migration of \(holder)"))
             }
-            do { try await Task.sleep(for: .milliseconds(options.pollMilliseconds)) } catch {
+            do { try await Task.sleep(for: options.pollInterval.bounded) } catch {
                 throw .interrupted(again: "open the store again")
             }
             if cancellation?.isCancelled == true { throw .interrupted(again: "open the store again") }

@@ -8,7 +8,7 @@ extension EventStore {
     /// Meant for a walk over many rows; an actor calls the forms that return rows, since `body` can't be isolated to it.
     ///
     /// Awaits the folding of the events that were appended since the last query, nothing where there are none; a read model that was never
-    /// built is built first. Where another caller or process is at it, awaits that one, at most `Options.readModelDeadlineSeconds`. Rows
+    /// built is built first. Where another caller or process is at it, awaits that one, at most `Options.readModelDeadline`. Rows
     /// are read on the calling thread, in pages of `Options.pageEventsMax`; no transaction is open while `body` runs.
     ///
     /// - Parameters:

@@ -166,7 +166,7 @@ extension EventStore {
         if isReadOnly { throw .readOnly(path: path) }
         logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
         // Of several callers at once one builds the read model; the others wait and then find it built.
-        let end = ContinuousClock.now + .seconds(options.readModelDeadlineSeconds)
+        let end = ContinuousClock.Instant.within(options.readModelDeadline)
         while true {
             do throws(EvstoreError) {
                 return try await MissingGenerations.build(site("build the read models of \(version)", cancellation), at: version)
@@ -212,7 +212,7 @@ extension EventStore {
     private func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
 
     /// Where a migration works, for the rooms below.
-    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: Progress? = nil) -> MigrationSite {
+    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: ProgressHandler? = nil) -> MigrationSite {
         MigrationSite(evolving, options: options, task: task, progress: progress, cancellation: cancellation)
     }
 }

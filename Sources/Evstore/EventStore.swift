@@ -88,7 +88,7 @@ public final class EventStore: Sendable {
 
     /// Waits until the appends that are under way are durable, then closes the handle, which serves nothing afterwards. In the child of a
     /// fork it does nothing. Awaits the writing thread.
-    /// - Throws: `EvstoreError.deadlinePassed`, naming who, where another process was writing for `Options.appendDeadlineSeconds`
+    /// - Throws: `EvstoreError.deadlinePassed`, naming who, where another process was writing for `Options.appendDeadline`
     ///   (one that is stopped in the middle of it): every append that has returned is durable, and whoever opens the store next does
     ///   what closing would have done.
     public func close() async throws(EvstoreError) {

@@ -4,7 +4,7 @@ public enum Policy: Sendable, Hashable {
     case require
     /// Replays to the program's version where it is above the top and `when` allows, then opens; on a node of a cluster log also where another
     /// node has promised the version and this one was not rolled back from it. Where another process migrates, waits for it, at most
-    /// `Options.migrationDeadlineSeconds`.
+    /// `Options.migrationDeadline`.
     ///
     /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.
     case migrate(

@@ -25,9 +25,9 @@ extension EventStore {
 
     /// Returns when there may be an event after a position, at the latest after some time (the slow poll's where nil), or the task is
     /// cancelled.
-    func wait(after position: Position, milliseconds: Int? = nil) async throws(EvstoreError) {
+    func wait(after position: Position, atMost interval: Duration? = nil) async throws(EvstoreError) {
         do {
-            _ = try await log.wait(after: position, deadline: .now + .milliseconds(milliseconds ?? options.pollMilliseconds))
+            _ = try await log.wait(after: position, deadline: .within(interval ?? options.pollInterval))
         } catch is CancellationError {
             return
         } catch { throw EvstoreError(converting: error, at: path) }

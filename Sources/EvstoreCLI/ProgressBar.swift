@@ -64,7 +64,7 @@ final class ProgressBar: Sendable {
     private func draw(_ event: ProgressEvent, _ shown: inout Shown, at now: ContinuousClock.Instant) {
         shown.last = now
         shown.isDrawn = true
-        let seconds = (now - shown.began).seconds
+        let seconds = (now - shown.began).inSeconds
         switch form {
         case .bar:
             let width = (Descriptor.standardError.columns ?? 100) - 1
@@ -118,8 +118,4 @@ final class ProgressBar: Sendable {
         }
         return String(line.prefix(width))
     }
-}
-
-extension Duration {
-    var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }

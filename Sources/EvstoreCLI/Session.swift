@@ -20,12 +20,12 @@ struct Session: Sendable {
 
     var cancellation: Cancellation { interrupts.cancellation }
 
-    var progress: Progress { { [bar] in bar.take($0) } }
+    var progress: ProgressHandler { { [bar] in bar.take($0) } }
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
     /// How long a command waits for what other nodes have appended.
-    private static let catchUpSeconds = 2.0
+    private static let catchUpLimit = Duration.seconds(2)
 
     /// The options for opening a store.
     func options(isFollowing: Bool = false, isStale: Bool = false) throws -> Options {
@@ -35,7 +35,7 @@ struct Session: Sendable {
         options.allowsUnsafeFileSystem = global.anyFileSystem
         options.secret = try global.secret()
         options.joinsClusters(as: "evstore")
-        options.catchUpSeconds = isStale || global.stale ? nil : Self.catchUpSeconds
+        options.catchUpLimit = isStale || global.stale ? nil : Self.catchUpLimit
         return options
     }
 

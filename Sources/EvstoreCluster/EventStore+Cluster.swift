@@ -18,7 +18,7 @@ extension EventStore {
     ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
     public static func join(
         _ cluster: Cluster, as node: String, at path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
-        cancellation: Cancellation? = nil, progress: Progress? = nil
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         try Cluster.checkNode(node)
         try await StoreThreads.run { () async throws(EvstoreError) in
@@ -81,7 +81,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked, logUnavailable,
     ///   interrupted.
     public func copy(
-        to cluster: Cluster, as node: String?, cancellation: Cancellation? = nil, progress: Progress? = nil
+        to cluster: Cluster, as node: String?, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         if let node { try Cluster.checkNode(node) }
         try await StoreThreads.run { () async throws(EvstoreError) in

@@ -26,7 +26,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log; otherBackup, backupDamaged; logUnavailable,
     ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, interrupted.
     public func pruneFrames(
-        backingUpInto directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+        backingUpInto directory: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> PruneReport {
         guard let membership = log.membership else { throw .usage("\(path) belongs to no cluster log") }
         return try await StoreThreads.run { () async throws(EvstoreError) in

@@ -97,7 +97,7 @@
         /// A drill: a migration and a rollback rehearsed beside the live read models. One that fails is an error in the log.
         public static func drills(
             of store: EventStore, to version: SchemaVersion? = nil, backups: String? = nil, every interval: Duration, logger: Logger,
-            progress: Progress? = nil
+            progress: ProgressHandler? = nil
         ) -> ScheduleService {
             ScheduleService("drill", every: interval, last: { try store.status().lastDrill?.time }, logger: logger) {
                 let report = try await store.drill(to: version, backups: backups, progress: progress)

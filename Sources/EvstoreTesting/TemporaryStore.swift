@@ -50,9 +50,9 @@ extension Options {
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
         options.freeDiskFloorBytes = 0
-        options.pollMilliseconds = 50
-        options.appendDeadlineSeconds = 300
-        options.readModelDeadlineSeconds = 300
+        options.pollInterval = .milliseconds(50)
+        options.appendDeadline = .seconds(300)
+        options.readModelDeadline = .seconds(300)
         return options
     }
 }

@@ -4,9 +4,9 @@ package import EventModel
 /// How a caller watches and stops a long operation that has no open store.
 package struct RunControl: Sendable {
     private let cancellation: Cancellation?
-    private let progress: Progress?
+    private let progress: ProgressHandler?
 
-    package init(_ cancellation: Cancellation?, _ progress: Progress?) { (self.cancellation, self.progress) = (cancellation, progress) }
+    package init(_ cancellation: Cancellation?, _ progress: ProgressHandler?) { (self.cancellation, self.progress) = (cancellation, progress) }
 
     /// Reports how far the operation is.
     /// - Parameter again: what an interrupted caller can do, such as "restore b again".

@@ -88,7 +88,3 @@ enum Flip {
         if order.cause == .replay { try Journal.append(.init("flip", from: from, to: to, position: position, digest: digest), to: &update) }
     }
 }
-
-extension Duration {
-    package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
-}

@@ -9,12 +9,12 @@ package struct MigrationSite: Sendable {
     package var options: Options
     /// What is being done, such as `replay to v5`: the hint in its locks, and what an interruption says to do again.
     package let task: String
-    package var progress: Progress?
+    package var progress: ProgressHandler?
     package var cancellation: Cancellation?
     let teller = LockTeller()
 
     package init(
-        _ evolving: EvolvingLog, options: Options, task: String, progress: Progress? = nil, cancellation: Cancellation? = nil
+        _ evolving: EvolvingLog, options: Options, task: String, progress: ProgressHandler? = nil, cancellation: Cancellation? = nil
     ) {
         (self.evolving, self.options, self.task) = (evolving, options, task)
         self.cancellation = cancellation
@@ -60,7 +60,7 @@ package struct MigrationSite: Sendable {
     /// migrate at one moment all come to an end.
     /// - Throws: `EvstoreError.migrationInProgress` where others have changed them for as long as an opening waits for a migration.
     func replanning<R>(_ work: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
-        let end = ContinuousClock.now + .seconds(options.migrationDeadlineSeconds)
+        let end = ContinuousClock.Instant.within(options.migrationDeadline)
         while true {
             do { return try await work() } catch {
                 guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }

@@ -1,5 +1,6 @@
 package import EventLog
 package import EventModel
+internal import LMDB
 package import Logging
 internal import Platform
 package import SchemaEvolution
@@ -50,7 +51,9 @@ package final class EvolvingLog: Sendable {
     package let swiftProjections: [any SwiftProjection]
     package let swiftSteps: SwiftSteps
     package let logger: Logger
-    private let known = Monitor<Evolution?>(nil)
+    /// The store as it was read last, and the transaction of LMDB whose result that was: until the next one, nothing of it changes but the
+    /// log's end, since events alone may be ahead of LMDB.
+    private let known = Monitor<(evolution: Evolution, transaction: UInt)?>(nil)
 
     /// A history and definitions that are used instead of the registered ones.
     private let assumed: (history: History, definitions: DefinitionSet)?
@@ -77,28 +80,43 @@ package final class EvolvingLog: Sendable {
 
     package var options: Options { log.options }
 
-    /// The store as it is now; costs a look at its numbers unless something was registered.
+    /// The store as it is now. Costs a look at LMDB's header where nobody has written to it since the last time, a look at the store's
+    /// state where nothing was registered, and else all versions.
     package func current() throws(EvstoreError) -> Evolution {
         try converting("reading what \(log.path) has registered") { try log.read { reader in try current(reader) } }
     }
 
     /// The same, in a read that is under way.
     package func current(_ reader: borrowing LogReader) throws -> Evolution {
+        let transaction = reader.transaction.id
+        let last = known.withLock(\.self)
+        if var evolution = last?.evolution, last?.transaction == transaction, assumed == nil {
+            evolution.last = reader.last
+            return evolution
+        }
         let state = try reader.state
         try requireFitting(state.numbers, try reader.count(.schemas))
         if let assumed {
             return Evolution(state: state, last: reader.last, history: assumed.history, definitions: assumed.definitions)
         }
-        if var evolution = known.withLock({ $0 }), evolution.state.history == state.history {
+        if var evolution = last?.evolution, evolution.state.history == state.history {
             (evolution.state, evolution.last) = (state, reader.last)
+            keep(evolution, transaction)
             return evolution
         }
         let history = try RegisteredRows.history(try reader.rows(.schemas), in: log.path).with(swiftSteps)
         let definitions = try RegisteredRows.definitions(try reader.rows(.definitions))
         let evolution = Evolution(
             state: state, last: reader.last, history: history, definitions: definitions.adding(swiftProjections))
-        known.withLock { $0 = evolution }
+        keep(evolution, transaction)
         return evolution
+    }
+
+    /// Another thread may have read what came later meanwhile.
+    private func keep(_ evolution: Evolution, _ transaction: UInt) {
+        known.withLock { known in
+            if known.map({ $0.transaction <= transaction }) ?? true { known = (evolution, transaction) }
+        }
     }
 
     /// Refuses numbers that name versions which nobody has registered: going through them would take ever so long, and find nothing.
@@ -111,7 +129,7 @@ package final class EvolvingLog: Sendable {
     package func history(_ reader: borrowing LogReader) throws -> History {
         if let assumed { return assumed.history }
         let digest = reader.stamp.history
-        if let history = known.withLock({ $0?.state.history == digest ? $0?.history : nil }) { return history }
+        if let history = known.withLock({ $0?.evolution.state.history == digest ? $0?.evolution.history : nil }) { return history }
         return try current(reader).history
     }
 

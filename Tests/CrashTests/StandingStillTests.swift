@@ -42,7 +42,7 @@ private final class StoppedWriter: Sendable {
 struct StandingStillTests {
     private static var impatient: Options {
         var options = Options.forTests
-        (options.readModelDeadlineSeconds, options.appendDeadlineSeconds) = (1, 3)
+        (options.readModelDeadline, options.appendDeadline) = (.seconds(1), .seconds(3))
         return options
     }
 

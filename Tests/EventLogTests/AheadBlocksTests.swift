@@ -17,7 +17,7 @@ struct AheadBlocksTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private static let quick = Options.small { $0.appendInPlaceMilliseconds = 600_000 }
+    private static let quick = Options.small { $0.appendInPlaceLimit = .seconds(600) }
 
     private static func isAhead(_ log: EventLog) throws -> Bool { try log.access.environment.read { $0.ahead != nil } }
 
@@ -230,7 +230,7 @@ struct AheadReadersTests {
 
     @Test("a transaction that was begun before LMDB took what is ahead takes nothing back from who writes", arguments: [false, true])
     func slow(isCut: Bool) async throws {
-        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         let ahead = try #require(log.access.ahead)
         func goAhead() async throws {
             for _ in 0 ..< 500 {
@@ -272,7 +272,7 @@ struct AheadReadersTests {
 
     @Test("readers on many threads see every acknowledged event while the file is written from the front again and again")
     func beside() async throws {
-        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         let (isDone, acknowledged, findings) = (Monitor(false), Monitor(0 as UInt64), Monitor<[String]>([]))
         // Threads of their own: the tasks of other tests would wait for these.
         let readers = try (0 ..< 3).map { _ in

@@ -14,7 +14,7 @@ struct InPlaceTests {
     init() throws { directory = try TemporaryDirectory() }
 
     private func log(inPlaceMilliseconds: Double) throws -> EventLog {
-        try makeLog(directory, .small { $0.appendInPlaceMilliseconds = inPlaceMilliseconds })
+        try makeLog(directory, .small { $0.appendInPlaceLimit = .milliseconds(inPlaceMilliseconds) })
     }
 
     /// How many times a task that makes so many appends, one after the other, was given a thread.
@@ -38,7 +38,7 @@ struct InPlaceTests {
         let turns = try await Self.turns(quick, appends: 20)
         let inPlace = turns - Int(began.duration(to: .now) / Self.lendingInterval)
         try await quick.close()
-        let never = try EventLog.open(at: quick.path, options: .small { $0.appendInPlaceMilliseconds = 0 })
+        let never = try EventLog.open(at: quick.path, options: .small { $0.appendInPlaceLimit = .zero })
         let handedOver = try await Self.turns(never, appends: 20)
         #expect(handedOver >= inPlace + 10, "\(inPlace) turns in place, \(handedOver) by the writing thread")
         #expect(try never.payloads("s").count == 41)

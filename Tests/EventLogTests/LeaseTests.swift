@@ -28,7 +28,7 @@ struct LeaseTests {
 
     @Test("a lease ends by itself soon after the last append")
     func pause() async throws {
-        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         #expect(try leases(log))
         // Whoever commits has it ended.
         try await log.add(event("a"))
@@ -40,7 +40,7 @@ struct LeaseTests {
 
     @Test("whoever waits for a turn that is leased gets it after the append that is being made")
     func asked() async throws {
-        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         let (isDone, appended) = (Monitor(false), Monitor(0))
         let appending = Task {
             while !isDone.withLock({ $0 }) {
@@ -65,7 +65,7 @@ struct LeaseTests {
         "what a process that was killed had acknowledged, and a file has lost since, is missed at the next opening",
         arguments: [true, false])
     func lost(isCut: Bool) async throws {
-        let log = try makeLog(directory, .small { $0.appendInPlaceMilliseconds = 600_000 })
+        let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         for _ in 0 ..< 40 { try await log.add(event("a")) }
         // As a kill leaves it: nothing is closed.
         let copy = directory.path + "/copy"

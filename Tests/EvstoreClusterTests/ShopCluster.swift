@@ -74,7 +74,7 @@ final class ShopCluster {
 
     static func options(deadline: Double = 30) -> Options {
         var options = Options()
-        (options.mapBytes, options.ballastBytes, options.appendDeadlineSeconds) = (1 << 28, 0, deadline)
+        (options.mapBytes, options.ballastBytes, options.appendDeadline) = (1 << 28, 0, .seconds(deadline))
         options.joinsClusters(as: "tests")
         return options
     }

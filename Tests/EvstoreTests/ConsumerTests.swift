@@ -23,7 +23,7 @@ struct ConsumerTests {
 
     private func quick(_ attempts: Int = 3, _ rule: ConsumerFailureRule = .park) -> ConsumerOptions {
         var options = ConsumerOptions()
-        options.retry = RetryPolicy(attemptsMax: attempts, firstPause: 0.001, pauseMax: 0.002)
+        options.retry = RetryPolicy(attemptsMax: attempts, firstPause: .seconds(0.001), pauseMax: .seconds(0.002))
         options.onFailure = rule
         return options
     }

@@ -127,7 +127,7 @@ struct ImportOnceTests {
 
         let held = try StoreLock.importing.acquire(at: temporary.path, what: "imports other.jsonl")
         var options = temporary.store.options
-        options.appendDeadlineSeconds = 0.1
+        options.appendDeadline = .milliseconds(100)
         let other = try await EventStore.open(at: temporary.path, options: options)
         await #expect {
             try await fromPipe(other, Self.lines(0 ..< 1))

@@ -49,7 +49,7 @@ struct PageSwiftTests {
         let path = orders.path
 
         var options = Options()
-        options.appendDeadlineSeconds = 5
+        options.appendDeadline = .seconds(5)
         options.followsInBackground = true
         let store = try await EventStore.open(at: path, version: SchemaVersion(2), options: options)
 

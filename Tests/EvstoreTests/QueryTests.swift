@@ -34,7 +34,7 @@ struct QueryTests {
     @Test("who waits for a read model that another builds can be cancelled, and fails with who it is when the time is up")
     func coldWait() async throws {
         var options = Options.forTests
-        options.readModelDeadlineSeconds = 0.05
+        options.readModelDeadline = .milliseconds(50)
         let temporary = try await Orders.store(at: 1)
         let hasty = try await EventStore.open(at: temporary.path, options: options)
         let held = try StoreLock.migration.acquire(at: temporary.path, what: "a test")

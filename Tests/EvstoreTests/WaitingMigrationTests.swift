@@ -14,10 +14,10 @@ struct WaitingMigrationTests {
 
     private func open(
         _ path: String, deadline: Double = 300, onError: Policy.MigrateOnError = .stop, _ cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        progress: ProgressHandler? = nil
     ) async throws -> EventStore {
         var options = Options.forTests
-        options.migrationDeadlineSeconds = deadline
+        options.migrationDeadline = .seconds(deadline)
         return try await EventStore.open(
             at: path, version: SchemaVersion(5), policy: .migrate(onError: onError), schemas: try Orders.schemas(5), options: options,
             cancellation: cancellation, progress: progress)

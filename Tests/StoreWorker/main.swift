@@ -45,7 +45,7 @@ enum Worker {
     /// Opens a store as a program that migrates at its start; makes the file `waiting` while it waits for another.
     private static func migrating(_ path: String, _ schemas: String, to version: Int, _ deadline: Double, _ waiting: String) async throws {
         var options = Options()
-        (options.mapBytes, options.ballastBytes, options.migrationDeadlineSeconds) = (1 << 26, 0, deadline)
+        (options.mapBytes, options.ballastBytes, options.migrationDeadline) = (1 << 26, 0, .seconds(deadline))
         let store = try await EventStore.open(
             at: path, version: SchemaVersion(version), policy: .migrate(), schemas: try Schemas.load(schemas), options: options
         ) { event in

@@ -10,7 +10,7 @@ extension Options {
         var options = Options()
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
-        options.appendDeadlineSeconds = 300
+        options.appendDeadline = .seconds(300)
         change(&options)
         return options
     }

@@ -27,7 +27,7 @@ final class CommitSignal: Sendable {
 
     init(watching files: [String], _ options: Options, _ readLast: @escaping @Sendable () throws -> Checkpoint) throws {
         watch = try FileWatch(files)
-        pollMilliseconds = options.pollMilliseconds
+        pollMilliseconds = options.pollInterval.inMilliseconds
         self.readLast = readLast
         state = Monitor(State(last: try readLast()))
     }

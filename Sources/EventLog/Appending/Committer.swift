@@ -18,7 +18,7 @@ final class Committer: @unchecked Sendable {
     private let anchor: AnchorFile
     private let mark: FileMark
     private let observer: (@Sendable (CommitFigures) -> Void)?
-    private let inPlaceMilliseconds: Double
+    private let inPlaceLimit: Duration
     private let queue = CommitQueue()
     private let deadlineTimer: DeadlineTimer
     /// Set when the disk has failed during a commit: nothing is written any more.
@@ -29,7 +29,7 @@ final class Committer: @unchecked Sendable {
 
     init(_ context: LogContext, _ overlays: Overlays, _ signal: CommitSignal) throws {
         (self.context, self.overlays, self.signal) = (context, overlays, signal)
-        (observer, inPlaceMilliseconds) = (context.options.commitObserver, context.options.appendInPlaceMilliseconds)
+        (observer, inPlaceLimit) = (context.options.commitObserver, context.options.appendInPlaceLimit)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
         deadlineTimer = DeadlineTimer(queue, anchor, context)
@@ -80,7 +80,7 @@ final class Committer: @unchecked Sendable {
 
     /// - Parameter body: nil takes in what the cluster log has, of a node.
     func update(within interval: Duration? = nil, _ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
-        let deadline = ContinuousClock.now + (interval ?? .seconds(options.appendDeadlineSeconds))
+        let deadline = ContinuousClock.Instant.within(interval ?? options.appendDeadline)
         let number = queue.number()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -115,7 +115,7 @@ final class Committer: @unchecked Sendable {
     /// Refuses further work and does what waits, for as long as an append may wait for other writers; `body` runs when both threads
     /// have ended.
     func close(_ body: @escaping @Sendable () -> Void) {
-        queue.close(.now + .seconds(options.appendDeadlineSeconds))
+        queue.close(.within(options.appendDeadline))
         deadlineTimer.atEnd(body)
     }
 
@@ -213,7 +213,7 @@ final class Committer: @unchecked Sendable {
 
     /// What a commit tells of the next; nil of one that has written nothing.
     private func pace(of done: CommitSession.Done, _ took: Duration) -> CommitQueue.Pace? {
-        if took / .milliseconds(1) >= inPlaceMilliseconds { return .slow }
+        if took >= inPlaceLimit { return .slow }
         return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
     }
 

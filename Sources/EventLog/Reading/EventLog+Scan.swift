@@ -54,7 +54,7 @@ package struct LogScan {
         try checkEpoch(transaction)
         let wanted = try wantedTypes(transaction)
         if let wanted, wanted.isEmpty { return false }
-        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
+        let end = ContinuousClock.Instant.within(options.readSlice)
         var bytes = 0
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()

@@ -73,7 +73,7 @@ struct LogVerifier {
         epoch = moment.epoch
         types = try Indexes.types(transaction, access.tables)
         try readLedger(transaction)
-        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
+        let end = ContinuousClock.Instant.within(options.readSlice)
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
         while isThere {

@@ -14,24 +14,23 @@ public enum ConsumerStart: Hashable, Sendable {
 public struct RetryPolicy: Hashable, Sendable {
     /// How often an event is tried in all, at least once.
     public var attemptsMax = 10
-    /// Seconds before the second attempt; each further pause is twice as long, up to `pauseMax`, and made longer or shorter by up to a
+    /// The pause before the second attempt; each further one is twice as long, up to `pauseMax`, and made longer or shorter by up to a
     /// fifth by chance.
-    public var firstPause = 0.1
-    public var pauseMax = 60.0
+    public var firstPause: Duration = .milliseconds(100)
+    public var pauseMax: Duration = .seconds(60)
 
     public init() {}
 
-    public init(attemptsMax: Int, firstPause: Double = 0.1, pauseMax: Double = 60) {
+    public init(attemptsMax: Int, firstPause: Duration = .milliseconds(100), pauseMax: Duration = .seconds(60)) {
         (self.attemptsMax, self.firstPause, self.pauseMax) = (attemptsMax, firstPause, pauseMax)
     }
 
-    /// Seconds to wait behind an attempt, of which the first is 1.
-    func pause(after attempt: Int) -> Double {
-        let plain = min(firstPause * pow2(min(attempt - 1, 62)), pauseMax)
-        return plain * .random(in: 0.8 ... 1.2)
+    /// How long to wait behind an attempt, of which the first is 1.
+    func pause(after attempt: Int) -> Duration {
+        let factor = Double(sign: .plus, exponent: min(attempt - 1, 62), significand: 1)
+        let plain = min(firstPause.inSeconds * factor, pauseMax.inSeconds)
+        return .seconds(plain * .random(in: 0.8 ... 1.2))
     }
-
-    private func pow2(_ exponent: Int) -> Double { Double(sign: .plus, exponent: exponent, significand: 1) }
 }
 
 /// What becomes of an event that a consumer could not handle, however often it was tried.
@@ -48,9 +47,9 @@ public struct ConsumerOptions: Hashable, Sendable {
     public var onFailure = ConsumerFailureRule.park
     /// How many events are handled side by side; those of one stream always one after the other.
     public var concurrency = 1
-    /// After how many seconds the place is saved where a page takes longer, or brings nothing that is wanted; behind a page of handled
+    /// After how long the place is saved where a page takes longer, or brings nothing that is wanted; behind a page of handled
     /// events it is saved at once, at most ten times a second.
-    public var checkpointSeconds = 1.0
+    public var checkpointInterval: Duration = .seconds(1)
     /// Whether it ends when it has come to the log's end; else it waits for what is appended.
     public var endsAtLogEnd = false
 

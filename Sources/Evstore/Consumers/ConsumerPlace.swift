@@ -66,20 +66,20 @@ final class ConsumerPlace: Sendable {
     }
 
     /// How often the place is saved at most behind pages of handled events: a save costs the appends beside it some syncs.
-    static let pageMilliseconds = 100
+    static let pageInterval = Duration.milliseconds(100)
 
     /// Whether events were handled whose place is not saved.
     var isAhead: Bool { state.withLock { !$0.isSaved && $0.hasHandled } }
 
     /// Saves what is not saved, where the last time was so many seconds ago.
-    func save(after seconds: Double = 0) async throws {
-        let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= .seconds(seconds) }
+    func save(after interval: Duration = .zero) async throws {
+        let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= interval }
         if isDue { try await write { _ in } }
     }
 
-    /// Saves what is not saved behind a page: soon where events were handled, else in `seconds`.
-    func saveBehindPage(_ seconds: Double) async throws {
-        try await save(after: isAhead ? min(Double(Self.pageMilliseconds) / 1_000, seconds) : seconds)
+    /// Saves what is not saved behind a page: soon where events were handled, else when `interval` has passed.
+    func saveBehindPage(_ interval: Duration) async throws {
+        try await save(after: isAhead ? min(Self.pageInterval, interval) : interval)
     }
 
     /// Saves it with another change, in one transaction; also where the task has been cancelled.

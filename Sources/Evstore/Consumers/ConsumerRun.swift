@@ -57,10 +57,10 @@ final class ConsumerRun: Sendable {
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
-            try await place.saveBehindPage(options.checkpointSeconds)
+            try await place.saveBehindPage(options.checkpointInterval)
             if page.isLast, options.endsAtLogEnd { return }
-            let pause = place.isAhead ? ConsumerPlace.pageMilliseconds : store.options.pollMilliseconds
-            if page.isLast { try await store.wait(after: pages.checkpoint.position, milliseconds: pause) }
+            let pause = place.isAhead ? ConsumerPlace.pageInterval : store.options.pollInterval
+            if page.isLast { try await store.wait(after: pages.checkpoint.position, atMost: pause) }
         }
     }
 
@@ -151,7 +151,7 @@ final class ConsumerRun: Sendable {
                 // One of several is at fault: which one shows when each is tried alone.
                 for event in together where !Task.isCancelled { try await handle(event, place, progress) }
             }
-            try await place.save(after: options.checkpointSeconds)
+            try await place.save(after: options.checkpointInterval)
         }
     }
 
@@ -166,7 +166,7 @@ final class ConsumerRun: Sendable {
                 throw EvstoreError.consumerStopped(consumer: name, position: event.position, reason: reason)
             }
             try await place.save()
-            do { try await Task.sleep(for: .seconds(options.retry.pause(after: attempt))) } catch { return }
+            do { try await Task.sleep(for: options.retry.pause(after: attempt)) } catch { return }
             attempt += 1
         }
         place.advance(to: progress.finish([event]), handled: 1)

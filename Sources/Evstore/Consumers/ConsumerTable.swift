@@ -44,7 +44,7 @@ extension EventStore {
     }
 
     /// Has a consumer try parked events again: the one at a position, or all of them where it is nil. Whoever holds the name does so
-    /// within `Options.pollMilliseconds`, else whoever holds it next. Awaits one durable transaction.
+    /// within `Options.pollInterval`, else whoever holds it next. Awaits one durable transaction.
     /// - Returns: how many they are.
     /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
     @discardableResult

@@ -14,10 +14,10 @@ extension EventStore {
     /// several threads of the store's own.
     /// - Parameter stopped: called with what was appended, and stays, where an error ends the import.
     /// - Throws: `EvstoreError`: refusedLine at the first line that is refused, where `onError` is `stop`; locked where another import did
-    ///   not end in `Options.appendDeadlineSeconds`; ioFailure where the input changes while it is read; diskFull, interrupted.
+    ///   not end in `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(), cancellation: Cancellation? = nil,
-        progress: Progress? = nil, stopped: ((ImportReport) -> Void)? = nil
+        progress: ProgressHandler? = nil, stopped: ((ImportReport) -> Void)? = nil
     ) async throws(EvstoreError) -> ImportReport {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
         if !options.dryRun { try log.requireOwn() }
@@ -58,7 +58,7 @@ extension EventStore {
     /// Locks imports; waits for another import as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, naming the other one.
     func importLock(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
-        let end = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        let end = ContinuousClock.Instant.within(options.appendDeadline)
         while true {
             do { return try StoreLock.importing.acquire(at: path, what: "imports \(name)") } catch {
                 let failure = EvstoreError(converting: error, at: path)

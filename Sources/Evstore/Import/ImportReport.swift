@@ -38,7 +38,7 @@ struct ImportRequest {
     let rules: AppendRules
     let options: ImportOptions
     let cancellation: Cancellation?
-    let progress: Progress?
+    let progress: ProgressHandler?
 }
 
 /// A line that was refused and why.

@@ -72,7 +72,7 @@ extension Importer {
             let request = AppendRequest(
                 events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
                 rows: mark.map { [SideRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
-                deadline: .now + .seconds(store.options.appendDeadlineSeconds))
+                deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
             do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {
                 outcome = nil

@@ -14,7 +14,7 @@ final class Importer {
     let rules: AppendRules
     let options: ImportOptions
     private let form: LineForm
-    private let progress: Progress?
+    private let progress: ProgressHandler?
     private let cancellation: Cancellation?
     var report = ImportReport()
     /// Whether the report counts lines that were appended, and not only checked.

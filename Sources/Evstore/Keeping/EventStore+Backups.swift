@@ -10,7 +10,7 @@ extension EventStore {
     /// - Parameter keep: removes all runs but the newest that many afterwards; nil keeps all.
     /// - Throws: `EvstoreError`: otherBackup, locked, epochChanged (run it again), diskFull, interrupted.
     public func backUp(
-        into directory: String, keeping keep: Int? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
+        into directory: String, keeping keep: Int? = nil, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> BackupReport {
         try Backup.run(site("back up into \(directory)", cancellation, progress: progress), into: directory, keep: keep)
     }
@@ -20,7 +20,7 @@ extension EventStore {
     /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, as it is.
     public func backUp(
-        cancellation: Cancellation? = nil, progress: Progress? = nil, to sink: ([UInt8]) throws -> Void
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil, to sink: ([UInt8]) throws -> Void
     ) throws -> BackupReport {
         let errors = CallerErrors()
         do {
@@ -52,7 +52,7 @@ extension EventStore {
     /// Blocks the calling thread while it reads every file.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
     public static func verifyBackups(
-        in directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+        in directory: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> [BackupVerdict] {
         try Backup.verify(directory, RunControl(cancellation, progress))
     }
@@ -68,7 +68,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     public static func restore(
         from backup: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
-        cancellation: Cancellation? = nil, progress: Progress? = nil
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RestoreReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Restore.run(
@@ -84,7 +84,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, as it is.
     public static func restore(
         named name: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
-        cancellation: Cancellation? = nil, progress: Progress? = nil, from source: @escaping (Int) throws -> [UInt8]
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil, from source: @escaping (Int) throws -> [UInt8]
     ) async throws -> RestoreReport {
         let errors = CallerErrors()
         do {

@@ -28,7 +28,7 @@ extension EventStore {
     public func drill(
         to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
         seed: UInt64? = nil,
-        cancellation: Cancellation? = nil, progress: Progress? = nil
+        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if isReadOnly { throw .readOnly(path: path) }
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
@@ -85,7 +85,7 @@ struct DrillRequest {
     let olderProgram: OlderProgram?
     let seed: UInt64
     let cancellation: Cancellation
-    let progress: Progress?
+    let progress: ProgressHandler?
 }
 
 extension DrillReport {

@@ -35,7 +35,7 @@ extension EventStore {
     /// for a data key a scan of the whole log before.
     /// - Throws: `EvstoreError`: keyNeeded, locked, usage where there is none, interrupted.
     public func retireKey(
-        _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: Progress? = nil
+        _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> StoreKey {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Keys.retire(
@@ -49,7 +49,7 @@ extension EventStore {
     /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     public func recipher(
-        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil, progress: Progress? = nil
+        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RecipherReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Recipher.run(

@@ -19,7 +19,7 @@ extension EventStore {
     ///   finished yet, too; keysRefused where events are sealed; locked where another process does the same; diskFull, interrupted.
     public static func follow(
         from backups: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> FollowReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Follow.run(from: .directory(backups), into: replica, options, RunControl(cancellation, progress))
@@ -34,7 +34,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, as it is.
     public static func follow(
         named name: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
-        progress: Progress? = nil,
+        progress: ProgressHandler? = nil,
         from source: @escaping (Int) throws -> [UInt8]
     ) async throws -> FollowReport {
         let errors = CallerErrors()

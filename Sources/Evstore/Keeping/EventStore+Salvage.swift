@@ -16,7 +16,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     public static func salvage(
         at source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(), cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> SalvageReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             var request = SalvageRequest(at: source, into: target, options: options)
@@ -30,7 +30,7 @@ extension EventStore {
     /// Blocks the calling thread while it reads all bytes of the files.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(
-        at path: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+        at path: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> VerifyReport {
         try SalvageRun.examine(path, RunControl(cancellation, progress))
     }

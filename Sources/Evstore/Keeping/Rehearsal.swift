@@ -18,7 +18,7 @@ final class Rehearsal {
     private let seed: UInt64
     private let directory: String
     private let cancellation: Cancellation?
-    private let progress: Progress?
+    private let progress: ProgressHandler?
     private var report: DrillReport
     private var copy: EventStore?
     /// What the copy showed at the newer version before the rollback.

@@ -8,7 +8,7 @@ package final class PageChanges: Sendable {
     let work: PageWork
 
     /// - Parameter progress: hears how far work is, beside the page.
-    package init(_ progress: @escaping Progress = { _ in }) { work = PageWork(progress) }
+    package init(_ progress: @escaping ProgressHandler = { _ in }) { work = PageWork(progress) }
 
     func form(_ action: String, _ fields: [String: String], _ button: String, _ words: String) -> Markup {
         let hidden = fields.sorted { $0.key < $1.key }.map { "<input type=\"hidden\" name=\"\($0.key)\" value=\"\($0.value)\">" as Markup }
@@ -50,15 +50,15 @@ final class PageWork: Sendable {
     }
 
     private let state = Mutex(State())
-    private let progress: Progress
+    private let progress: ProgressHandler
 
-    init(_ progress: @escaping Progress) { self.progress = progress }
+    init(_ progress: @escaping ProgressHandler) { self.progress = progress }
 
     var isRunning: Bool { state.withLock(\.isRunning) }
 
     /// - Throws: `usage` where another is under way.
     func begin(
-        _ title: String, _ body: @escaping @Sendable (Cancellation, @escaping Progress) async throws -> String
+        _ title: String, _ body: @escaping @Sendable (Cancellation, @escaping ProgressHandler) async throws -> String
     ) throws(EvstoreError) {
         let cancellation = Cancellation()
         let other = state.withLock { state -> String? in

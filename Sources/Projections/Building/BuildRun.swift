@@ -11,7 +11,7 @@ internal import Synchronization
 final class BuildRun {
     private let build: BulkBuild
     private let cancellation: Cancellation?
-    private let progress: Progress?
+    private let progress: ProgressHandler?
     private let log: EventLog
     private let end: Checkpoint
     private let history: History
@@ -24,7 +24,7 @@ final class BuildRun {
 
     private static let partitionCount = 32
 
-    init(_ build: BulkBuild, _ cancellation: Cancellation?, _ progress: Progress?) throws {
+    init(_ build: BulkBuild, _ cancellation: Cancellation?, _ progress: ProgressHandler?) throws {
         (self.build, self.cancellation, self.progress) = (build, cancellation, progress)
         let log = build.evolving.log
         self.log = log

@@ -21,7 +21,7 @@ package final class Follower: Sendable {
     var idleCount: Int { idle.count }
 
     /// Blocks until the generation has consumed the log up to `position`, or to its end as of now where nil. Each wait
-    /// for another process that writes the generation lasts at most `Options.readModelDeadlineSeconds`.
+    /// for another process that writes the generation lasts at most `Options.readModelDeadline`.
     /// - Returns: up to where it has consumed the log.
     /// - Throws: `EvstoreError.epochChanged` where the generation has consumed events that a cut took off: it must be
     ///   built anew. `programNeeded` where it is written in Swift and this program does not have it. `deadlinePassed`, naming who
@@ -29,7 +29,7 @@ package final class Follower: Sendable {
     @discardableResult
     package func catchUp(
         _ generation: Generation, _ definition: Definition, to position: Position? = nil, cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> Checkpoint {
         var chase = try Chase(evolving, generation, definition, to: position)
         defer { idle.give(chase.batch, chase.key) }
@@ -58,10 +58,10 @@ package final class Follower: Sendable {
         }
     }
 
-    private var seconds: Double { evolving.options.readModelDeadlineSeconds }
+    private var seconds: Double { evolving.options.readModelDeadline.inSeconds }
 
     /// Consumes a batch where the generation is still behind; false where a cut has removed the rest of the events to consume.
-    private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ progress: Progress?) throws(EvstoreError) -> Bool {
+    private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ progress: ProgressHandler?) throws(EvstoreError) -> Bool {
         let before = chase.header.checkpoint
         chase.header = try chase.generation.header
         guard chase.isDue, let turn else { return true }

@@ -23,7 +23,7 @@ package struct MappedBuild: Sendable {
     ///   or a value is none that an event gives. Then the generation is left as it is, and has to be removed.
     /// - Throws: `EvstoreError.interrupted`.
     package func run(
-        rowsMax: UInt64 = .max, cancellation: Cancellation? = nil, progress: Progress? = nil
+        rowsMax: UInt64 = .max, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> Bool {
         try converting("building \(target.definition.name) from its rows", at: evolving.log.path) {
             try evolving.log.makeDurable()

@@ -48,7 +48,7 @@ final class Bystander: Sendable {
             }
         }
         var options = Worker.options
-        (options.appendDeadlineSeconds, options.readModelDeadlineSeconds) = (Self.deadlineSeconds, Self.deadlineSeconds)
+        (options.appendDeadline, options.readModelDeadline) = (.seconds(Self.deadlineSeconds), .seconds(Self.deadlineSeconds))
         let store = Mutex<EventStore?>(nil)
         await call("open") {
             let opened = try await EventStore.open(at: scene + "/store", schemas: schemas, options: options)

@@ -48,7 +48,7 @@ struct Consuming {
         let file = unsafe Glibc.open(effects, O_WRONLY | O_APPEND | O_CREAT, 0o600)
         let chance = Mutex(UInt64(truncatingIfNeeded: seed) &* 2_654_435_769 | 1)
         var options = ConsumerOptions()
-        options.retry = RetryPolicy(attemptsMax: 1_000, firstPause: 0.001, pauseMax: 0.01)
+        options.retry = RetryPolicy(attemptsMax: 1_000, firstPause: .seconds(0.001), pauseMax: .seconds(0.01))
         options.concurrency = seed % 2 == 0 ? 1 : 3
         let work = Task { [options] in
             try await store.consume(Self.name, at: version, options: options) { event, _ in

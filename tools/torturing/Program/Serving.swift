@@ -65,7 +65,7 @@
             _ consumer: (name: String, concurrency: Int, batch: Int), _ store: EventStore, _ chance: Chance
         ) throws -> ConsumerService {
             var options = ConsumerOptions()
-            options.retry = RetryPolicy(attemptsMax: 1_000, firstPause: 0.001, pauseMax: 0.01)
+            options.retry = RetryPolicy(attemptsMax: 1_000, firstPause: .seconds(0.001), pauseMax: .seconds(0.01))
             options.concurrency = consumer.concurrency
             let file = try LineFile(effects(consumer.name))
             return ConsumerService(store, consumer.name, at: SchemaVersion(1), batch: consumer.batch, options: options) { events, _ in

@@ -16,8 +16,8 @@ struct DamagedStore {
 
     static var options: Options {
         var options = Options.forTests
-        (options.mapBytes, options.pollMilliseconds, options.appendDeadlineSeconds) = (1 << 26, 10, 5)
-        (options.readModelDeadlineSeconds, options.sweepDueEvents) = (5, 1)
+        (options.mapBytes, options.pollInterval, options.appendDeadline) = (1 << 26, .milliseconds(10), .seconds(5))
+        (options.readModelDeadline, options.sweepDueEvents) = (.seconds(5), 1)
         return options
     }
 

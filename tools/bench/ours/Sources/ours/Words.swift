@@ -37,7 +37,7 @@ struct Words {
         if has("map-mib") { options.mapBytes = try number("map-mib") << 20 }
         if has("key-file") { options.secret = try .key(file: text("key-file")) }
         // Under valgrind no disk is quick.
-        if has("in-place-ms") { options.appendInPlaceMilliseconds = Double(try number("in-place-ms")) }
+        if has("in-place-ms") { options.appendInPlaceLimit = .milliseconds(try number("in-place-ms")) }
         if has("jobs") { options.replayJobs = try number("jobs") }
         return options
     }
