@@ -46,7 +46,15 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 
         /// The next page, never empty; nil at the end, or where the sequence has none and the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [Event]? {
-            try await reader.next(isolation: actor)
+            while true {
+                if Task.isCancelled {
+                    if reader.isEndless { return nil }
+                    throw .interrupted(again: "read again")
+                }
+                guard let page = try reader.page() else { return nil }
+                if !page.isEmpty { return page }
+                if let end = reader.end { try await end.store.wait(after: end.position) }
+            }
         }
 
         public mutating func next() async throws(EvstoreError) -> [Event]? { try await next(isolation: nil) }
@@ -59,9 +67,18 @@ protocol PageReader<Event> {
 
     /// Up to where the log was looked through.
     var checkpoint: Checkpoint { get }
+    /// Whether what is appended later belongs to it.
+    var isEndless: Bool { get }
+    /// Where something has to be appended before there is another page; nil where there may be one.
+    var end: (store: EventStore, position: Position)? { get }
 
-    /// The next page, never empty; nil where there is none.
-    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [Event]?
+    /// The next page, which may be empty; nil behind the last.
+    mutating func page() throws(EvstoreError) -> [Event]?
+}
+
+extension PageReader {
+    var isEndless: Bool { false }
+    var end: (store: EventStore, position: Position)? { nil }
 }
 
 /// The pages of another reader, with each event made into something else.
@@ -70,9 +87,11 @@ private struct MappedPages<Old, New>: PageReader {
     let map: (Old) throws(EvstoreError) -> New
 
     var checkpoint: Checkpoint { pages.checkpoint }
+    var isEndless: Bool { pages.isEndless }
+    var end: (store: EventStore, position: Position)? { pages.end }
 
-    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [New]? {
-        guard let page = try await pages.next(isolation: actor) else { return nil }
+    mutating func page() throws(EvstoreError) -> [New]? {
+        guard let page = try pages.page() else { return nil }
         var made: [New] = []
         made.reserveCapacity(page.count)
         for event in page { made.append(try map(event)) }

@@ -166,12 +166,8 @@ private struct FinitePages: PageReader {
 
     var checkpoint: Checkpoint { read?.cursor.seen ?? .start }
 
-    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [RecordedEvent]? {
+    mutating func page() throws(EvstoreError) -> [RecordedEvent]? {
         if read == nil { read = try begin() }
-        while let page = try read?.next() {
-            if Task.isCancelled { throw .interrupted(again: "read again") }
-            if !page.isEmpty { return page }
-        }
-        return nil
+        return try read?.next()
     }
 }

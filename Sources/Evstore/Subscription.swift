@@ -53,14 +53,10 @@ struct Subscription: PageReader {
     /// Whether nothing was left behind the last page.
     var isAtEnd: Bool { cursor.isAtEnd }
 
-    mutating func next(isolation actor: isolated (any Actor)?) async throws(EvstoreError) -> [RecordedEvent]? {
-        while !Task.isCancelled {
-            let page = try nextPage()
-            if !page.isEmpty { return page }
-            if cursor.isAtEnd { try await store.wait(after: checkpoint.position) }
-        }
-        return nil
-    }
+    var isEndless: Bool { true }
+    var end: (store: EventStore, position: Position)? { cursor.isAtEnd ? (store, checkpoint.position) : nil }
+
+    mutating func page() throws(EvstoreError) -> [RecordedEvent]? { try nextPage() }
 
     /// - Parameter limit: nothing behind it is read.
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {

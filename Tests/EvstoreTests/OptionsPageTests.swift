@@ -30,7 +30,10 @@ struct OptionsPageTests {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional { return mirror.children.first.map { words($0.value) } ?? "none" }
         if mirror.displayStyle == .enum { return ".\(value)" }
-        if let seconds = value as? Double, seconds == seconds.rounded() { return "\(Int(seconds))" }
+        if let duration = value as? Duration {
+            let milliseconds = Int(duration / .milliseconds(1))
+            return milliseconds % 1_000 == 0 ? ".seconds(\(milliseconds / 1_000))" : ".milliseconds(\(milliseconds))"
+        }
         return "\(value)"
     }
 

@@ -146,8 +146,10 @@ struct SavedStateTests {
             case 9 where snapshots > 0 && store === temporary.store:
                 _ = try await store.rollback(toSnapshot: "s\(Int.random(in: 1 ... snapshots, using: &random))", discardTail: true)
             case 10:
-                if try store.versions.live == SchemaVersion(1) {
-                    _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+                // A cut to before version 2 was registered takes it off.
+                if try store.versions.head == 1 { break }
+                if try store.versions.live == 1 {
+                    _ = try await store.replay(to: 2, options: ReplayOptions(yes: true))
                 } else {
                     _ = try await store.rollback()
                 }

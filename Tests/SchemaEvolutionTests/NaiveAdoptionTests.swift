@@ -27,8 +27,11 @@ private struct NaiveAdoption {
         var placed: Set<[String]> = []
         let moves = one.moves.enumerated().sorted { ($0.element.to.count, $0.offset) < ($1.element.to.count, $1.offset) }
         for (_, move) in moves {
-            guard let value = data[naive: move.from] else { continue }
-            if run.put(value, at: move.to, &made, shape, .object([])) { placed.insert(move.from) }
+            guard let value = data[naive: move.from], run.makeParents(of: move.to, &made, shape, .object([]), forValue: true) else {
+                continue
+            }
+            made.set(move.to, to: value, isMoved: true)
+            placed.insert(move.from)
         }
         let found = Set(one.moves.map(\.from).filter { data[naive: $0] != nil })
         kept = placed.count

@@ -259,8 +259,7 @@ struct NaiveRun {
         if values[0] == .null {
             let null = take(parts[0], &doc, here, there)
             for part in parts.dropFirst() where take(part, &doc, here, there) != nil { lost += 1 }
-            put(null, at: path, &doc, there, here)
-            return
+            return put(null, at: path, &doc, there, here)
         }
         var texts: [String] = []
         for (index, value) in values.enumerated() {
@@ -394,11 +393,8 @@ struct NaiveRun {
         return value
     }
 
-    @discardableResult
-    func put(_ value: JSONValue?, at path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue) -> Bool {
-        guard makeParents(of: path, &doc, here, there, forValue: value != nil), let value else { return false }
-        doc.set(path, to: value, isMoved: true)
-        return true
+    private func put(_ value: JSONValue?, at path: Path, _ doc: inout JSONValue, _ here: JSONValue, _ there: JSONValue) {
+        if makeParents(of: path, &doc, here, there, forValue: value != nil), let value { doc.set(path, to: value, isMoved: true) }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 public import EventModel
 internal import Hashing
@@ -94,7 +95,7 @@ extension EventStore {
         _ stream: StreamName, _ entry: StateCache<State>.Entry, _ cache: StateCache<State>, lastEvent position: Position
     ) -> Bool {
         guard let saving = cache.saving, log.keyFile == nil, !isReadOnly else { return false }
-        let since = entry.saved.map { entry.last.rawValue - min($0.rawValue, entry.last.rawValue) } ?? entry.last.rawValue + 1
+        let since = entry.saved.map { entry.last.rawValue.minus($0.rawValue) } ?? entry.last.next.rawValue
         guard since >= UInt64(saving.events) else { return false }
         do {
             let state = try saving.encode(entry.state)
