@@ -43,9 +43,9 @@ extension EventStore {
     /// - Throws: `EvstoreError`: usage where the version is below the live one, unknownVersion, schemaInvalid, versionDiffers,
     ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
-    public func replay(
-        to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
-    ) async throws(EvstoreError) -> ReplayReport {
+    public func migrate(
+        to version: SchemaVersion, options: MigrationOptions = .init(), cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+    ) async throws(EvstoreError) -> MigrationReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Replay.run(
                 site("replay to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,

@@ -14,7 +14,7 @@ extension EventStore {
     /// Versions above are registered by a replay. Awaits the writing of the files, some milliseconds.
     /// - Throws: `EvstoreError`: storeExists, schemaInvalid, unknownVersion, keyUnusable, unsafeFileSystem, unsafePermissions, diskFull.
     public static func create(
-        at path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
+        _ path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
         projections: [any SwiftProjection] = [],
         options: Options = .init(), logger: Logger? = nil
     ) async throws(EvstoreError) -> EventStore {
@@ -59,7 +59,7 @@ extension EventStore {
     ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `replay`
     ///   throws.
     public static func open(
-        at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
+        _ path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
         logger: Logger? = nil, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
@@ -97,13 +97,13 @@ extension EventStore {
     ///   the live version.
     /// - Throws: `EvstoreError`: as `create` and the other `open` do, but for storeExists and storeNotFound.
     public static func open(
-        at path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
+        _ path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
         cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
         func opened() async throws(EvstoreError) -> EventStore {
             try await open(
-                at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
+                path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
                 logger: logger, cancellation: cancellation, progress: progress)
         }
         while true {
@@ -111,7 +111,7 @@ extension EventStore {
             do throws(EvstoreError) {
                 // Order: made, closed, opened, so that the handle is what every later start gets.
                 let made = try await create(
-                    at: path, schemas: schemas, version: version, steps: steps, projections: projections, options: options, logger: logger)
+                    path, schemas: schemas, version: version, steps: steps, projections: projections, options: options, logger: logger)
                 try await made.close()
             } catch .storeExists {
                 // Another process has made it first; an import that appended nothing may have removed it again.
@@ -127,7 +127,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged.
     ///
     /// Blocks the calling thread for one short read.
-    public static func versions(at path: String) throws(EvstoreError) -> StoreVersions {
+    public static func versions(_ path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
     }
 }
@@ -159,7 +159,7 @@ extension EventStore {
                 throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
             }
             do {
-                let options = ReplayOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)
+                let options = MigrationOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)
                 try await migrate(to: version, options, keepWindow, cancellation, progress)
             } catch {
                 guard onError == .openAnyway, error.code != "interrupted" else { throw error }
@@ -195,14 +195,14 @@ extension EventStore {
 
     /// Replays to a version that is due, unless another process has done so meanwhile.
     private func migrate(
-        to version: SchemaVersion, _ options: ReplayOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
+        to version: SchemaVersion, _ options: MigrationOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
         _ progress: ProgressHandler?
     ) async throws(EvstoreError) {
         let live = try evolving.current().state.live
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
             let state = try self.evolving.current().state
             if try !self.isDue(version, state) { return try self.requirePromised(version, state) }
-            let report = try await self.replay(to: version, options: options, cancellation: cancellation, progress: progress)
+            let report = try await self.migrate(to: version, options: options, cancellation: cancellation, progress: progress)
             self.logger.notice(
                 "replayed at opening",
                 metadata: ["from": "\(report.from)", "to": "\(report.to)", "quarantined": "\(report.quarantined)"])

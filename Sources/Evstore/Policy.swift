@@ -6,7 +6,7 @@ public enum Policy: Sendable, Hashable {
     /// node has promised the version and this one was not rolled back from it. Where another process migrates, waits for it, at most
     /// `Options.migrationDeadline`.
     ///
-    /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.
+    /// `yes` is the consent of `MigrationOptions.yes`: without it a replay that needs consent is refused.
     case migrate(
         when: MigrateWhen = .always, onError: MigrateOnError = .stop, keepWindow: WindowPolicy = .untilFinalize, yes: Bool = false)
     /// Opens at any version and converts events as far as there are steps; changes no version.

@@ -146,7 +146,7 @@ extension EventStore {
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: try drills.newest(in: log),
-            oldestReader: oldest, writingKey: keys().first { $0.isWriting },
+            oldestReader: oldest, writingKey: Keys.list(log).first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
             passingPlace: usage.passingPlace,
             cluster: member.map {

@@ -81,11 +81,11 @@ extension Session {
         let (path, schemas) = try (global.storePath(), schemas())
         do {
             return try await EventStore.open(
-                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
+                path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
                 options: options, logger: logger)
         } catch EvstoreError.readOnly where access == .writingIfAllowed {
             return try await EventStore.open(
-                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true,
+                path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true,
                 options: options, logger: logger)
         }
     }

@@ -21,9 +21,9 @@ extension Cluster {
         } catch { throw .ioFailure(doing: "making a temporary directory", reason: error.message) }
         defer { do { try Directory.remove(directory.path) } catch {} }
         let store = try await EventStore.create(
-            at: directory.path + "/store", schemas: schemas, version: version, steps: steps, projections: projections, options: options)
+            directory.path + "/store", schemas: schemas, version: version, steps: steps, projections: projections, options: options)
         do {
-            try await store.copy(to: self, as: nil)
+            try await store.maintenance.copy(to: self, as: nil)
         } catch {
             try await store.close()
             throw error

@@ -8,7 +8,7 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-extension EventStore {
+extension StoreMaintenance {
     /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
     ///
     /// Awaits every frame of the cluster log, the making of the indexes and a check of everything, on the store's own threads. A replica at the
@@ -17,7 +17,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: storeExists; usage where the name is taken, or there is no such cluster log; logUnavailable,
     ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
     public static func join(
-        _ cluster: Cluster, as node: String, at path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
+        _ cluster: Cluster, as node: String, into path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
         cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         try Cluster.checkNode(node)
@@ -93,7 +93,9 @@ extension EventStore {
             } catch { throw storeError(error, path, doing: "copying \(path) to \(cluster.name)") }
         }
     }
+}
 
+extension EventStore {
     /// The cluster log that the store belongs to and the node that it is; nil where it belongs to none.
     public var clusterNode: (log: String, node: String)? { log.membership.map { ($0.log, $0.node) } }
 
@@ -108,7 +110,9 @@ extension EventStore {
             } catch { throw storeError(error, path, doing: "following the cluster log") }
         }
     }
+}
 
+extension StoreMaintenance {
     /// Takes the store out of its cluster log: it keeps all events, and goes on alone, in an epoch of its own. Close and open it afterwards.
     /// A copy of a node's directory leaves alone: the node stays in its cluster log.
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.

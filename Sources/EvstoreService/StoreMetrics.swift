@@ -9,7 +9,7 @@
     ///     let metrics = StoreMetrics()
     ///     var options = Options()
     ///     options.commitObserver = metrics.observe
-    ///     let store = try await EventStore.open(at: path, options: options)
+    ///     let store = try await EventStore.open(path, options: options)
     ///     ServiceGroup(services: [StoreService(store), metrics.service(of: store, logger: logger)], logger: logger)
     public struct StoreMetrics: Sendable {
         private let commits, appends, events: Counter
@@ -76,7 +76,7 @@
                 set("evstore_last_drill_age_seconds", Timestamp.now.seconds(since: drill.time))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
-            if let backups, let newest = EventStore.newestBackups(in: backups).first {
+            if let backups, let newest = StoreMaintenance.newestBackups(in: backups).first {
                 set("evstore_last_backup_age_seconds", Timestamp.now.seconds(since: newest.time))
             }
             if let progress = try store.migrationUnderWay()?.progress, progress.total > 0 {

@@ -89,8 +89,8 @@
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
-            ScheduleService("backup", every: interval, last: { EventStore.newestBackups(in: directory).first?.time }, logger: logger) {
-                try await store.backUpAwaiting(into: directory, keeping: keep)
+            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackups(in: directory).first?.time }, logger: logger) {
+                try await store.maintenance.backUpAwaiting(into: directory, keeping: keep)
             }
         }
 
@@ -100,7 +100,7 @@
             progress: ProgressHandler? = nil
         ) -> ScheduleService {
             ScheduleService("drill", every: interval, last: { try store.status().lastDrill?.time }, logger: logger) {
-                let report = try await store.drill(to: version, backups: backups, progress: progress)
+                let report = try await store.maintenance.drill(to: version, backups: backups, progress: progress)
                 if !report.passed {
                     let failed = report.steps.filter { !$0.ok }.map(\.name).joined(separator: ", ")
                     logger.error("a drill has failed", metadata: ["steps": "\(failed)"])

@@ -51,10 +51,10 @@
 
         /// A migration, as a span whose events are its steps; the flip is a span within it, as long as nobody else could write.
         @discardableResult
-        public func replay(to version: SchemaVersion, options: ReplayOptions = .init()) async throws -> ReplayReport {
+        public func migrate(to version: SchemaVersion, options: MigrationOptions = .init()) async throws -> MigrationReport {
             try await withSpan("evstore.replay", ofKind: .internal) { span in
                 let steps = Steps(span)
-                let report = try await store.replay(to: version, options: options, progress: steps.take)
+                let report = try await store.migrate(to: version, options: options, progress: steps.take)
                 span.attributes["evstore.from"] = report.from.number
                 span.attributes["evstore.to"] = report.to.number
                 span.attributes["evstore.events"] = Int(clamping: report.events)

@@ -47,9 +47,9 @@ public final class MigrationTest: Sendable {
 
     /// Replays to a version (the newest where nil), having checked that every event of the store has an image there.
     @discardableResult
-    public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> ReplayReport {
+    public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> MigrationReport {
         let target = version ?? temporary.schemas.head
-        let report = try await store.replay(to: target, options: ReplayOptions(yes: yes))
+        let report = try await store.migrate(to: target, options: MigrationOptions(yes: yes))
         let sweep = try store.checkConversions(at: target)
         if let failure = sweep.failures.first {
             throw ScenarioFailure(
@@ -74,7 +74,7 @@ public final class MigrationTest: Sendable {
         let released = try await temporary.open(steps: steps, projections: releasedProjections ?? projections)
         try await released.follow(at: from)
         let rows = Dictionary(uniqueKeysWithValues: try released.projections(at: from).map { ($0.name, $0.digest) })
-        let fresh = try await released.replay(to: from, options: ReplayOptions(dryRun: true, yes: true)).digests
+        let fresh = try await released.migrate(to: from, options: MigrationOptions(dryRun: true, yes: true)).digests
         for (name, digest) in fresh where rows[name] != digest {
             throw ScenarioFailure(description: "\(name) at \(from) is not what a replay from scratch gives")
         }

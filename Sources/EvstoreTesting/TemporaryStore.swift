@@ -25,8 +25,8 @@ public final class TemporaryStore: Sendable {
         let directory = try TemporaryDirectory()
         let (path, live) = (directory.path + "/store", version ?? schemas.head)
         let store = try await EventStore.create(
-            at: path, schemas: schemas, version: floor ?? live, steps: steps, projections: projections, options: options)
-        if let floor, floor < live { _ = try await store.replay(to: live, options: ReplayOptions(yes: true)) }
+            path, schemas: schemas, version: floor ?? live, steps: steps, projections: projections, options: options)
+        if let floor, floor < live { _ = try await store.migrate(to: live, options: MigrationOptions(yes: true)) }
         for event in events { _ = try await store.append([event]) }
         return TemporaryStore(store, schemas, directory)
     }
@@ -38,7 +38,7 @@ public final class TemporaryStore: Sendable {
         readOnly: Bool = false
     ) async throws(EvstoreError) -> EventStore {
         try await EventStore.open(
-            at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, readOnly: readOnly,
+            path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, readOnly: readOnly,
             options: store.options)
     }
 }

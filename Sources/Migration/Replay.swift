@@ -12,8 +12,8 @@ package enum Replay {
     /// `files` and `definitions` are what the caller has beyond the store's own; nil where it has none.
     package static func run(
         _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
-        options: ReplayOptions = .init()
-    ) async throws(EvstoreError) -> ReplayReport {
+        options: MigrationOptions = .init()
+    ) async throws(EvstoreError) -> MigrationReport {
         let began = ContinuousClock.now
         if options.fromEvents, let only = options.only {
             throw .usage(
@@ -35,8 +35,8 @@ package enum Replay {
     }
 
     private static func locked(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
-    ) async throws(EvstoreError) -> ReplayReport {
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions, _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) -> MigrationReport {
         let live = register.state.live
         if options.only == nil { try Consent.requireNotBelow(live, version) }
         if version != live { try register.history.requireSwiftSteps(through: version) }
@@ -44,7 +44,7 @@ package enum Replay {
         let state = try await register.write(site)
         var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only)
         if !options.fromEvents { try generationSet.find(site, state, acceptingQuarantine: options.onError == .quarantine) }
-        var report = ReplayReport(from: live, to: version)
+        var report = MigrationReport(from: live, to: version)
         report.position = try site.last().position
         if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], site, began) }
 
@@ -96,7 +96,7 @@ package enum Replay {
 
     /// Follows, checks and flips; follows again where appends were faster. Nil where some read models were built and nothing flips.
     private static func settle(
-        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: ReplayOptions, _ site: MigrationSite
+        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: MigrationOptions, _ site: MigrationSite
     ) async throws(EvstoreError) -> Flip.Outcome? {
         let (from, to) = (order.planned.live, order.generationSet.version)
         var (order, isVerified) = (order, false)
@@ -121,7 +121,7 @@ package enum Replay {
     }
 
     private static func verify(
-        _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: ReplayOptions, _ site: MigrationSite
+        _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: MigrationOptions, _ site: MigrationSite
     ) throws(EvstoreError) {
         try generationSet.verify(site, rowsMax: .max)
         if options.refusesRows { try generationSet.requireRowShapes(site) }
@@ -135,14 +135,14 @@ package enum Replay {
 
     /// Builds every read model of the version in a scratch directory, which is removed afterwards.
     private static func dryRun(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
-    ) throws(EvstoreError) -> ReplayReport {
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions, _ began: ContinuousClock.Instant
+    ) throws(EvstoreError) -> MigrationReport {
         try register.history.requireSwiftSteps(through: version)
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
         var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
-        var report = ReplayReport(from: register.state.live, to: version)
+        var report = MigrationReport(from: register.state.live, to: version)
         report.position = try site.last().position
         let trial = SampleTrial(site, generationSet, jobs: options.jobs)
         let end = report.position
@@ -154,7 +154,7 @@ package enum Replay {
         return try finish(report, generationSet, built, site, began)
     }
 
-    private static func count(_ report: inout ReplayReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
+    private static func count(_ report: inout MigrationReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
         guard !built.isEmpty else { return }
         let census = try migrating { try site.log.read { reader in try reader.census() } }
         report.events = census.sum(\.count)
@@ -162,9 +162,9 @@ package enum Replay {
     }
 
     private static func finish(
-        _ report: ReplayReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ site: MigrationSite,
+        _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ site: MigrationSite,
         _ began: ContinuousClock.Instant
-    ) throws(EvstoreError) -> ReplayReport {
+    ) throws(EvstoreError) -> MigrationReport {
         var report = report
         report.rebuilt = built.map(\.name)
         report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }

@@ -78,7 +78,7 @@ struct KeyCommandTests {
         let sealed = try SealedShop().open()
         var options = Options.forTests
         options.secret = try .key(file: sealed.path("key"))
-        let store = try await EventStore.open(at: sealed.store, options: options)
+        let store = try await EventStore.open(sealed.store, options: options)
         func pay(_ number: Int) async throws {
             _ = try await store.append([try .event("order-\(number)", "OrderPaid", #"{"id":"\#(number)"}"#, id: "paid-\(number)")])
         }

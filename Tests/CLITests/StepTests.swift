@@ -67,8 +67,8 @@ struct StepTests {
     @Test("in a store that its application took to v2, what needs the step exits with 6, and going back works")
     func after() async throws {
         let shop = try shop()
-        let store = try await EventStore.open(at: shop.store, schemas: try Schemas.load(shop.schemas), steps: [Units()])
-        _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        let store = try await EventStore.open(shop.store, schemas: try Schemas.load(shop.schemas), steps: [Units()])
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         try await store.close()
         for line in ["read order-1", "read --type OrderPlaced", "export --at v2", "verify --laws"] { try refused(shop, line) }
         try refused(shop, #"append order-1 OrderPlaced {"id":"1","customer":"Di","total":100} --at v1"#)

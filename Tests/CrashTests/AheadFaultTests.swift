@@ -52,7 +52,7 @@ struct AheadFaultTests {
             let scene = try Scene()
             let before = try scene.judged().count + 1
             // Another process that has the store open: nobody puts anything right in between.
-            let reader = try await EventStore.open(at: scene.store, readOnly: true, options: .forTests)
+            let reader = try await EventStore.open(scene.store, readOnly: true, options: .forTests)
             try scene.append(3, fault.program(Scene.torture, nth: call, on: "/log/ahead"))
             try await reader.close()
             let (promises, held) = (try scene.promises, try scene.judged())
@@ -68,7 +68,7 @@ struct AheadFaultTests {
         arguments: Fault.all.filter { $0.error == EIO })
     func failedSync(fault: Fault) async throws {
         let scene = try Scene()
-        let open = try await EventStore.open(at: scene.store, options: .forTests)
+        let open = try await EventStore.open(scene.store, options: .forTests)
         // On a slow machine appends may not follow each other quickly enough to be written ahead.
         var isStopped = false
         for seed in 1 ... 40 where !isStopped {

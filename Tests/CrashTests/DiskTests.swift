@@ -157,7 +157,7 @@ struct FailedDiskTests {
             let faulty = try Fault(call: "sync", error: EIO).program(.storeWorker, nth: nth, on: "/log/data.mdb")
             let outcome = try faulty.run("twice", notes.path)
             #expect(outcome.lines.prefix(2) == ["commitOutcomeUnknown", "commitOutcomeUnknown"], "call \(nth): \(outcome.output)")
-            let again = try await EventStore.open(at: notes.path, options: .forTests)
+            let again = try await EventStore.open(notes.path, options: .forTests)
             #expect(try await again.verify(deep: true).ok)
             try await again.close()
         }
@@ -170,7 +170,7 @@ struct OthersTests {
     func killedReader() async throws {
         let notes = try await TemporaryStore.notes()
         try await notes.store.close()
-        let watching = try await EventStore.open(at: notes.path, readOnly: true, options: .forTests)
+        let watching = try await EventStore.open(notes.path, readOnly: true, options: .forTests)
         let reader = try BuiltProgram.storeWorker.start(["hold", notes.path])
         var oldest: OldestReader?
         for _ in 0 ..< 2_400 where oldest == nil {

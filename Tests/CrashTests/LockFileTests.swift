@@ -23,7 +23,7 @@ struct LockFileTests {
             return what.contains("lock.mdb") && what.contains("backup")
         }
         try await store.close()
-        let again = try await EventStore.open(at: notes.path, options: .forTests)
+        let again = try await EventStore.open(notes.path, options: .forTests)
         #expect(try await again.append([Note.event(20)]).position == Position(2))
         #expect(try await again.verify(deep: true).ok)
         try await again.close()
@@ -53,8 +53,8 @@ struct LockFileTests {
         let notes = try await TemporaryStore.notes()
         try await notes.store.close()
         let running = try (0 ..< 8).map { try BuiltProgram.storeWorker.start(["note", notes.path, "\($0)"]) }
-        async let own = EventStore.open(at: notes.path, options: .forTests)
-        async let other = EventStore.open(at: notes.path, options: .forTests)
+        async let own = EventStore.open(notes.path, options: .forTests)
+        async let other = EventStore.open(notes.path, options: .forTests)
         let stores = try await [own, other]
         for process in running {
             let outcome = try process.wait()
@@ -128,7 +128,7 @@ struct LockFileTests {
     func sameNumber() async throws {
         let notes = try await TemporaryStore.notes()
         try await notes.store.close()
-        let watching = try await EventStore.open(at: notes.path, readOnly: true, options: .forTests)
+        let watching = try await EventStore.open(notes.path, readOnly: true, options: .forTests)
         let (program, words) = Self.contained("hold", notes.path)
         let first = try program.start(words)
         while try watching.status().oldestReader?.process != 1 { try await Task.sleep(for: .milliseconds(20)) }

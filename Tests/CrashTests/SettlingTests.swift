@@ -130,7 +130,7 @@ struct SettlingTests {
     func takeover() async throws {
         let outage = try Outage(Outage.notes)
         // Nobody has the store alone, and so nobody recovers it in between.
-        let reader = try await EventStore.open(at: outage.store, readOnly: true, options: .forTests)
+        let reader = try await EventStore.open(outage.store, readOnly: true, options: .forTests)
         var isKilled = false
         for seed in 1 ... 40 where !isKilled {
             isKilled = try outage.work(seed, DiskFault(.kill, at: 4), file: "/log/ahead").signal == SIGKILL

@@ -51,7 +51,7 @@ struct StandingStillTests {
         let notes = try await TemporaryStore.notes()
         _ = try await notes.store.append([Note.event(10)])
         _ = try await notes.store.count("notes")
-        let store = try await EventStore.open(at: notes.path, options: Self.impatient)
+        let store = try await EventStore.open(notes.path, options: Self.impatient)
         let writer = try await StoppedWriter("stop-model", of: notes)
         #expect(try await store.count("notes").rows == 1)
         _ = try await notes.store.append([Note.event(20)])
@@ -112,9 +112,9 @@ struct StandingStillTests {
             switch what {
             case "verify": _ = try await store.verify(laws: true)
             case "plan": _ = try await store.plan(to: version)
-            case "replay": _ = try await store.replay(to: version)
+            case "replay": _ = try await store.migrate(to: version)
             case "query": _ = try await store.count("notes")
-            case "drill": _ = try await store.drill(to: version)
+            case "drill": _ = try await store.maintenance.drill(to: version)
             default: _ = try await store.importLines(from: .file(lines), as: version)
             }
         }
@@ -126,7 +126,7 @@ struct StandingStillTests {
     @Test("appends, a snapshot and closing end at their deadline, name it, and leave the store as it was")
     func log() async throws {
         let notes = try await TemporaryStore.notes()
-        let store = try await EventStore.open(at: notes.path, options: Self.impatient)
+        let store = try await EventStore.open(notes.path, options: Self.impatient)
         // The second of two in a row is ahead of LMDB, which closing has to move there.
         for number in [10, 20] { _ = try await store.append([Note.event(number)]) }
         try await notes.store.close()
@@ -136,7 +136,7 @@ struct StandingStillTests {
         do { try await store.close() } catch { #expect(Self.isNamed(error)) }
         #expect(!writer.wasFreed.withLock { $0 })
         #expect(try writer.goOn().exit == 0)
-        let again = try await EventStore.open(at: notes.path, options: .forTests)
+        let again = try await EventStore.open(notes.path, options: .forTests)
         #expect(try again.last().position == Position(2))
         #expect(try await again.verify(deep: true).ok)
         try await again.close()

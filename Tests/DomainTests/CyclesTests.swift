@@ -17,12 +17,12 @@ struct CyclesTests {
             try .event("day-2026-01-21", "InsightRecorded", #"{"date":"2026-01-21","text":"Rest helps"}"#, at: version)
         }
         await #expect { try await store.append([insight(1)]) } throws: { ($0 as? EvstoreError)?.code == "unknownType" }
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         _ = try await store.append([insight(2)])
         #expect(try await store.row("daily", "2026-01-21")?.contains(#""insights":["Rest helps"]"#) == true)
         #expect(try store.all(at: 1).allSatisfy { $0.type != "InsightRecorded" })
         #expect(try await store.row("daily", "2026-01-21", at: 1)?.contains("insights") == false)
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         _ = try await store.append([
             try .event("day-2026-01-29", "PredictionMade", #"{"date":"2026-01-29","phase":"luteal","confidence":0.5}"#, at: 3)
         ])
@@ -34,7 +34,7 @@ struct CyclesTests {
         let temporary = try await Self.domain.store(at: 3)
         let store = temporary.store
         let before = try store.all().map(\.json)
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(4))
         #expect(try store.all().allSatisfy { $0.json.contains(#""syncStatus":"pending""#) && !$0.json.contains("lastSyncedAt") })
         let payload = #"{"date":"2026-06-21","at":"2026-09-01T06:00:00Z"}"#
         _ = try await store.append([try .event("day-2026-06-21", "EntrySynced", payload, at: 4)])
@@ -87,11 +87,11 @@ struct CyclesTests {
         let temporary = try await Self.domain.store(at: version)
         let store = temporary.store
         let before = try store.all().map(\.json)
-        let report = try await store.replay(to: SchemaVersion(4))
+        let report = try await store.migrate(to: SchemaVersion(4))
         #expect(report.events == UInt64(before.count) && report.quarantined == 0)
         #expect(try store.all(at: version).map(\.json) == before)
         let stepping = try await Self.domain.store(at: version)
-        for next in version + 1 ... 4 { _ = try await stepping.store.replay(to: SchemaVersion(next)) }
+        for next in version + 1 ... 4 { _ = try await stepping.store.migrate(to: SchemaVersion(next)) }
         #expect(try stepping.store.digests(at: 4) == report.digests)
         let verified = try await store.verify(deep: true, laws: true)
         #expect(verified.ok && verified.laws.allSatisfy { $0.failed == 0 || $0.law == "L2" })
@@ -138,7 +138,7 @@ struct CyclesTests {
     func history() async throws {
         let temporary = try await Self.domain.store()
         let steps = Steps()
-        _ = try await temporary.store.replay(to: SchemaVersion(4), progress: { steps.add($0.step) })
+        _ = try await temporary.store.migrate(to: SchemaVersion(4), progress: { steps.add($0.step) })
         #expect(!steps.all.isEmpty)
         try await temporary.store.close()
         let restarted = try await temporary.open()
@@ -151,13 +151,13 @@ struct CyclesTests {
     func rollback() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(3))
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(4))
         for version in 2 ... 4 { try await Self.domain.load(version, into: temporary) }
         let forward = try store.all(at: 4).map(\.json)
         for version in [3, 1] { try await store.rollBackAndCompare(to: version) }
         #expect(try await store.row("daily", "2026-09-02") == #"{"flow":0,"phase":"follicular"}"#)
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(4))
         #expect(try store.all(at: 4).map(\.json) == forward)
     }
 

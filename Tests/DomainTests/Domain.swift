@@ -38,7 +38,7 @@ extension EventStore {
 
     /// What the digests are where a version's read models are built anew from the whole log.
     func freshDigests(at version: Int, onError: FailureRule = .stop) async throws -> [String: String] {
-        try await replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true, onError: onError, yes: true)).digests
+        try await migrate(to: SchemaVersion(version), options: MigrationOptions(dryRun: true, onError: onError, yes: true)).digests
     }
 
     /// The whole log as a version sees it.

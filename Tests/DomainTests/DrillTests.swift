@@ -14,7 +14,7 @@ struct DrillTests {
         let head = try domain.schemas().head.number
         let temporary = try await domain.store()
         for version in 2 ..< head + 1 {
-            _ = try await temporary.store.replay(to: SchemaVersion(version))
+            _ = try await temporary.store.migrate(to: SchemaVersion(version))
             try await domain.load(version, into: temporary)
         }
         return temporary
@@ -23,7 +23,7 @@ struct DrillTests {
     @Test("show every step, whatever events are made up", arguments: names)
     func passes(_ name: String) async throws {
         let temporary = try await store(name)
-        let report = try await temporary.store.drill()
+        let report = try await temporary.store.maintenance.drill()
         let seed: Comment = "seed \(report.seed)"
         #expect(report.passed && report.steps.count == 8 && report.steps.allSatisfy(\.ok), seed)
         #expect(report.appended > 0 && report.notExercised.isEmpty, seed)
@@ -32,7 +32,7 @@ struct DrillTests {
     @Test("pass with receipts that are no numbers, born where the number is a member of its own", arguments: [3_864_457_834, 1, 2])
     func receipts(seed: UInt64) async throws {
         let temporary = try await store("tickets")
-        let report = try await temporary.store.drill(seed: seed)
+        let report = try await temporary.store.maintenance.drill(seed: seed)
         #expect(report.passed, "\(report.steps.filter { !$0.ok })")
     }
 
@@ -41,11 +41,11 @@ struct DrillTests {
         let temporary = try await store("saves")
         var told = 0
         for seed in 1 ... 12 as ClosedRange<UInt64> where told == 0 {
-            let report = try await temporary.store.drill(seed: seed)
+            let report = try await temporary.store.maintenance.drill(seed: seed)
             #expect(report.passed, "seed \(seed)")
             told = report.steps.filter { $0.detail.contains("would stop the next replay: the row") }.count
             // The same seed makes the same events.
-            if told > 0 { #expect(try await temporary.store.drill(seed: seed).steps[6].detail == report.steps[6].detail) }
+            if told > 0 { #expect(try await temporary.store.maintenance.drill(seed: seed).steps[6].detail == report.steps[6].detail) }
         }
         #expect(told == 1)
     }

@@ -97,7 +97,7 @@ private struct SchedulerScene {
         let scene = SchedulerScene(night: night, directory: directory + "/first")
         try FileManager.default.createDirectory(atPath: scene.directory, withIntermediateDirectories: true)
         let store = try await EventStore.create(
-            at: scene.path, schemas: try RemindersTests.domain.schemas(), version: SchemaVersion(night.stored), options: .forTests)
+            scene.path, schemas: try RemindersTests.domain.schemas(), version: SchemaVersion(night.stored), options: .forTests)
         _ = try await store.append([try Reminder.scheduled("pills", night.fireAt, at: night.stored)])
         for projection in ["due", "delivered"] { _ = try await store.count(projection) }
         try await store.close()
@@ -126,7 +126,7 @@ private struct SchedulerScene {
     }
 
     func outcome() async throws -> Outcome {
-        let store = try await EventStore.open(at: path, options: .forTests)
+        let store = try await EventStore.open(path, options: .forTests)
         var outcome = Outcome()
         for event in try store.all() {
             outcome.events.append("\(event.stream) \(event.type) \(event.id) v\(event.born) \(event.json)")

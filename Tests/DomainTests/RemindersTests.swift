@@ -12,17 +12,17 @@ struct RemindersTests {
     @Test("the version can be read without opening, a mismatch is logged, and nothing is blocked")
     func observed() async throws {
         let temporary = try await Self.domain.store()
-        #expect(try EventStore.versions(at: temporary.path).live == SchemaVersion(1))
+        #expect(try EventStore.versions(temporary.path).live == SchemaVersion(1))
         let log = RecordedLog()
         let plugin = try await EventStore.open(
-            at: temporary.path, version: SchemaVersion(3), policy: .observe, schemas: try Self.domain.schemas(),
+            temporary.path, version: SchemaVersion(3), policy: .observe, schemas: try Self.domain.schemas(),
             options: .forTests, logger: log.logger)
         #expect(log.lines.contains { $0.contains("another version") })
         let seen = try plugin.read(try StreamName("reminder-tea"))
         #expect(seen.first?.json.contains(#""content":{"title":"Tea","body":"The green one"}"#) == true)
         _ = try await plugin.append([Reminder.scheduled("late", "2026-11-01T09:00:00Z", at: 3)])
         #expect(try plugin.event(position: try plugin.last().position)?.born == SchemaVersion(1))
-        #expect(try EventStore.versions(at: temporary.path).head == SchemaVersion(1), "observing migrates nothing")
+        #expect(try EventStore.versions(temporary.path).head == SchemaVersion(1), "observing migrates nothing")
     }
 
     @Test("a script sees the mismatch by its exit code, without migrating")
@@ -129,14 +129,14 @@ struct RemindersTests {
     func rollback() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         try await Self.domain.load(2, into: temporary)
         try await Self.domain.load(3, into: temporary)
         let forward = try store.all(at: 3).map(\.json)
         try await store.rollBackAndCompare(to: 1)
         #expect(try await store.row("due", "clock")?.contains(#""title":"Clock""#) == true)
         #expect(try store.read(try StreamName("day-2026-10-26")).isEmpty, "version 1 rolls over without a record")
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         #expect(try store.all(at: 3).map(\.json) == forward)
     }
 }
@@ -157,7 +157,7 @@ private final class Phone {
         try await store.close()
         self.version = version ?? self.version
         store = try await EventStore.open(
-            at: temporary.path, version: SchemaVersion(self.version), policy: policy, schemas: temporary.schemas, options: .forTests)
+            temporary.path, version: SchemaVersion(self.version), policy: policy, schemas: temporary.schemas, options: .forTests)
     }
 
     func schedule(_ id: String, _ moment: String) async throws {

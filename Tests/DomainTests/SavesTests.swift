@@ -27,7 +27,7 @@ struct SavesTests {
         _ = try await temporary.store.row("slots", "ada4")
         _ = try await temporary.store.row("players", "Ada")
         let last = try temporary.store.last()
-        let report = try await temporary.store.replay(to: SchemaVersion(4))
+        let report = try await temporary.store.migrate(to: SchemaVersion(4))
         #expect(report.rebuilt.isEmpty && report.flipPauseMilliseconds == nil)
         #expect(try temporary.store.last() == last)
     }
@@ -36,7 +36,7 @@ struct SavesTests {
     func older() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(4))
         func save(_ version: Int) throws -> String {
             try #require(try store.read(try StreamName("save-ada1"), at: SchemaVersion(version)).last).json
         }
@@ -46,7 +46,7 @@ struct SavesTests {
         #expect(try !save(3).contains("version"), "deprecated in 1.1.0, gone in 1.2.0, given back to 1.1.0")
         #expect(try save(4).contains(#""purse":{"credits":220,"gems":0}"#))
         let stepping = try await Self.domain.store()
-        for version in 2 ... 4 { _ = try await stepping.store.replay(to: SchemaVersion(version)) }
+        for version in 2 ... 4 { _ = try await stepping.store.migrate(to: SchemaVersion(version)) }
         #expect(try stepping.store.digests(at: 4) == store.digests(at: 4))
         #expect(try await store.verify(deep: true, laws: true).ok)
     }
@@ -59,7 +59,7 @@ struct SavesTests {
         #expect(outcome.exit == 2 && outcome.errors.contains("3.0.0 is newer than 2.0.0, the newest label known: upgrade"))
         // A store that no longer promises version 1 tells a game of version 1 what to be updated to.
         let closed = try await Self.domain.store()
-        _ = try await closed.store.replay(to: SchemaVersion(4))
+        _ = try await closed.store.migrate(to: SchemaVersion(4))
         _ = try await closed.store.finalize(SchemaVersion(4))
         await #expect { try await closed.open(version: SchemaVersion(1)) } throws: {
             if case EvstoreError.policyRefused(_, _, let how) = $0 { how.description.contains("update the program") } else { false }
@@ -105,9 +105,9 @@ struct SavesTests {
             .replacing("v1-first", with: "broken").replacing("ada1", with: "broken")
         let report = try await importing(garbage + "\n" + broken, into: temporary, onError: .quarantine)
         #expect(report.unadopted.map(\.line) == [1] && report.added == 2)
-        await #expect { try await store.replay(to: SchemaVersion(4)) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
+        await #expect { try await store.migrate(to: SchemaVersion(4)) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
         #expect(try store.versions.live == SchemaVersion(1), "a migration that fails changes nothing")
-        _ = try await store.replay(to: SchemaVersion(4), options: ReplayOptions(onError: .quarantine))
+        _ = try await store.migrate(to: SchemaVersion(4), options: MigrationOptions(onError: .quarantine))
         #expect(try store.quarantine(projection: "slots").map(\.position) == [Position(6), Position(7)])
         #expect(try await store.row("slots", "broken") == nil)
         #expect(try await store.row("slots", "ada1") != nil)
@@ -121,9 +121,9 @@ struct SavesTests {
         let nobody = try Self.domain.fixtures(1).split(separator: "\n")[0].replacing(#""level":1"#, with: #""level":0"#)
             .replacing("v1-first", with: "nobody").replacing("ada1", with: "nobody")
         _ = try await importing(String(nobody), into: temporary)
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         for rule in [FailureRule.stop, .quarantine] {
-            await #expect { try await store.replay(to: SchemaVersion(4), options: ReplayOptions(onError: rule)) } throws: {
+            await #expect { try await store.migrate(to: SchemaVersion(4), options: MigrationOptions(onError: rule)) } throws: {
                 guard case .invalidRow(projection: "slots", key: "nobody", let reason)? = $0 as? EvstoreError else { return false }
                 return reason.contains("/level")
             }
@@ -137,16 +137,16 @@ struct SavesTests {
         let files = try NextVersion.of("saves").files(of: Self.domain, asking: true)
         let temporary = try await TemporaryStore.make(try files.load(), at: SchemaVersion(4))
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         _ = try await store.append([try slot("ada4", level: 0, version: 4)])
         #expect(try await store.verify(deep: true).findings.map(\.id) == [])
         _ = try await store.rollback()
         #expect(try store.versions.live == SchemaVersion(4))
         let findings = try await store.verify(deep: true).findings
         #expect(findings.map(\.id) == ["ROW101"] && findings.allSatisfy { $0.fix?.contains("append an event") == true })
-        await #expect { try await store.replay(to: SchemaVersion(5)) } throws: { ($0 as? EvstoreError)?.code == "invalidRow" }
+        await #expect { try await store.migrate(to: SchemaVersion(5)) } throws: { ($0 as? EvstoreError)?.code == "invalidRow" }
         _ = try await store.append([try slot("ada4", level: 1, version: 4)])
-        #expect(try await store.replay(to: SchemaVersion(5)).to == SchemaVersion(5))
+        #expect(try await store.migrate(to: SchemaVersion(5)).to == SchemaVersion(5))
     }
 
     @Test("a snapshot before each migration, of which the newest 5 are kept, and those that somebody took")
@@ -158,7 +158,7 @@ struct SavesTests {
         _ = try await store.takeSnapshot("mine")
         for round in 0 ..< 3 {
             for version in 2 ... 4 {
-                let report = try await store.replay(to: SchemaVersion(version))
+                let report = try await store.migrate(to: SchemaVersion(version))
                 let save = try slot("ada1", level: round + version)
                 _ = try await store.append([save])
                 #expect(try store.snapshots().last?.name == report.snapshot)
@@ -197,7 +197,7 @@ struct SavesTests {
     func journal() async throws {
         let temporary = try await Self.domain.store()
         let steps = Steps()
-        _ = try await temporary.store.replay(to: SchemaVersion(4), progress: { steps.add($0.step) })
+        _ = try await temporary.store.migrate(to: SchemaVersion(4), progress: { steps.add($0.step) })
         #expect(!steps.all.isEmpty)
         try await temporary.store.close()
         let journal = try await temporary.open().journal()
@@ -212,13 +212,13 @@ struct SavesTests {
     func rollback() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(3))
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(4))
         for version in 2 ... 4 { try await Self.domain.load(version, into: temporary) }
         let forward = try store.all(at: 4).map(\.json)
         for version in [3, 1] { try await store.rollBackAndCompare(to: version) }
         #expect(try await store.row("slots", "ada4")?.contains(#""location":"12,-7""#) == true)
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(4))
         #expect(try store.all(at: 4).map(\.json) == forward)
     }
 

@@ -15,7 +15,7 @@ struct SettingsTests {
         let store = temporary.store
         let written = try store.read(try StreamName("setting-legacy_user_token"))
         #expect(written.count == 1)
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         let (new, old) = (try StreamName("setting-user_token"), try StreamName("setting-legacy_user_token"))
         #expect(try store.read(new).map(\.json) == written.map(\.json))
         let receipt = try await store.append(
@@ -30,7 +30,7 @@ struct SettingsTests {
     func transforming() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         let ada = try #require(try store.read(try StreamName("profile-ada")).first).json
         #expect(ada.contains(#""fullName":"Ada Lovelace""#))
         #expect(ada.contains(#""preferences":{"language":"en","notifications":true,"theme":"system"}"#))
@@ -46,9 +46,9 @@ struct SettingsTests {
         let store = temporary.store
         let odd = #"{"id":"odd","firstName":"A","lastName":"B C","email":"o@example.org","createdAt":"2026-01-12T09:00:00Z"}"#
         _ = try await store.append([try .event("profile-odd", "ProfileSaved", odd, at: 1)])
-        await #expect { try await store.replay(to: SchemaVersion(3)) } throws: { ($0 as? EvstoreError)?.code == "consentNeeded" }
+        await #expect { try await store.migrate(to: SchemaVersion(3)) } throws: { ($0 as? EvstoreError)?.code == "consentNeeded" }
         #expect(try store.versions.live == SchemaVersion(1))
-        _ = try await store.replay(to: SchemaVersion(3), options: ReplayOptions(yes: true))
+        _ = try await store.migrate(to: SchemaVersion(3), options: MigrationOptions(yes: true))
         #expect(try await store.row("profiles", "odd")?.contains(#""fullName":"A B C""#) == true)
     }
 
@@ -56,7 +56,7 @@ struct SettingsTests {
     func conditional() async throws {
         let temporary = try await Self.domain.store(at: 3)
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(4))
         func theme(_ user: String) throws -> String? { try store.read(try StreamName("theme-\(user)")).first?.json }
         #expect(try theme("ada") == #"{"user":"ada","theme":"system"}"#, "written by 1.4.2")
         #expect(try theme("alan") == #"{"user":"alan","theme":"auto"}"#, "written by 2.0.1")
@@ -77,7 +77,7 @@ struct SettingsTests {
     func aggregating() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(
             try await store.row("unified", "ada") == #"{"autoBackup":false,"notifications":true,"origin":"legacy","theme":"system"}"#)
         try await Self.domain.load(5, into: temporary)
@@ -94,7 +94,7 @@ struct SettingsTests {
         let store = temporary.store
         let last = try store.last()
         let evolved = try await EventStore.open(
-            at: store.path, version: SchemaVersion(5), policy: .observe, schemas: try Self.domain.schemas(), options: .forTests)
+            store.path, version: SchemaVersion(5), policy: .observe, schemas: try Self.domain.schemas(), options: .forTests)
         #expect(try evolved.all(at: 5).count == 8)
         #expect(try store.last() == last)
         #expect(try store.versions.head == SchemaVersion(1))
@@ -131,15 +131,15 @@ struct SettingsTests {
     func twoAtOnce() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        async let first = Self.code { try await store.replay(to: SchemaVersion(5)) }
-        async let second = Self.code { try await store.replay(to: SchemaVersion(5)) }
+        async let first = Self.code { try await store.migrate(to: SchemaVersion(5)) }
+        async let second = Self.code { try await store.migrate(to: SchemaVersion(5)) }
         let outcomes = await [first, second].compactMap(\.self)
         #expect(outcomes.allSatisfy { $0 == "migrationInProgress" } && outcomes.count <= 1)
         #expect(try store.versions.live == SchemaVersion(5))
         #expect(try store.journal().filter { $0.what == "flip" && $0.to == SchemaVersion(5) }.count <= 1)
     }
 
-    static func code(_ body: @Sendable () async throws -> ReplayReport) async -> String? {
+    static func code(_ body: @Sendable () async throws -> MigrationReport) async -> String? {
         do {
             _ = try await body()
             return nil
@@ -170,11 +170,11 @@ struct SettingsTests {
         let file = try temporary.write(
             #"{"stream":"backup-u","type":"BackupSet","data":{"user":"\#(user)","autoBackup":true}}"# + "\n", to: "odd.jsonl")
         _ = try await store.importLines(from: .file(file), as: SchemaVersion(1), options: ImportOptions(takesAnyStream: true))
-        await #expect { try await store.replay(to: SchemaVersion(5)) } throws: {
+        await #expect { try await store.migrate(to: SchemaVersion(5)) } throws: {
             if case EvstoreError.buildStopped("unified", Position(9), _, inFold: true) = $0 { true } else { false }
         }
         #expect(try store.versions.live == SchemaVersion(1))
-        let report = try await store.replay(to: SchemaVersion(5), options: ReplayOptions(onError: .quarantine))
+        let report = try await store.migrate(to: SchemaVersion(5), options: MigrationOptions(onError: .quarantine))
         #expect(report.quarantined == 1 && report.events == 9)
         #expect(try store.quarantine().map(\.position) == [Position(9)])
     }
@@ -183,14 +183,14 @@ struct SettingsTests {
     func rollback() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(4))
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(5))
         for version in 2 ... 5 { try await Self.domain.load(version, into: temporary) }
         let forward = try store.all(at: 5).map(\.json)
         for version in [4, 1] {
             try await store.rollBackAndCompare(to: version)
         }
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(try store.all(at: 5).map(\.json) == forward)
     }
 }

@@ -58,7 +58,7 @@ struct SettingsTypedTests {
             #"{"id":"mary","fullName":"Mary Ann Evans","email":"m@example.org","createdAt":"2026-06-15T09:00:00Z","updatedAt":"2026-06-15T09:00:00Z","preferences":{"notifications":true,"theme":"system","language":"en"}}"#,
             at: 5, id: "mary")
         for store in [declared.store, typed.store] {
-            _ = try await store.replay(to: SchemaVersion(5), options: ReplayOptions(yes: true))
+            _ = try await store.migrate(to: SchemaVersion(5), options: MigrationOptions(yes: true))
             _ = try await store.append([born])
         }
         for version in 1 ... 5 { #expect(try events(typed.store, at: version) == events(declared.store, at: version), "v\(version)") }
@@ -75,7 +75,7 @@ struct SettingsTypedTests {
         let schemas = try Schemas.load(copy.path)
         let typed = try await TemporaryStore.make(schemas, at: SchemaVersion(1), steps: [profiles])
         try await SettingsTests.domain.load(1, into: typed)
-        _ = try await typed.store.replay(to: SchemaVersion(5), options: ReplayOptions(yes: true))
+        _ = try await typed.store.migrate(to: SchemaVersion(5), options: MigrationOptions(yes: true))
         let bare = try await typed.open(schemas: schemas)
         #expect(throws: EvstoreError.programNeeded(what: "the step user-profile (revision 1) of v3")) {
             try bare.read(try StreamName("profile-ada"))

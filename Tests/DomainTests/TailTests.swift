@@ -25,8 +25,8 @@ struct TailTests {
         let store = temporary.store
         try await domain.load(1, into: temporary)
         // Events that a read model can't take are set aside, by the one way and by the other.
-        let options = ReplayOptions(onError: .quarantine, yes: true)
-        for version in 2 ..< head + 1 { _ = try await store.replay(to: SchemaVersion(version), options: options) }
+        let options = MigrationOptions(onError: .quarantine, yes: true)
+        for version in 2 ..< head + 1 { _ = try await store.migrate(to: SchemaVersion(version), options: options) }
         // when
         let tail = try #require(store.all().last).position
         for version in 2 ..< head { try await domain.load(version, into: temporary) }
@@ -35,7 +35,7 @@ struct TailTests {
         try holdsAll(next, store, after: tail, at: head)
         let events = try store.all(at: head).map(\.json)
         for version in [head - 1, head - 2, 1] { try await store.rollBackAndCompare(to: version, onError: .quarantine) }
-        _ = try await store.replay(to: SchemaVersion(head), options: options)
+        _ = try await store.migrate(to: SchemaVersion(head), options: options)
         #expect(try store.all(at: head).map(\.json) == events, "seed \(seed)")
         #expect(try await store.freshDigests(at: head, onError: .quarantine) == store.digests(at: head), "seed \(seed)")
     }

@@ -13,7 +13,7 @@ struct TicketsTests {
         let temporary = try await Self.domain.store()
         let store = temporary.store
         let written = try store.all().map(\.json)
-        _ = try await store.replay(to: SchemaVersion(3))
+        _ = try await store.migrate(to: SchemaVersion(3))
         let sale = try store.read(try StreamName("sale-1")).map(\.json)
         #expect(sale[0].contains(#""number":117"#) && sale[0].contains(#"{"seat":"A1","cents":1250}"#), "\(sale)")
         #expect(sale[1] == #"{"id":"1","cents":2450}"#)

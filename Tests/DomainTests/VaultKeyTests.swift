@@ -16,14 +16,14 @@ struct VaultKeyTests {
     }
 
     private static func open(_ path: String, _ secret: StoreSecret) async throws -> EventStore {
-        try await EventStore.open(at: path, schemas: try domain.schemas(), options: options(secret))
+        try await EventStore.open(path, schemas: try domain.schemas(), options: options(secret))
     }
 
     /// A vault at version 1 whose events were all sealed by the older suite.
     private static func olderVault(_ secrets: VaultSecrets) async throws -> TemporaryStore {
         let temporary = try await TemporaryStore.make(try domain.schemas(), at: SchemaVersion(1), options: options(first))
-        #expect(try await temporary.store.rotateKey(suite: .cbcWithHMAC).id == 2)
-        _ = try await temporary.store.retireKey(.data, 1)
+        #expect(try await temporary.store.maintenance.rotateKey(suite: .cbcWithHMAC).id == 2)
+        _ = try await temporary.store.maintenance.retireKey(.data, 1)
         try await secrets.load(into: temporary)
         return temporary
     }
@@ -34,9 +34,9 @@ struct VaultKeyTests {
         let temporary = try await Self.olderVault(secrets)
         let store = temporary.store
         let old = try store.all(at: 1).map(\.json)
-        _ = try await store.rotateKey()
-        #expect(store.keys().compactMap(\.suite) == [.cbcWithHMAC, .gcm] && store.keys().last?.isWriting == true)
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.maintenance.rotateKey()
+        #expect(store.maintenance.keys().compactMap(\.suite) == [.cbcWithHMAC, .gcm] && store.maintenance.keys().last?.isWriting == true)
+        _ = try await store.migrate(to: SchemaVersion(5))
         for version in 2 ... 5 { try await Self.domain.load(version, into: temporary) }
         #expect(try await secrets.opened(in: store) == 300)
         let forward = try store.all(at: 5).map(\.json)
@@ -45,16 +45,16 @@ struct VaultKeyTests {
             #expect(try await secrets.opened(in: store) == 300, "at \(version)")
         }
         #expect(try Array(store.all(at: 1).map(\.json).prefix(300)) == old)
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(try store.all(at: 5).map(\.json) == forward)
         #expect(try store.digests(at: 5) == (try await store.freshDigests(at: 5)))
         // What is sealed with CBC stays needed, until the log is written anew.
-        await #expect { _ = try await store.retireKey(.data, 2) } throws: { ($0 as? EvstoreError)?.code == "keyNeeded" }
+        await #expect { _ = try await store.maintenance.retireKey(.data, 2) } throws: { ($0 as? EvstoreError)?.code == "keyNeeded" }
         let path = temporary.path + "-anew"
-        let made = try await store.recipher(into: path, secret: .key([UInt8](repeating: 0x5e, count: 32)))
+        let made = try await store.maintenance.recipher(into: path, secret: .key([UInt8](repeating: 0x5e, count: 32)))
         #expect(made.position == (try store.last().position))
         let anew = try await Self.open(path, .key([UInt8](repeating: 0x5e, count: 32)))
-        #expect(anew.keys().compactMap(\.suite) == [.gcm])
+        #expect(anew.maintenance.keys().compactMap(\.suite) == [.gcm])
         #expect(try anew.all(at: 5).map(\.json) == forward)
         #expect(try await secrets.opened(in: anew) == 300)
         try await anew.rollBackAndCompare(to: 1)
@@ -70,19 +70,19 @@ struct VaultKeyTests {
         let words = StoreSecret.passphrase(Array("correct horse battery staple".utf8))
         let secrets = VaultSecrets(count: 60)
         let temporary = try await Self.olderVault(secrets)
-        let slot = try await temporary.store.addKey(words, derivation: .pbkdf2, label: "of 2021")
+        let slot = try await temporary.store.maintenance.addKey(words, derivation: .pbkdf2, label: "of 2021")
         #expect(slot.openedBy == "pbkdf2-sha256")
-        _ = try await temporary.store.retireKey(.slot, 1)
+        _ = try await temporary.store.maintenance.retireKey(.slot, 1)
         try await temporary.store.close()
         await #expect { _ = try await Self.open(temporary.path, Self.first) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
         let before = try await Self.open(temporary.path, words)
-        _ = try await before.replay(to: SchemaVersion(5))
+        _ = try await before.migrate(to: SchemaVersion(5))
         let digests = try before.digests(at: 5)
-        #expect(try await before.addKey(words, derivation: .scrypt).openedBy == "scrypt")
-        _ = try await before.retireKey(.slot, slot.id)
+        #expect(try await before.maintenance.addKey(words, derivation: .scrypt).openedBy == "scrypt")
+        _ = try await before.maintenance.retireKey(.slot, slot.id)
         try await before.close()
         let after = try await Self.open(temporary.path, words)
-        #expect(after.keys().compactMap(\.openedBy) == ["scrypt"])
+        #expect(after.maintenance.keys().compactMap(\.openedBy) == ["scrypt"])
         #expect(try after.digests(at: 5) == digests)
         try await after.rollBackAndCompare(to: 1)
         #expect(try await secrets.opened(in: after) == 60)

@@ -13,7 +13,7 @@ struct VaultTests {
     func stamped() async throws {
         let temporary = try await Self.domain.store(at: 1, fixtures: 1 ... 1)
         for version in 2 ... 5 {
-            _ = try await temporary.store.replay(to: SchemaVersion(version))
+            _ = try await temporary.store.migrate(to: SchemaVersion(version))
             try await Self.domain.load(version, into: temporary)
         }
         let births = try temporary.store.status().births.map { "\($0.version):\($0.count)" }
@@ -94,7 +94,7 @@ struct VaultTests {
         let skipping = try await Self.domain.store()
         let launched = try await skipping.open(version: SchemaVersion(5), policy: .migrate(), schemas: try Self.domain.schemas())
         let stepping = try await Self.domain.store()
-        for version in 2 ... 5 { _ = try await stepping.store.replay(to: SchemaVersion(version)) }
+        for version in 2 ... 5 { _ = try await stepping.store.migrate(to: SchemaVersion(version)) }
         #expect(try launched.versions.live == SchemaVersion(5))
         #expect(try launched.all().map(\.json) == stepping.store.all().map(\.json))
         #expect(try launched.digests(at: 5) == stepping.store.digests(at: 5))
@@ -105,7 +105,7 @@ struct VaultTests {
     func fields() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         func entry(_ id: String) throws -> String { try #require(try store.read(try StreamName("entry-\(id)")).first).json }
         #expect(try entry("mail1").contains(#""categories":["private"]"#))
         #expect(try entry("bank1").contains(#""categories":[]"#))
@@ -140,9 +140,9 @@ struct VaultTests {
     func empty() async throws {
         let temporary = try await TemporaryStore.make(try Self.domain.schemas(), at: SchemaVersion(1))
         let store = temporary.store
-        #expect(try await store.replay(to: SchemaVersion(5)).events == 0)
+        #expect(try await store.migrate(to: SchemaVersion(5)).events == 0)
         try await store.rollBackAndCompare(to: 1)
-        #expect(try await store.replay(to: SchemaVersion(5)).to == SchemaVersion(5))
+        #expect(try await store.migrate(to: SchemaVersion(5)).to == SchemaVersion(5))
     }
 
     @Test("a record whose bytes were changed on the disk is found, and never shown")
@@ -178,12 +178,12 @@ struct VaultTests {
         let temporary = try await TemporaryStore.make(try Self.domain.schemas(), at: SchemaVersion(1))
         let store = temporary.store
         try await secrets.load(into: temporary)
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(try await secrets.opened(in: store) == count)
         let forward = try store.digests(at: 5)
         _ = try await store.rollback(to: SchemaVersion(1))
         #expect(try await secrets.opened(in: store) == count)
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(try store.digests(at: 5) == forward)
     }
 
@@ -198,14 +198,14 @@ struct VaultTests {
     func rollback() async throws {
         let temporary = try await Self.domain.store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(4))
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(4))
+        _ = try await store.migrate(to: SchemaVersion(5))
         for version in 2 ... 5 { try await Self.domain.load(version, into: temporary) }
         let forward = try store.all(at: 5).map(\.json)
         for version in [4, 1] { try await store.rollBackAndCompare(to: version) }
         let oldest = try await store.row("entries", "bank4")
         #expect(oldest?.contains(#""category":"a""#) == true, "version 1 knows one category")
-        _ = try await store.replay(to: SchemaVersion(5))
+        _ = try await store.migrate(to: SchemaVersion(5))
         #expect(try store.all(at: 5).map(\.json) == forward)
     }
 }

@@ -42,7 +42,7 @@ struct ClusterCutTests {
             _ = try await a.takeSnapshot("good")
             for number in 40 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
             try await shop["b"].catchUp()
-            try await shop["b"].replay(to: SchemaVersion(2))
+            try await shop["b"].migrate(to: SchemaVersion(2))
             try await shop["c"].catchUp()
             #expect(try await shop["c"].count("orders").rows == 9)
             try await shop.close("c")
@@ -176,7 +176,7 @@ struct ClusterCutTests {
             _ = try await a.takeSnapshot("low")
             for store in [a, b] {
                 try await store.catchUp()
-                try await store.replay(to: SchemaVersion(2))
+                try await store.migrate(to: SchemaVersion(2))
             }
             try await a.finalize(SchemaVersion(2))
             _ = try await a.takeSnapshot("high")

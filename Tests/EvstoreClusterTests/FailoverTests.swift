@@ -18,7 +18,7 @@ struct FailoverTests {
             let both = "host=127.0.0.1,127.0.0.1 port=\(server.port),\(standby.port) user=postgres dbname=postgres"
             let cluster = try Cluster(shop.name, connection: both)
             for node in ["a", "b"] {
-                try await EventStore.join(cluster, as: node, at: shop.path(node), options: ShopCluster.options())
+                try await StoreMaintenance.join(cluster, as: node, into: shop.path(node), options: ShopCluster.options())
                 try await shop.open(node)
             }
             let acknowledged = Acknowledged()
@@ -111,7 +111,7 @@ struct FailoverTests {
             let again = await #expect(throws: EvstoreError.self) { try await after.catchUp() }
             #expect(again?.code == "clusterWentBack", "\(again?.message ?? "")")
             var rescued = ""
-            let report = try after.rescue { lines in
+            let report = try after.maintenance.rescue { lines in
                 rescued += String(decoding: lines, as: UTF8.self)
                 return true
             }

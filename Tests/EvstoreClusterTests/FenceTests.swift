@@ -61,14 +61,14 @@ struct FenceTests {
             // A node that is new knows neither of the two.
             let both = try Cluster(shop.name, connection: String(contentsOfFile: shop.path("a") + "/cluster", encoding: .utf8).trimmed)
             let joined = await #expect(throws: EvstoreError.self) {
-                try await EventStore.join(both, as: "new", at: shop.path("new"), options: ShopCluster.options())
+                try await StoreMaintenance.join(both, as: "new", into: shop.path("new"), options: ShopCluster.options())
             }
             #expect(
                 joined?.code == "clusterMismatch" && joined?.message.contains("2 servers take writes") == true, "\(joined?.message ?? "")")
             server.stop(.immediate)
             let after = try program.run("--store", shop.path("a"), "--json", "cluster", "check")
             #expect(after.exit == 0 && after.output.contains(#""primaries":1"#), "\(after)")
-            try await EventStore.join(both, as: "new", at: shop.path("new"), options: ShopCluster.options())
+            try await StoreMaintenance.join(both, as: "new", into: shop.path("new"), options: ShopCluster.options())
         }
     }
 

@@ -95,7 +95,7 @@ struct ForgedFrameTests {
                 #expect(try node.last().position == Position(3) && ShopCluster.lines(node).count == 3, "\(name)")
                 try await shop.close("a")
                 try await Self.expectReading(shop, name)
-                let joined = await Self.code { try await EventStore.join(shop.cluster(), as: "b", at: shop.path("b")) }
+                let joined = await Self.code { try await StoreMaintenance.join(shop.cluster(), as: "b", into: shop.path("b")) }
                 #expect(joined == code, "\(name): \(joined)")
                 try shop.setBack(to: frames)
                 a = try await shop.open("a")

@@ -17,8 +17,8 @@ struct GrowthTests {
         let shop = try await ShopCluster(server, name: name)
         var options = ShopCluster.options()
         options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
-        try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
-        return (shop, try await EventStore.open(at: shop.path("a"), schemas: shop.schemas, options: options))
+        try await StoreMaintenance.join(shop.cluster(), as: "a", into: shop.path("a"), options: options)
+        return (shop, try await EventStore.open(shop.path("a"), schemas: shop.schemas, options: options))
     }
 
     @Test("what PostgreSQL has when the map of a commit is full is made once, appends and flips alike")
@@ -36,7 +36,7 @@ struct GrowthTests {
                     // At which version the node works is a row of all nodes.
                     guard events % 40 == 0 else { continue }
                     flips += 1
-                    if flips % 2 == 1 { try await node.replay(to: SchemaVersion(2)) } else { try await node.rollback(to: SchemaVersion(1)) }
+                    if flips % 2 == 1 { try await node.migrate(to: SchemaVersion(2)) } else { try await node.rollback(to: SchemaVersion(1)) }
                 }
                 #expect(try node.last().position == Position(UInt64(events)))
                 let frames = try await shop.cluster().status().frames

@@ -35,7 +35,7 @@ struct KilledCommandsTests {
             let shop = try await ShopCluster(server)
             let original = shop.path("original")
             let store = try await EventStore.create(
-                at: original, schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+                original, schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
             for number in 0 ..< 60 { try await store.append([ShopCluster.placed("\(number % 9)", number)]) }
             let lines = try ShopCluster.lines(store)
             try await store.close()
@@ -52,7 +52,7 @@ struct KilledCommandsTests {
                 let again = try copy(call, nil).outcome
                 #expect(again.exit == 0 || again.errors.contains("already"), "call \(call) of \(count): \(again.exit) \(again.errors)")
                 let cluster = try Cluster("copy-\(call)", connection: shop.conninfo())
-                try await EventStore.join(cluster, as: "other", at: shop.path("other-\(call)"), options: ShopCluster.options())
+                try await StoreMaintenance.join(cluster, as: "other", into: shop.path("other-\(call)"), options: ShopCluster.options())
                 for node in ["copy-\(call)", "other-\(call)"] {
                     try await Self.expectWhole(shop.open(node), lines, "\(node) of \(count)")
                 }

@@ -136,7 +136,7 @@ struct KilledCutTests {
             let frames = try await shop.cluster().status().frames
             try shop.setBack(to: frames - 3)
             var lines = 0
-            let report = try b.rescue { text in
+            let report = try b.maintenance.rescue { text in
                 lines += text.count { $0 == UInt8(ascii: "\n") }
                 return true
             }
@@ -160,7 +160,7 @@ struct KilledCutTests {
             for number in 0 ..< 3 { try await b.append([ShopCluster.placed("\(number)")]) }
             try shop.setBack(to: frames)
             var lines = 0
-            let report = try b.rescue { text in
+            let report = try b.maintenance.rescue { text in
                 lines += text.count { $0 == UInt8(ascii: "\n") }
                 return true
             }

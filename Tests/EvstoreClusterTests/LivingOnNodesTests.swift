@@ -52,7 +52,7 @@ struct LivingOnNodesTests {
             for number in 0 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
             try await a.catchUp()
             let (lines, frames) = (try ShopCluster.lines(a), try await shop.cluster().status().frames)
-            let report = try await a.drill(to: SchemaVersion(2))
+            let report = try await a.maintenance.drill(to: SchemaVersion(2))
             #expect(report.passed, "\(report)")
             #expect(try ShopCluster.lines(a) == lines && a.versions.live == SchemaVersion(1))
             try await b.catchUp()
@@ -69,7 +69,7 @@ struct LivingOnNodesTests {
             let shop = try await ShopCluster(server)
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
             for number in 0 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
-            try await a.replay(to: SchemaVersion(2))
+            try await a.migrate(to: SchemaVersion(2))
             try await a.catchUp()
             let (copies, replica) = (shop.path("copies"), shop.path("c"))
             let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")])
@@ -80,11 +80,11 @@ struct LivingOnNodesTests {
             let frames = try await shop.cluster().status().frames
             _ = try server.connect().run("DELETE FROM evstore_frame WHERE number < \(frames - 30)", deadline: .now + .seconds(10))
             let taken = await #expect(throws: EvstoreError.self) {
-                try await EventStore.join(shop.cluster(), as: "b", at: replica, options: ShopCluster.options())
+                try await StoreMaintenance.join(shop.cluster(), as: "b", into: replica, options: ShopCluster.options())
             }
             #expect(taken?.code == "usage" && taken?.message.contains("already a node") == true, "\(taken?.message ?? "")")
             #expect(try program.must("--store", replica, "status").output.contains("replica"))
-            try await EventStore.join(shop.cluster(), as: "c", at: replica, options: ShopCluster.options())
+            try await StoreMaintenance.join(shop.cluster(), as: "c", into: replica, options: ShopCluster.options())
             let c = try await shop.open("c")
             #expect(try c.clusterNode?.node == "c" && c.versions.live == SchemaVersion(2))
             try await a.catchUp()
@@ -104,14 +104,14 @@ struct LivingOnNodesTests {
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server)
             let store = try await EventStore.create(
-                at: shop.path("other"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+                shop.path("other"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
             try await store.append([ShopCluster.placed("1")])
             try await store.close()
             let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("other")])
             try program.must("backup", shop.path("copies"))
             try program.must("--store", shop.path("r"), "follow", "--from", shop.path("copies"), "--once")
             let refused = await #expect(throws: EvstoreError.self) {
-                try await EventStore.join(shop.cluster(), as: "r", at: shop.path("r"), options: ShopCluster.options())
+                try await StoreMaintenance.join(shop.cluster(), as: "r", into: shop.path("r"), options: ShopCluster.options())
             }
             #expect(refused?.code == "usage" && refused?.message.contains("another store") == true, "\(refused?.message ?? "")")
             try program.must("--store", shop.path("r"), "follow", "--from", shop.path("copies"), "--once")
@@ -131,7 +131,7 @@ struct LivingOnNodesTests {
             try await a.append([ShopCluster.placed("behind")])
             try program.must("backup", copies)
             try program.must("restore", copies, "--into", restored)
-            let alone = try await EventStore.open(at: restored, options: ShopCluster.options())
+            let alone = try await EventStore.open(restored, options: ShopCluster.options())
             #expect(alone.clusterNode == nil)
             #expect(try ShopCluster.lines(alone) == ShopCluster.lines(a))
             #expect(try await alone.verify(deep: true).ok)

@@ -27,10 +27,10 @@ struct LyingServerTests {
                 let outcome = await Self.code {
                     switch number % 4 {
                     case 0: _ = try await shop.cluster(port: proxy.port).status()
-                    case 1: _ = try node.rescue { _ in true }
+                    case 1: _ = try node.maintenance.rescue { _ in true }
                     case 2:
-                        try await EventStore.join(
-                            shop.cluster(port: proxy.port), as: "c\(number)", at: shop.path("c\(number)"),
+                        try await StoreMaintenance.join(
+                            shop.cluster(port: proxy.port), as: "c\(number)", into: shop.path("c\(number)"),
                             options: ShopCluster.options(deadline: 1))
                     default: try await node.catchUp()
                     }

@@ -49,7 +49,7 @@
                 for node in ["a", "gone"] { try await shop.join(node) }
                 try await shop["a"].append([ShopCluster.placed("1")])
                 for node in ["a", "gone"] { try await shop[node].catchUp() }
-                try await shop["a"].replay(to: SchemaVersion(2))
+                try await shop["a"].migrate(to: SchemaVersion(2))
                 try await shop["a"].finalize(SchemaVersion(2), withoutNodes: ["gone"])
                 try await shop.close()
                 for (node, word, code) in [("a", "ready at v2", "200"), ("gone", "taken out", "503")] {

@@ -120,7 +120,7 @@ struct NodeTests {
             let shop = try await ShopCluster(server)
             let a = try await shop.join("a")
             for number in 0 ..< 2_000 { try await a.append([ShopCluster.placed("\(number % 50)", number)]) }
-            try await a.replay(to: SchemaVersion(2))
+            try await a.migrate(to: SchemaVersion(2))
             let b = try await shop.join("b")
             #expect(try b.versions.live == SchemaVersion(2))
             #expect(try ShopCluster.lines(b) == ShopCluster.lines(a))
@@ -135,24 +135,24 @@ struct NodeTests {
         try await withPostgres { server in
             let shop = try await ShopCluster(server, name: "unused")
             let store = try await EventStore.create(
-                at: shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+                shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
             for number in 0 ..< 300 { try await store.append([ShopCluster.placed("\(number % 20)", number)]) }
             let lines = try ShopCluster.lines(store)
             let other = try Cluster("moved", connection: shop.conninfo())
-            try await store.copy(to: other, as: "old")
+            try await store.maintenance.copy(to: other, as: "old")
             // The handle is that of a store that is alone.
             let refused = await #expect(throws: EvstoreError.self) { try await store.append([ShopCluster.placed("y")]) }
             #expect(refused?.code == "clusterMismatch")
             try await store.close()
             #expect(try shop.format(of: "old") == 7)
-            try await EventStore.join(other, as: "new", at: shop.path("new"), options: ShopCluster.options())
+            try await StoreMaintenance.join(other, as: "new", into: shop.path("new"), options: ShopCluster.options())
             let (old, new) = (try await shop.open("old"), try await shop.open("new"))
             #expect(try ShopCluster.lines(new) == lines)
             try await new.append([ShopCluster.placed("x")])
             try await old.append(ShopCluster.placed("x"), expecting: .revision(Revision(0)))
             try await shop.close("old")
             let leaving = try await shop.open("old")
-            try await leaving.leave()
+            try await leaving.maintenance.leave()
             try await shop.close("old")
             let alone = try await shop.open("old")
             #expect(alone.clusterNode == nil)
@@ -172,7 +172,7 @@ struct NodeTests {
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server, name: "unused")
             let store = try await EventStore.create(
-                at: shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+                shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
             for round in 0 ..< 2 {
                 for number in 0 ..< 30 { try await store.append([ShopCluster.placed("\(number % 7)", number)]) }
                 _ = try await store.takeSnapshot("s\(round)")
@@ -183,9 +183,9 @@ struct NodeTests {
             }
             try await store.append([ShopCluster.placed("last")])
             let cluster = try Cluster("cut", connection: shop.conninfo())
-            try await store.copy(to: cluster, as: "old")
+            try await store.maintenance.copy(to: cluster, as: "old")
             try await store.close()
-            try await EventStore.join(cluster, as: "new", at: shop.path("new"), options: ShopCluster.options())
+            try await StoreMaintenance.join(cluster, as: "new", into: shop.path("new"), options: ShopCluster.options())
             let (old, new) = (try await shop.open("old"), try await shop.open("new"))
             try await new.append([ShopCluster.placed("x")])
             try await old.append(ShopCluster.placed("x"), expecting: .revision(Revision(0)))

@@ -25,7 +25,7 @@ struct PruneTests {
             for number in 20 ..< 30 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
             let backups = shop.directory.path + "/backups"
             let before = try await shop.cluster().status()
-            let first = try await a.pruneFrames(backingUpInto: backups)
+            let first = try await a.maintenance.pruneFrames(backingUpInto: backups)
             #expect(first.neededBy == ["b"] && first.removed > 15 && first.left >= 10 && first.removed + first.left == before.frames)
             // What is pruned is said, and is no damage; what is missing besides is.
             let after = try await shop.cluster().status()
@@ -34,12 +34,12 @@ struct PruneTests {
             try await again.catchUp()
             #expect(try ShopCluster.lines(again) == ShopCluster.lines(a))
 
-            let second = try await a.pruneFrames(backingUpInto: backups)
+            let second = try await a.maintenance.pruneFrames(backingUpInto: backups)
             #expect(second.neededBy == [] && second.through > first.through)
-            let refused = await Self.error { try await EventStore.join(shop.cluster(), as: "c", at: shop.path("c")) }
+            let refused = await Self.error { try await StoreMaintenance.join(shop.cluster(), as: "c", into: shop.path("c")) }
             #expect(refused?.code == "clusterMismatch" && refused?.message.contains("pruned") == true, "\(refused?.message ?? "joined")")
             try await a.append([ShopCluster.placed("late")])
-            _ = try await EventStore.follow(from: backups, into: shop.path("c"), options: ShopCluster.options())
+            _ = try await StoreMaintenance.follow(from: backups, into: shop.path("c"), options: ShopCluster.options())
             let c = try await shop.join("c")
             #expect(try ShopCluster.lines(c) == ShopCluster.lines(a))
             try await c.append([ShopCluster.placed("c")])
@@ -59,7 +59,7 @@ struct PruneTests {
             try FileManager.default.copyItem(atPath: shop.path("a"), toPath: shop.path("old"))
             let again = try await shop.open("a")
             for number in 0 ..< 9 { try await again.append([ShopCluster.placed("1", number)]) }
-            let report = try await again.pruneFrames(backingUpInto: shop.directory.path + "/backups")
+            let report = try await again.maintenance.pruneFrames(backingUpInto: shop.directory.path + "/backups")
             #expect(report.removed > 5)
             try await shop.close("a")
             let old = try await shop.open("old")
@@ -80,8 +80,8 @@ struct PruneTests {
             let (a, b) = (try await shop.join("a"), try await other.join("b"))
             for number in 0 ..< 5 { try await a.append([ShopCluster.placed("1", number)]) }
             let backups = shop.directory.path + "/backups"
-            _ = try b.backUp(into: backups)
-            #expect(await Self.error { _ = try await a.pruneFrames(backingUpInto: backups) }?.code == "otherBackup")
+            _ = try b.maintenance.backUp(into: backups)
+            #expect(await Self.error { _ = try await a.maintenance.pruneFrames(backingUpInto: backups) }?.code == "otherBackup")
             #expect(try await shop.cluster().status().pruned == 0)
             try await shop.close()
             try await other.close()

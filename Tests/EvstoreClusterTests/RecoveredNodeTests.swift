@@ -88,7 +88,7 @@ struct RecoveredNodeTests {
                 try await store.append(ShopCluster.placed("0"), expecting: .noStream)
             }
             #expect(refused?.code == "clusterWentBack", "\(refused?.message ?? "")")
-            let rescued = try store.rescue { _ in true }
+            let rescued = try store.maintenance.rescue { _ in true }
             #expect(rescued.last == Position(40) && rescued.events > 0)
             try await shop.close()
         }

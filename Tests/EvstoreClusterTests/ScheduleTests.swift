@@ -152,7 +152,7 @@ private struct Trial {
     private static func migrate(_ store: EventStore) async -> End {
         do {
             if try store.versions.live == SchemaVersion(1) {
-                try await store.replay(to: SchemaVersion(2))
+                try await store.migrate(to: SchemaVersion(2))
             } else {
                 try await store.rollback()
             }

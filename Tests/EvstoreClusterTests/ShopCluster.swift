@@ -50,7 +50,7 @@ final class ShopCluster {
     /// Makes a node and opens it.
     @discardableResult
     func join(_ node: String, port: Int? = nil, replacing: Bool = false) async throws -> EventStore {
-        try await EventStore.join(cluster(port: port), as: node, at: path(node), replacing: replacing, options: Self.options())
+        try await StoreMaintenance.join(cluster(port: port), as: node, into: path(node), replacing: replacing, options: Self.options())
         return try await open(node)
     }
 
@@ -58,7 +58,7 @@ final class ShopCluster {
     @discardableResult
     func open(_ node: String, deadline: Double = 30, version: Int? = nil) async throws -> EventStore {
         let store = try await EventStore.open(
-            at: path(node), version: version.map { SchemaVersion($0) }, schemas: schemas, options: Self.options(deadline: deadline))
+            path(node), version: version.map { SchemaVersion($0) }, schemas: schemas, options: Self.options(deadline: deadline))
         nodes[node] = store
         return store
     }

@@ -19,7 +19,7 @@ struct UnreadyNodesTests {
             try await shop["ahead"].append([ShopCluster.placed("2")])
             for node in ["a", "gone"] { try await shop[node].catchUp() }
             #expect(try ["a", "gone", "ahead"].flatMap { try Self.codes(shop[$0]) }.isEmpty)
-            try await shop["a"].replay(to: SchemaVersion(2))
+            try await shop["a"].migrate(to: SchemaVersion(2))
             try await shop["a"].finalize(SchemaVersion(2), withoutNodes: ["gone", "ahead"])
             // Its own follower may have been told before.
             do { try await shop["gone"].catchUp() } catch { #expect("\(error)".contains("taken out")) }
@@ -58,10 +58,10 @@ struct UnreadyNodesTests {
             #expect(try await shop.cluster().status().nodes.map(\.name) == ["a", "b"])
             try await shop.open("a").append([ShopCluster.placed("2")])
             // The copy goes on by itself.
-            try await EventStore.open(at: shop.path("copy"), options: ShopCluster.options()).close()
+            try await EventStore.open(shop.path("copy"), options: ShopCluster.options()).close()
             #expect(try program.must("--store", shop.path("copy"), "export").lines.count == 1)
             #expect(try Self.codes(shop["a"]).isEmpty)
-            try await shop["a"].leave()
+            try await shop["a"].maintenance.leave()
             try await shop.close()
             #expect(try await shop.cluster().status().nodes.map(\.name) == ["b"])
         }

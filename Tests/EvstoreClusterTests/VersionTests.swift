@@ -27,7 +27,7 @@ struct ClusterVersionTests {
                 #expect(rows[0] == rows[1] && !rows[0].isEmpty, "at \(version) after \(number) events")
             }
             for store in [a, b, a] { try await append(store) }
-            try await a.replay(to: v2)
+            try await a.migrate(to: v2)
             #expect(try (a.versions.live, b.versions.live) == (v2, v1))
             for store in [a, b, a, b] { try await append(store) }
             try await expectEqual(at: v1)
@@ -35,11 +35,11 @@ struct ClusterVersionTests {
             #expect(try a.versions.live == v1)
             for store in [a, b] { try await append(store) }
             try await expectEqual(at: v1)
-            try await a.replay(to: v2)
+            try await a.migrate(to: v2)
             await #expect(throws: EvstoreError.self) { try await a.finalize(v2) }
             #expect(try a.versions.floor == v1)
             try await b.catchUp()
-            try await b.replay(to: v2)
+            try await b.migrate(to: v2)
             try await a.finalize(v2)
             try await b.catchUp()
             #expect(try (a.versions.floor, b.versions.floor, b.versions.live) == (v2, v2, v2))
@@ -67,7 +67,7 @@ struct ClusterVersionTests {
                 stream: try StreamName("order-1"), type: "OrderPlaced",
                 payload: Array(#"{"id":"1","customer":"Ada","cents":1,"currency":"USD","code":"none"}"#.utf8), version: SchemaVersion(2))
             try await b.append([event])
-            try await a.replay(to: SchemaVersion(3), options: .init(onError: .quarantine))
+            try await a.migrate(to: SchemaVersion(3), options: .init(onError: .quarantine))
             #expect(try b.versions.live == SchemaVersion(2))
             let refused = await #expect(throws: EvstoreError.self) { try await b.append([event]) }
             #expect(refused?.code == "noImage")
@@ -83,7 +83,7 @@ struct ClusterVersionTests {
             try await shop.join("b")
             try await shop.close("b")
             try await a.append([ShopCluster.placed("1")])
-            try await a.replay(to: SchemaVersion(2))
+            try await a.migrate(to: SchemaVersion(2))
             let refused = await #expect(throws: EvstoreError.self) { try await a.finalize(SchemaVersion(2)) }
             #expect(refused?.code == "consentNeeded" && refused?.message.contains("b at v1") == true)
             try await a.finalize(SchemaVersion(2), withoutNodes: ["b"])
@@ -95,7 +95,7 @@ struct ClusterVersionTests {
             try await a.catchUp()
             #expect(try await shop.cluster().status().nodes.map(\.name) == ["a"])
             try await shop.close("b")
-            try await EventStore.join(shop.cluster(), as: "b", at: shop.path("b-anew"), replacing: true, options: ShopCluster.options())
+            try await StoreMaintenance.join(shop.cluster(), as: "b", into: shop.path("b-anew"), replacing: true, options: ShopCluster.options())
             let anew = try await shop.open("b-anew")
             #expect(try anew.versions.live == SchemaVersion(2) && anew.last().position == Position(1))
             try await shop.close()
@@ -107,13 +107,13 @@ struct ClusterVersionTests {
         try await withPostgres { server in
             let shop = try await ShopCluster(server)
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
-            try await a.replay(to: SchemaVersion(2))
+            try await a.migrate(to: SchemaVersion(2))
             _ = b
             try await shop.close("b")
             try shop.directory.change("schemas/v2.yaml", "value: USD", "value: EUR")
             let other = try await shop.open("b")
             try await other.catchUp()
-            let refused = await #expect(throws: EvstoreError.self) { try await other.replay(to: SchemaVersion(2)) }
+            let refused = await #expect(throws: EvstoreError.self) { try await other.migrate(to: SchemaVersion(2)) }
             #expect(refused?.code == "versionDiffers")
             try await shop.close()
         }
@@ -129,8 +129,8 @@ extension ClusterVersionTests {
             for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
             for store in [a, b] {
                 try await store.catchUp()
-                try await store.replay(to: SchemaVersion(2))
-                try await store.replay(to: SchemaVersion(3))
+                try await store.migrate(to: SchemaVersion(2))
+                try await store.migrate(to: SchemaVersion(3))
             }
             try await shop.close("a")
             try FileManager.default.copyItem(atPath: shop.path("a"), toPath: shop.path("copy"))
@@ -156,7 +156,7 @@ extension ClusterVersionTests {
             let shop = try await ShopCluster(server)
             let old = try await shop.join("a")
             try await old.append([ShopCluster.placed("1")])
-            try await EventStore.join(shop.cluster(), as: "a", at: shop.path("new"), replacing: true, options: ShopCluster.options())
+            try await StoreMaintenance.join(shop.cluster(), as: "a", into: shop.path("new"), replacing: true, options: ShopCluster.options())
             let new = try await shop.open("new")
             try await new.append([ShopCluster.placed("2")])
             let refused = await #expect(throws: EvstoreError.self) { try await old.append([ShopCluster.placed("3")]) }
@@ -170,7 +170,7 @@ extension ClusterVersionTests {
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server)
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
-            try await a.replay(to: SchemaVersion(2))
+            try await a.migrate(to: SchemaVersion(2))
             try await b.append([ShopCluster.placedAtV2("1")])
             #expect(try b.last().position == Position(1))
             try await shop.close()

@@ -61,7 +61,7 @@
         func shutdown() async throws {
             let directory = try TemporaryDirectory()
             let schemas = try SchemaFiles(versions: [Self.version]).load()
-            let store = try await EventStore.create(at: directory.store, schemas: schemas)
+            let store = try await EventStore.create(directory.store, schemas: schemas)
             let handled = Mutex<[UInt64]>([])
             let consumer = ConsumerService(store, "mailer") { event, _ in
                 handled.withLock { $0.append(event.position.rawValue) }
@@ -81,7 +81,7 @@
             try await running.value
             // Appends end with an error once the store is closed.
             await #expect(throws: EvstoreError.self) { try await appending.value }
-            let again = try await EventStore.open(at: directory.store, schemas: schemas)
+            let again = try await EventStore.open(directory.store, schemas: schemas)
             let place = try #require(try again.consumers().first).place.position.rawValue
             #expect(handled.withLock { $0 } == Array(1 ... place))
             #expect(try again.last().position.rawValue >= UInt64(appended.withLock { $0 }))
@@ -184,7 +184,7 @@
             let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1))
             let traced = TracedStore(temporary.store)
             _ = try await traced.append([try note(1)])
-            let replayed = try await traced.replay(to: SchemaVersion(2))
+            let replayed = try await traced.migrate(to: SchemaVersion(2))
             let back = try await traced.rollback()
             let spans = tracer.finishedSpans
             let pauses = [
@@ -202,7 +202,7 @@
             }
             // What is live already flips nothing.
             let count = tracer.finishedSpans.count { $0.operationName == "evstore.flip" }
-            _ = try await traced.replay(to: SchemaVersion(1))
+            _ = try await traced.migrate(to: SchemaVersion(1))
             #expect(tracer.finishedSpans.count { $0.operationName == "evstore.flip" } == count)
         }
     }

@@ -91,14 +91,14 @@ struct CallerErrorTests {
     func backups() async throws {
         let temporary = try await store()
         let store = temporary.store
-        #expect(throws: Own(number: 1)) { try store.backUp { _ in throw Own(number: 1) } }
+        #expect(throws: Own(number: 1)) { try store.maintenance.backUp { _ in throw Own(number: 1) } }
         var whole: [UInt8] = []
-        _ = try store.backUp { whole += $0 }
+        _ = try store.maintenance.backUp { whole += $0 }
         let directory = try TemporaryDirectory()
         for failsAt in [0, whole.count / 2] {
             let source = Source(bytes: whole, failsAt: failsAt)
             await #expect(throws: Own(number: 2)) {
-                try await EventStore.restore(named: "mine", into: directory.path + "/restored", options: .forTests) { try source.take($0) }
+                try await StoreMaintenance.restore(named: "mine", into: directory.path + "/restored", options: .forTests) { try source.take($0) }
             }
         }
     }

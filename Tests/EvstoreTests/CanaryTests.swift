@@ -90,15 +90,15 @@ struct CanaryTests {
             _ = try await store.importLines(from: .file(file), as: v1, options: ImportOptions(onError: .quarantine))
         }
         #expect(try await count(store) == 31)
-        _ = try store.backUp(into: home + "/copies")
+        _ = try store.maintenance.backUp(into: home + "/copies")
         let inScratch = Mutex<Set<String>>([])
-        let drill = try await store.drill(seed: 1) { _ in
+        let drill = try await store.maintenance.drill(seed: 1) { _ in
             let found = places(of: canary, below: path + "/scratch")
             inScratch.withLock { $0.formUnion(found.isEmpty ? [] : ["scratch"]) }
         }
         #expect(drill.passed, "\(drill)")
         try await append(30 ..< 40, code: canary)
-        _ = try await store.replay(to: v2, options: ReplayOptions(onError: .quarantine, yes: true))
+        _ = try await store.migrate(to: v2, options: MigrationOptions(onError: .quarantine, yes: true))
         #expect(try store.quarantine().contains { $0.error.contains(canary) }, "a reason quotes what it is about")
         try await append(40 ..< 50)
         #expect(try await count(store) == 41)
@@ -108,9 +108,9 @@ struct CanaryTests {
         #expect(try await count(store) == 61)
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         try await append(60 ..< 70)
-        _ = try await store.replay(to: v2, options: ReplayOptions(onError: .quarantine, yes: true))
+        _ = try await store.migrate(to: v2, options: MigrationOptions(onError: .quarantine, yes: true))
         _ = try await store.finalize(v2)
-        _ = try store.backUp(into: home + "/copies")
+        _ = try store.maintenance.backUp(into: home + "/copies")
         #expect(try await store.verify(deep: true).ok)
         try await store.close()
         try await copies(of: temporary, in: home)
@@ -120,8 +120,8 @@ struct CanaryTests {
     /// A restored store, and a salvaged one with events that nobody says were committed.
     private static func copies(of temporary: TemporaryStore, in home: String) async throws {
         let (path, options) = (temporary.path, temporary.store.options)
-        _ = try await EventStore.restore(from: home + "/copies", into: home + "/restored", options: options)
-        let restored = try await EventStore.open(at: home + "/restored", options: options)
+        _ = try await StoreMaintenance.restore(from: home + "/copies", into: home + "/restored", options: options)
+        let restored = try await EventStore.open(home + "/restored", options: options)
         #expect(try await count(restored) == 51)
         try await restored.close()
         let pages = try Data(contentsOf: URL(filePath: path + "/log/data.mdb")).prefix(8_192)
@@ -135,9 +135,9 @@ struct CanaryTests {
         try file.write(contentsOf: pages)
         try file.close()
         try anchor.write(to: URL(filePath: home + "/damaged/anchor"))
-        let report = try await EventStore.salvage(at: home + "/damaged", into: home + "/salvaged", options: options)
+        let report = try await StoreMaintenance.salvage(home + "/damaged", into: home + "/salvaged", options: options)
         #expect(report.unconfirmed == 50)
-        let salvaged = try await EventStore.open(at: home + "/salvaged", options: options)
+        let salvaged = try await EventStore.open(home + "/salvaged", options: options)
         let taken = try await salvaged.importLines(from: .file(home + "/salvaged/unconfirmed.jsonl"), as: v1)
         #expect(taken.added == 50)
         #expect(try await count(salvaged) == 101)

@@ -66,7 +66,7 @@ struct ComplaintTests {
             for _ in 0 ..< 2 { #expect(try store.status().quarantined == lacking) }
             #expect(try store.quarantine().count == rows)
             #expect(try await store.plan(to: SchemaVersion(1)).quarantined == lacking)
-            let replayed = try await store.replay(to: SchemaVersion(1), options: ReplayOptions(dryRun: true, onError: .quarantine))
+            let replayed = try await store.migrate(to: SchemaVersion(1), options: MigrationOptions(dryRun: true, onError: .quarantine))
             #expect(replayed.quarantined == lacking)
             #expect(try await store.retryQuarantine().before == UInt64(rows))
         }

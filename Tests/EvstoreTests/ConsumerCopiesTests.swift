@@ -15,16 +15,16 @@ struct ConsumerCopiesTests {
         try await store.consume("mailer", options: options) { event, _ in if event.position == Position(2) { throw CancellationError() } }
         let directory = try TemporaryDirectory()
         func expectKept(_ path: String, _ what: String) async throws {
-            let copy = try await EventStore.open(at: path, options: .forTests)
+            let copy = try await EventStore.open(path, options: .forTests)
             #expect(try copy.consumers().map(\.place.position) == [Position(6)], "\(what)")
             #expect(try copy.parked(of: "mailer").map(\.position) == [Position(2)], "\(what)")
             try await copy.close()
         }
-        _ = try store.backUp(into: directory.path + "/backups")
-        _ = try await EventStore.restore(from: directory.path + "/backups", into: directory.path + "/restored")
+        _ = try store.maintenance.backUp(into: directory.path + "/backups")
+        _ = try await StoreMaintenance.restore(from: directory.path + "/backups", into: directory.path + "/restored")
         try await expectKept(directory.path + "/restored", "a backup")
         try await store.close()
-        _ = try await EventStore.salvage(at: temporary.path, into: directory.path + "/salvaged")
+        _ = try await StoreMaintenance.salvage(temporary.path, into: directory.path + "/salvaged")
         try await expectKept(directory.path + "/salvaged", "a salvage")
     }
 
@@ -33,7 +33,7 @@ struct ConsumerCopiesTests {
         let directory = try TemporaryDirectory()
         var options = Options.forTests
         options.secret = .key(Array(repeating: 7, count: 32))
-        let store = try await EventStore.create(at: directory.store, schemas: try Orders.schemas(1), options: options)
+        let store = try await EventStore.create(directory.store, schemas: try Orders.schemas(1), options: options)
         for number in 0 ..< 3 { _ = try await store.append([try Orders.placed("\(number)", at: 1)]) }
         var consuming = ConsumerOptions()
         (consuming.retry, consuming.endsAtLogEnd) = (RetryPolicy(attemptsMax: 1), true)
@@ -44,10 +44,10 @@ struct ConsumerCopiesTests {
         #expect(try store.parked(of: "mailer").map(\.error) == ["Told"])
         let findings = try await store.verify(deep: true).findings
         #expect(findings.filter { $0.severity == .error } == [])
-        _ = try await store.recipher(into: directory.path + "/other", secret: .key(Array(repeating: 9, count: 32)))
+        _ = try await store.maintenance.recipher(into: directory.path + "/other", secret: .key(Array(repeating: 9, count: 32)))
         try await store.close()
         options.secret = .key(Array(repeating: 9, count: 32))
-        let other = try await EventStore.open(at: directory.path + "/other", options: options)
+        let other = try await EventStore.open(directory.path + "/other", options: options)
         #expect(try other.consumers().map(\.place.position) == [Position(3)])
         #expect(try other.parked(of: "mailer").map(\.position) == [Position(2)])
         try await other.close()

@@ -227,7 +227,7 @@ struct ConsumerTests {
         }
         try await seen.wait(for: 4)
         _ = try await store.takeSnapshot("here")
-        try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         _ = try await store.append([try Orders.placed("9", at: 2)])
         try await seen.wait(for: 5)
         _ = try await store.rollback(to: SchemaVersion(1))

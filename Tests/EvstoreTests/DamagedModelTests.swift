@@ -61,7 +61,7 @@ struct DamagedModelTests {
         let store = temporary.store
         let asked: [() async throws -> Void] = [
             { _ = try await self.rows(store) }, { _ = try await store.plan(to: SchemaVersion(2)) },
-            { _ = try await store.replay(to: SchemaVersion(2)) }, { try await store.rollback() }, { _ = try await self.rows(store) },
+            { _ = try await store.migrate(to: SchemaVersion(2)) }, { try await store.rollback() }, { _ = try await self.rows(store) },
         ]
         for (index, ask) in asked.enumerated() {
             do { try await ask() } catch let error as EvstoreError { #expect(error.code != "ioFailure", "\(index): \(error)") }

@@ -75,23 +75,23 @@ struct DocumentedTests {
         let directory = try TemporaryDirectory()
         let (store, backups, restoredPath) = (orders.store, directory.path + "/backups", directory.path + "/orders.restored")
 
-        let report = try store.backUp(into: backups, keeping: 14)
-        let restored = try await EventStore.restore(from: backups, into: restoredPath, to: .position(Position(1)))
-        let places = try EventStore.backups(in: backups).map(\.position)
-        let damaged = try EventStore.verifyBackups(in: backups).filter { $0.damage != nil }
+        let report = try store.maintenance.backUp(into: backups, keeping: 14)
+        let restored = try await StoreMaintenance.restore(from: backups, into: restoredPath, to: .position(Position(1)))
+        let places = try StoreMaintenance.backups(in: backups).map(\.position)
+        let damaged = try StoreMaintenance.verifyBackups(in: backups).filter { $0.damage != nil }
 
         let replicaPath = directory.path + "/standby"
-        let taken = try await EventStore.follow(from: backups, into: replicaPath)
-        let standby = try await EventStore.open(at: replicaPath)
+        let taken = try await StoreMaintenance.follow(from: backups, into: replicaPath)
+        let standby = try await EventStore.open(replicaPath)
         let newest = try standby.status().replica?.backupTime
-        let promoted = try await standby.promote()
+        let promoted = try await standby.maintenance.promote()
 
         #expect(taken.position == promoted.position && newest == promoted.backupTime && newest == taken.backupTime)
         #expect(try standby.status().replica == nil)
         try await standby.close()
         #expect(report.position == Position(2) && restored.position == Position(1))
         #expect(places == [Position(2)] && damaged.isEmpty)
-        #expect(try EventStore.verifyBackups(in: backups).map(\.run.number) == [1])
+        #expect(try StoreMaintenance.verifyBackups(in: backups).map(\.run.number) == [1])
         withExtendedLifetime(orders) {}
     }
 

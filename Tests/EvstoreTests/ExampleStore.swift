@@ -85,7 +85,7 @@ struct ExampleStore {
                     event.stream ?? "s", event.type, event.payload, at: given.born.number, metadata: event.metadata,
                     time: ExampleEvents.time)
             })
-        if wanted.hasPrefix("invalid row") { _ = try await store.replay(to: temporary.schemas.head) }
+        if wanted.hasPrefix("invalid row") { _ = try await store.migrate(to: temporary.schemas.head) }
         if wanted.hasPrefix("fails: ") { return try await failures() }
         if wanted.hasPrefix("row") {
             var rows: [String] = []

@@ -22,7 +22,7 @@ struct ExportTests {
         let temporary = try await Self.store()
         var options = Options.forTests
         options.replayJobs = jobs
-        let store = try await EventStore.open(at: temporary.store.path, options: options)
+        let store = try await EventStore.open(temporary.store.path, options: options)
         for version in [nil, SchemaVersion(1), SchemaVersion(2)] {
             var lines: [String] = []
             try store.export(at: version, from: Position(7)) { text in

@@ -58,7 +58,7 @@ struct FleetTests {
         #expect(seen == [true, true, true, true, true], "the older program sees all at its own version")
         #expect(try old.read(StreamName("c-1")).map(\.position) == new.read(StreamName("c-1")).map(\.position))
 
-        _ = try await new.replay(to: SchemaVersion(2))
+        _ = try await new.migrate(to: SchemaVersion(2))
         _ = try await new.finalize(SchemaVersion(2))
         #expect(try await refusal(old, #""4""#, at: 1) == "versionNotAllowed")
         #expect(try await refusal(new, "5", at: 2) == nil)

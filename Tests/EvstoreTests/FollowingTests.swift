@@ -28,7 +28,7 @@ struct FollowingTests {
         let temporary = try await Orders.store(at: 1)
         var options = Options.forTests
         options.followsInBackground = true
-        let service = try await EventStore.open(at: temporary.path, schemas: temporary.schemas, options: options)
+        let service = try await EventStore.open(temporary.path, schemas: temporary.schemas, options: options)
         for index in 1 ... 40 { _ = try await temporary.store.append([try Self.placed("\(index)")]) }
         while try service.projections().contains(where: { $0.lag > 0 }) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(try service.projections().first { $0.name == "orders" }?.rows == 40)

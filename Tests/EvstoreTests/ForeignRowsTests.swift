@@ -68,10 +68,10 @@ struct ForeignRowsTests {
         let found = try await made.store.verify()
         #expect(!found.ok && found.findings.contains { $0.id == "STORE022" }, "\(found.findings)")
         var backup: [UInt8] = []
-        _ = try made.store.backUp { backup += $0 }
+        _ = try made.store.maintenance.backUp { backup += $0 }
         let file = try made.write("", to: "backup")
         try Data(backup).write(to: URL(filePath: file))
-        let error = await #expect(throws: EvstoreError.self) { _ = try await EventStore.restore(from: file, into: file + "-restored") }
+        let error = await #expect(throws: EvstoreError.self) { _ = try await StoreMaintenance.restore(from: file, into: file + "-restored") }
         #expect(error?.details.code == "backupDamaged", "\(String(describing: error))")
         #expect(!FileManager.default.fileExists(atPath: file + "-restored"))
     }
@@ -116,7 +116,7 @@ struct ForeignRowsTests {
             _ = try await made.store.append([.event("note-1", "Noted", #"{"id":"1"}"#, at: 1)])
         }
         do { try await made.store.close() } catch {}
-        let opened = await #expect(throws: EvstoreError.self) { _ = try await EventStore.open(at: made.path, options: .forTests) }
+        let opened = await #expect(throws: EvstoreError.self) { _ = try await EventStore.open(made.path, options: .forTests) }
         #expect(opened?.message.contains("the row \"indexed\"") == true)
     }
 
@@ -143,11 +143,11 @@ struct ForeignRowsTests {
     func files() async throws {
         let made = try await make()
         let backups = made.path + "-backups"
-        _ = try made.store.backUp(into: backups)
+        _ = try made.store.maintenance.backUp(into: backups)
         let beyond: [UInt64] = [.max, .max - 1, 1 << 63, 4]
         for position in beyond {
             let error = await #expect(throws: EvstoreError.self) {
-                _ = try await EventStore.restore(from: backups, into: made.path + "-x", to: .position(Position(position)))
+                _ = try await StoreMaintenance.restore(from: backups, into: made.path + "-x", to: .position(Position(position)))
             }
             #expect(error?.details.code == "notInBackup")
         }
@@ -155,9 +155,9 @@ struct ForeignRowsTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         for bytes in ["-1000000000000", "9223372036854775807"] {
             try text.replacing(#/"bytes":\d+/#, with: "\"bytes\":" + bytes).write(to: file, atomically: true, encoding: .utf8)
-            let error = #expect(throws: EvstoreError.self) { _ = try EventStore.backups(in: backups) }
+            let error = #expect(throws: EvstoreError.self) { _ = try StoreMaintenance.backups(in: backups) }
             #expect(error?.details.code == "backupDamaged")
-            #expect(EventStore.newestBackups(in: backups).isEmpty)
+            #expect(StoreMaintenance.newestBackups(in: backups).isEmpty)
         }
     }
 }

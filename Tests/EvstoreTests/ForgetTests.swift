@@ -14,7 +14,7 @@ struct ForgetTests {
     func forgotten() async throws {
         let temporary = try await store()
         let store = temporary.store
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         #expect(try await SealedPersons.people(store) == [#"{"name":"Ada King"}"#, #"{"name":"Alan"}"#])
         let report = try await store.forget([StreamName("person-1"), StreamName("order-1"), StreamName("nobody")])
         #expect(
@@ -32,7 +32,7 @@ struct ForgetTests {
         #expect(try await SealedPersons.people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         _ = try await store.rollback()
         #expect(try await SealedPersons.people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         #expect(try await store.verify(deep: true, laws: true, seed: 3).ok)
         #expect(try store.journal().contains { $0.what == "forget" && $0.outcome == "1 forgotten, 0 before" })
         #expect(try await store.forget([person]).before == [person])
@@ -76,7 +76,7 @@ struct ForgetTests {
         }
         let first = try await store.append([joined("Grace")])
         let other = try await store.append([.event("person-9", "Joined", #"{"id":"9","name":"Grace Hopper"}"#, id: "ten")])
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         _ = try await store.forget([StreamName("person-9")])
         for (version, name) in [(1, "Grace"), (2, "Grace"), (1, "Another")] as [(Int, String)] {
             let again = try await store.append([joined(name, at: version)])
@@ -109,15 +109,15 @@ struct ForgetTests {
             let report = try await store.verify(deep: deep)
             let errors = report.findings.filter { $0.severity == .error }
             #expect(!report.ok && errors.map(\.id) == ["STORE016"] && errors[0].message.contains("person-1"))
-            #expect(errors[0].fix?.contains("EventStore.salvage(at:into:)") == true)
+            #expect(errors[0].fix?.contains("StoreMaintenance.salvage(at:into:)") == true)
         }
         #expect { try store.read(person) } throws: { ($0 as? EvstoreError)?.message.contains("person-1") == true }
         #expect(try store.read(StreamName("person-2")).count == 1 && store.read(StreamName("order-1")).count == 1)
         try await store.close()
-        let report = try await EventStore.salvage(at: path, into: path + "-new", options: store.options)
+        let report = try await StoreMaintenance.salvage(path, into: path + "-new", options: store.options)
         #expect(
             report.lostKeys.map(\.stream) == ["person-1"] && report.lostKeys[0].events == 1 && !report.isComplete && report.gaps.isEmpty)
-        let new = try await EventStore.open(at: path + "-new", options: store.options)
+        let new = try await EventStore.open(path + "-new", options: store.options)
         #expect(try new.read(person).map(\.json) == [#"{"id":"1","name":"","born":null,"homes":[{"city":"","kind":"house"}]}"#])
         #expect(try await SealedPersons.people(new) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         #expect(try await new.verify(deep: true).ok)
@@ -164,7 +164,7 @@ struct ForgetTests {
         let store = temporary.store
         await #expect { _ = try await store.forget([StreamName("person-1")]) } throws: { isRefused($0) }
         await #expect {
-            _ = try await store.recipher(into: temporary.path + "-new", secret: .key([UInt8](repeating: 4, count: 32)))
+            _ = try await store.maintenance.recipher(into: temporary.path + "-new", secret: .key([UInt8](repeating: 4, count: 32)))
         } throws: {
             isRefused($0)
         }

@@ -128,7 +128,7 @@ struct ImportOnceTests {
         let held = try StoreLock.importing.acquire(at: temporary.path, what: "imports other.jsonl")
         var options = temporary.store.options
         options.appendDeadline = .milliseconds(100)
-        let other = try await EventStore.open(at: temporary.path, options: options)
+        let other = try await EventStore.open(temporary.path, options: options)
         await #expect {
             try await fromPipe(other, Self.lines(0 ..< 1))
         } throws: { ($0 as? EvstoreError)?.message.hasSuffix("(imports other.jsonl)") == true }

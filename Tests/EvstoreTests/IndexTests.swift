@@ -135,7 +135,7 @@ struct IndexTests {
             _ = try await store.append(try events(40, at: 1, &random))
             try await check(store, &random)
         }
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         try await check(store, &random)
         _ = try await store.append(try events(60, at: 2, &random))
         try await check(store, &random)
@@ -161,7 +161,7 @@ struct IndexTests {
             _ = try await store.append(
                 try numbers.map { try .event("t-\($0)", "Put", #"{"id":"\#($0)","total":\#($0 * 7_919 % 5_000)}"#, at: 1) })
         }
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         let rows = try await store.query("things", as: Thing.self, index: "by-total", limit: .max).rows
         #expect(rows.count == count && rows.map(\.key) == rows.sorted(by: precedes).map(\.key))
         #expect(try await store.verify(deep: true).ok)

@@ -43,14 +43,14 @@ struct LedgerTests {
         let temporary = try await SealedPersons.store()
         let (store, copies) = (temporary.store, temporary.path + "-copies")
         defer { try? FileManager.default.removeItem(atPath: copies) }
-        _ = try store.backUp(into: copies)
+        _ = try store.maintenance.backUp(into: copies)
         _ = try await store.forget([person])
-        _ = try store.backUp(into: copies)
+        _ = try store.maintenance.backUp(into: copies)
         try FileManager.default.removeItem(atPath: copies + "/runs/0000000002.json")
         let into = temporary.path + "-restored"
         defer { try? FileManager.default.removeItem(atPath: into) }
-        _ = try await EventStore.restore(from: copies, into: into, options: store.options)
-        let restored = try await EventStore.open(at: into, options: store.options)
+        _ = try await StoreMaintenance.restore(from: copies, into: into, options: store.options)
+        let restored = try await EventStore.open(into, options: store.options)
         #expect(try !isShown(restored) && restored.read(StreamName("person-2")).contains { $0.json.contains("Alan") })
         #expect(try await restored.verify(deep: true).ok)
         // It goes on from there.
@@ -64,7 +64,7 @@ struct LedgerTests {
         for changed in [text.replacing(#/[ ](\d)[ ]/#) { " \($0.1)1 " }, String(text.dropLast(5)), "", text + "1 2 3\n"] {
             try changed.write(to: ledger, atomically: true, encoding: .utf8)
             await #expect("\(changed)") {
-                _ = try await EventStore.restore(from: copies, into: into + "-2", options: store.options)
+                _ = try await StoreMaintenance.restore(from: copies, into: into + "-2", options: store.options)
             } throws: {
                 ($0 as? EvstoreError)?.code == "backupDamaged"
             }
@@ -80,15 +80,15 @@ struct LedgerTests {
         _ = try await store.forget([person])
         let (into, other) = (temporary.path + "-salvaged", temporary.path + "-other")
         defer { for path in [into, other] { try? FileManager.default.removeItem(atPath: path) } }
-        _ = try await store.recipher(into: other, secret: store.options.secret)
+        _ = try await store.maintenance.recipher(into: other, secret: store.options.secret)
         try await store.close()
         try old.write(to: keys)
-        _ = try await EventStore.salvage(at: temporary.path, into: into, options: store.options)
+        _ = try await StoreMaintenance.salvage(temporary.path, into: into, options: store.options)
         for (path, count) in [(into, 1), (other, 0)] {
             let log = try EventLog.open(at: path, options: store.options)
             #expect(try log.ledger().count == count && log.verify(deep: true).isEmpty)
             try await log.close()
-            let copy = try await EventStore.open(at: path, options: store.options)
+            let copy = try await EventStore.open(path, options: store.options)
             #expect(try !isShown(copy))
             try await copy.close()
         }

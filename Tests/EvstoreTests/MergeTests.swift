@@ -129,13 +129,13 @@ struct MergeTests {
         for version in [2, 1] {
             if version == 1 { _ = try await store.rollback(to: SchemaVersion(1)) }
             let followed = try store.projections(at: SchemaVersion(version)).map { $0.digest ?? "none" }
-            let fresh = try await store.replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true)).digests
+            let fresh = try await store.migrate(to: SchemaVersion(version), options: MigrationOptions(dryRun: true)).digests
             #expect(followed == Array(fresh.values))
         }
         let plan = try await store.plan(to: SchemaVersion(2))
         #expect(plan.types.allSatisfy { $0.failures == 0 })
         #expect(plan.types.first { $0.type == "Priced" }?.changes.contains("merged") == true)
-        #expect(try await store.replay(to: SchemaVersion(2)).quarantined == 0)
+        #expect(try await store.migrate(to: SchemaVersion(2)).quarantined == 0)
         let verified = try await store.verify(deep: true, laws: true)
         #expect(verified.ok && verified.notExercised.isEmpty)
         #expect(verified.exercised.map(\.op) == ["merge-events (op 1)"])

@@ -63,7 +63,7 @@ struct MergedGateTests {
         _ = try await append(store, Self.named("a"), Self.priced("a"))
         _ = try await importing(temporary, Self.priced("d") + Self.named("d"))
         #expect(try await store.plan(to: SchemaVersion(2)).refused.isEmpty)
-        #expect(try await store.replay(to: SchemaVersion(2)).quarantined == 0)
+        #expect(try await store.migrate(to: SchemaVersion(2)).quarantined == 0)
         var prices = 0
         try store.readAll(at: SchemaVersion(2)) { event in
             prices += event.json.contains("price") ? 1 : 0
@@ -80,7 +80,7 @@ struct MergedGateTests {
         await #expect { _ = try await importing(temporary, text, pipe: pipe) } throws: { ($0 as? EvstoreError)?.place.line == 3 }
         let report = try await importing(temporary, text, pipe: pipe, .quarantine)
         #expect(report.quarantined == 1)
-        #expect(try await temporary.store.replay(to: SchemaVersion(2)).quarantined == 0)
+        #expect(try await temporary.store.migrate(to: SchemaVersion(2)).quarantined == 0)
         #expect(try temporary.store.last().position == Position(2))
     }
 
@@ -92,12 +92,12 @@ struct MergedGateTests {
         _ = try await append(store, Self.priced("a"))
         for _ in 0 ..< 2 {
             let planned = try #require(try await store.plan(to: SchemaVersion(2)).refused.first)
-            await #expect { _ = try await store.replay(to: SchemaVersion(2)) } throws: {
+            await #expect { _ = try await store.migrate(to: SchemaVersion(2)) } throws: {
                 ($0 as? EvstoreError) == planned.error
             }
             // And once the read models are there, and went past it, after a rollback.
             if try store.versions.live == SchemaVersion(1), try store.versions.top == SchemaVersion(1) {
-                _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(onError: .quarantine))
+                _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine))
                 _ = try await store.rollback()
             }
         }

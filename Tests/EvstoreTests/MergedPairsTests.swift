@@ -138,7 +138,7 @@ struct MergedPairsTests {
             for id in ["a", "b", "c", "d"] {
                 _ = try await temporary.store.append(temporary.store.events(ofLines: Array((Self.named(id) + Self.priced(id)).utf8)))
             }
-            let report = try await temporary.store.drill(to: SchemaVersion(2), seed: 7)
+            let report = try await temporary.store.maintenance.drill(to: SchemaVersion(2), seed: 7)
             #expect(report.passed, "\(report.steps.filter { !$0.ok })")
         }
     }

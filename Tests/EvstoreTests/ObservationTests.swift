@@ -87,7 +87,7 @@ struct ObservationTests {
         var pinned = store.observe("things", at: SchemaVersion(1), key: "a").makeAsyncIterator()
         #expect(try await live.next()??.json == #"{"total":1}"#)
         #expect(try await pinned.next()??.json == #"{"total":1}"#)
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         #expect(try await live.next()??.json == #"{"sum":1}"#)
         try await put("a", 2, store)
         #expect(try await live.next()??.json == #"{"sum":2}"#)
@@ -128,7 +128,7 @@ struct ObservationTests {
             }
             return seen
         }
-        let other = try await EventStore.open(at: store.path, options: .forTests)
+        let other = try await EventStore.open(store.path, options: .forTests)
         for number in 1 ... 300 {
             try await put(number % 3 == 0 ? "a" : "b", number, number % 2 == 0 ? store : other)
         }

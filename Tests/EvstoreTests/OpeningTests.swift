@@ -20,17 +20,17 @@ struct OpeningTests {
         let (directory, schemas) = try directory()
         let path = directory.path + "/store"
         for start in 1 ... 3 {
-            let store = try await EventStore.open(at: path, creatingWith: schemas, version: SchemaVersion(1), options: .forTests)
+            let store = try await EventStore.open(path, creatingWith: schemas, version: SchemaVersion(1), options: .forTests)
             #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
             #expect(try store.workingVersion == SchemaVersion(1))
             #expect(try await store.append([try Orders.placed("\(start)", at: 1)]).position == Position(UInt64(start)))
             try await store.close()
         }
         let newer = try await EventStore.open(
-            at: path, creatingWith: schemas, version: SchemaVersion(2), policy: .migrate(), options: .forTests)
+            path, creatingWith: schemas, version: SchemaVersion(2), policy: .migrate(), options: .forTests)
         #expect(try newer.versions.live == SchemaVersion(2))
         try await newer.close()
-        let follows = try await EventStore.open(at: path, creatingWith: schemas, options: .forTests)
+        let follows = try await EventStore.open(path, creatingWith: schemas, options: .forTests)
         #expect(try follows.workingVersion == SchemaVersion(2))
         try await follows.close()
     }
@@ -42,7 +42,7 @@ struct OpeningTests {
         let positions = try await withThrowingTaskGroup(of: Position.self) { group in
             for number in 1 ... 8 {
                 group.addTask {
-                    let store = try await EventStore.open(at: path, creatingWith: schemas, version: SchemaVersion(2), options: .forTests)
+                    let store = try await EventStore.open(path, creatingWith: schemas, version: SchemaVersion(2), options: .forTests)
                     let position = try await store.append([try Orders.placed("\(number)", at: 2)]).position
                     try await store.close()
                     return position
@@ -57,25 +57,25 @@ struct OpeningTests {
     func refused() async throws {
         let (directory, schemas) = try directory()
         try directory.write("mine", to: "taken/thesis.txt")
-        #expect(try await code { try await .open(at: directory.path + "/taken", creatingWith: schemas) } != "opened")
+        #expect(try await code { try await .open(directory.path + "/taken", creatingWith: schemas) } != "opened")
         let path = directory.path + "/none"
-        #expect(try await code { try await .open(at: path, creatingWith: schemas, version: SchemaVersion(3)) } == "unknownVersion")
-        #expect(try await code { try await .open(at: path, schemas: schemas) } == "storeNotFound")
+        #expect(try await code { try await .open(path, creatingWith: schemas, version: SchemaVersion(3)) } == "unknownVersion")
+        #expect(try await code { try await .open(path, schemas: schemas) } == "storeNotFound")
     }
 
     @Test("opening while another process comes in after a crash ends when its task is cancelled")
     func cancelled() async throws {
         let (directory, schemas) = try directory()
         let path = directory.path + "/store"
-        try await EventStore.create(at: path, schemas: schemas, options: .forTests).close()
+        try await EventStore.create(path, schemas: schemas, options: .forTests).close()
         let alone = try StoreLock.presence.acquire(at: path, what: "looks at the log after a crash")
         let coming = try StoreLock.opening.acquire(at: path, what: "opens it after a crash")
-        let opening = Task { try await code { try await .open(at: path, options: .forTests) } }
+        let opening = Task { try await code { try await .open(path, options: .forTests) } }
         try await Task.sleep(for: .milliseconds(50))
         opening.cancel()
         #expect(try await opening.value == "interrupted")
         try coming.release()
         try alone.release()
-        #expect(try await code { try await .open(at: path, options: .forTests) } == "opened")
+        #expect(try await code { try await .open(path, options: .forTests) } == "opened")
     }
 }

@@ -15,7 +15,7 @@ struct OptionsPageTests {
         [
             ("Options", "Sources/EventModel/Options.swift", Mirror(reflecting: Options())),
             ("ImportOptions", "Sources/Evstore/Import/ImportReport.swift", Mirror(reflecting: ImportOptions())),
-            ("ReplayOptions", "Sources/Migration/Reports/ReplayReport.swift", Mirror(reflecting: ReplayOptions())),
+            ("MigrationOptions", "Sources/Migration/Reports/MigrationReport.swift", Mirror(reflecting: MigrationOptions())),
         ]
     }
 

@@ -14,7 +14,7 @@ struct PageSwiftTests {
         let directory = try TemporaryDirectory()
         let (path, salvagedPath) = (orders.path, directory.path + "/salvaged")
 
-        let report = try await EventStore.salvage(at: path, into: salvagedPath)
+        let report = try await StoreMaintenance.salvage(path, into: salvagedPath)
         for gap in report.gaps { print("lost: \(gap)") }
 
         #expect(report.gaps.isEmpty && report.events == 1)
@@ -51,7 +51,7 @@ struct PageSwiftTests {
         var options = Options()
         options.appendDeadline = .seconds(5)
         options.followsInBackground = true
-        let store = try await EventStore.open(at: path, version: SchemaVersion(2), options: options)
+        let store = try await EventStore.open(path, version: SchemaVersion(2), options: options)
 
         #expect(try store.last().position == Position(1))
         try await store.close()
@@ -64,11 +64,11 @@ struct PageSwiftTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keyFile)
         var sealed = Options.forTests
         sealed.secret = .key([UInt8](repeating: 0x4d, count: 32))
-        try await EventStore.create(at: path, schemas: Orders.schemas(1), version: SchemaVersion(1), options: sealed).close()
+        try await EventStore.create(path, schemas: Orders.schemas(1), version: SchemaVersion(1), options: sealed).close()
 
         var options = Options()
         options.secret = try .key(file: keyFile)  // or .passphrase(file:), or StoreSecret.credential()
-        let store = try await EventStore.open(at: path, options: options)
+        let store = try await EventStore.open(path, options: options)
 
         #expect(try store.versions.live == SchemaVersion(1))
         try await store.close()
@@ -96,9 +96,9 @@ struct PageSwiftTests {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/store"
         try await EventStore.create(
-            at: path, schemas: schemas, version: SchemaVersion(2), steps: [step], options: .forTests
+            path, schemas: schemas, version: SchemaVersion(2), steps: [step], options: .forTests
         ).close()
-        let store = try await EventStore.open(at: path, schemas: schemas, steps: [step])
+        let store = try await EventStore.open(path, schemas: schemas, steps: [step])
         let person = try StreamName("person-1")
         _ = try await store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
         #expect(try store.read(person).map(\.json) == [#"{"id":"1","full":"Ada King"}"#])
@@ -155,7 +155,7 @@ struct PageSwiftTests {
         let made = try await TemporaryStore.make(schemas, at: SchemaVersion(1), steps: [Persons.step], projections: projections)
         let store = made.store
         _ = try await store.append([.event("person-1", "Named", Persons.ada, at: 1)])
-        _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         #expect(try await store.query("greetings", key: "1", as: Greeting.self) == Greeting(words: "Hello Ada Lovelace"))
 
         let newer = try await made.open(schemas: schemas, steps: [Persons.step], projections: [after])

@@ -42,7 +42,7 @@ struct PlannedQuarantineTests {
         _ = try await store.count("b")
         let plan = try await store.plan(to: SchemaVersion(2))
         #expect(plan.carry == ["b"] && plan.refused.isEmpty && (plan.quarantined, plan.notSeen) == (1, 0))
-        #expect(try await store.replay(to: SchemaVersion(2)).quarantined == 1)
+        #expect(try await store.migrate(to: SchemaVersion(2)).quarantined == 1)
         #expect(try await store.plan(to: SchemaVersion(2)).quarantined == 1)
     }
 

@@ -77,7 +77,7 @@ struct PlannedRefusalTests {
         let planned = try #require(try await store.plan(to: SchemaVersion(2)).refused.first)
         #expect(planned.code == one.code)
         for dryRun in [true, false] {
-            await #expect { _ = try await store.replay(to: SchemaVersion(2), options: .init(dryRun: dryRun)) } throws: {
+            await #expect { _ = try await store.migrate(to: SchemaVersion(2), options: .init(dryRun: dryRun)) } throws: {
                 let error = $0 as? EvstoreError
                 return error == planned.error
             }
@@ -92,7 +92,7 @@ struct PlannedRefusalTests {
         let without = try await temporary.open(schemas: schemas)
         let planned = try #require(try await without.plan(to: SchemaVersion(2)).refused.first)
         #expect(planned.code == "programNeeded")
-        await #expect { _ = try await without.replay(to: SchemaVersion(2)) } throws: { $0 as? EvstoreError == planned.error }
+        await #expect { _ = try await without.migrate(to: SchemaVersion(2)) } throws: { $0 as? EvstoreError == planned.error }
     }
 }
 

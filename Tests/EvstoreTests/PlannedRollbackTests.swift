@@ -38,7 +38,7 @@ struct PlannedRollbackTests {
             let target = SchemaVersion(Int.random(in: 1 ... 2, using: &random))
             // Upwards: the plan of the replay tells of the rollback after it.
             let planned = try await store.plan(to: target).rollback
-            _ = try await store.replay(to: target, options: ReplayOptions(yes: true))
+            _ = try await store.migrate(to: target, options: MigrationOptions(yes: true))
             if target == SchemaVersion(2), Bool.random(using: &random) {
                 _ = try await store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
             }
@@ -83,7 +83,7 @@ struct PlannedRollbackTests {
         let store = temporary.store
         _ = try await store.append([.event("s", "E", #"{"a":"1"}"#, at: 1)])
         _ = try await store.count("all")
-        for version in 2 ... 3 { _ = try await store.replay(to: SchemaVersion(version)) }
+        for version in 2 ... 3 { _ = try await store.migrate(to: SchemaVersion(version)) }
         for number in 0 ..< 7 {
             _ = try await store.append([
                 .event("s", number < 3 ? "F" : "E", number < 3 ? #"{"a":"1"}"# : #"{"a":"1","b":\#(number)}"#, at: 3)
@@ -107,7 +107,7 @@ struct PlannedRollbackTests {
         let (temporary, schemas) = try await Persons.store(down: down)
         let store = temporary.store
         let planned = try await store.plan(to: SchemaVersion(2)).rollback.readsRefused
-        _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         _ = try await store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
         let plan = try await store.planRollback()
         _ = try await store.rollback()

@@ -37,11 +37,11 @@ struct ProgressLogTests {
         let recorded = RecordedLog()
         let directory = try TemporaryDirectory()
         let store = try await EventStore.create(
-            at: directory.path + "/store", schemas: Orders.schemas(2), version: SchemaVersion(1), options: .forTests,
+            directory.path + "/store", schemas: Orders.schemas(2), version: SchemaVersion(1), options: .forTests,
             logger: recorded.logger)
         try await store.append([Orders.placed("1", at: 1)])
         let before = recorded.lines.count
-        try await store.replay(to: SchemaVersion(2))
+        try await store.migrate(to: SchemaVersion(2))
         let said = recorded.lines.dropFirst(before)
         let wanted = [
             "info a replay begins from=v1", "debug a step begins", "info flipped to another version live=v2", "info a replay ended",
@@ -57,7 +57,7 @@ struct ProgressLogTests {
         let cancelled = Cancellation()
         cancelled.cancel()
         await #expect(throws: EvstoreError.self) {
-            try await store.replay(to: SchemaVersion(2), options: ReplayOptions(), cancellation: cancelled)
+            try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(), cancellation: cancelled)
         }
         #expect(recorded.lines.contains { $0.hasPrefix("info a replay was stopped error=") && $0.hasSuffix("to=v2") })
         try await store.close()

@@ -36,7 +36,7 @@ struct QueryTests {
         var options = Options.forTests
         options.readModelDeadline = .milliseconds(50)
         let temporary = try await Orders.store(at: 1)
-        let hasty = try await EventStore.open(at: temporary.path, options: options)
+        let hasty = try await EventStore.open(temporary.path, options: options)
         let held = try StoreLock.migration.acquire(at: temporary.path, what: "a test")
         await #expect(throws: EvstoreError.migrationInProgress(holder: "process \(getpid()) (a test)")) {
             try await hasty.count("orders")

@@ -86,7 +86,7 @@ struct RowsTests {
         }
         let schemas = try SchemaFiles(Coded.v1, Coded.v2, projections: Coded.projections).load()
         let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1), events: events)
-        try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(onError: .quarantine, yes: true))
+        try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine, yes: true))
         let page = try await temporary.store.query("codes")
         #expect(page.rows.map(\.key) == ["0", "2"] && page.note.quarantined == 2)
         #expect(try await temporary.store.count("codes").note.quarantined == 2)

@@ -149,7 +149,7 @@ struct SavedStateTests {
                 // A cut to before version 2 was registered takes it off.
                 if try store.versions.head == 1 { break }
                 if try store.versions.live == 1 {
-                    _ = try await store.replay(to: 2, options: ReplayOptions(yes: true))
+                    _ = try await store.migrate(to: 2, options: MigrationOptions(yes: true))
                 } else {
                     _ = try await store.rollback()
                 }

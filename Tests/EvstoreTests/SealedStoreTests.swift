@@ -57,19 +57,19 @@ struct SealedStoreTests {
             return nil
         }
         let plain = try await Self.store(nil)
-        #expect(plain.store.keys().isEmpty)
-        #expect(await code { _ = try await plain.store.addKey(Self.other) } == "keysRefused")
-        #expect(await code { _ = try await plain.store.rotateKey() } == "keysRefused")
+        #expect(plain.store.maintenance.keys().isEmpty)
+        #expect(await code { _ = try await plain.store.maintenance.addKey(Self.other) } == "keysRefused")
+        #expect(await code { _ = try await plain.store.maintenance.rotateKey() } == "keysRefused")
         let sealed = try await Self.store()
         let reading = try await sealed.open(readOnly: true)
-        #expect(await code { _ = try await reading.addKey(Self.other) } == "readOnly")
-        #expect(await code { _ = try await sealed.store.addKey(.key([1, 2])) } == "usage")
-        #expect(await code { _ = try await sealed.store.addKey(Self.other, derivation: .scrypt) } == "usage")
-        #expect(await code { _ = try await sealed.store.addKey(Self.other, label: "a\nb") } == "usage")
-        #expect(await code { _ = try await sealed.store.addKey(Self.other, label: String(repeating: "é", count: 21)) } == "usage")
-        #expect(sealed.store.keys().map(\.kind) == [.slot, .data])
-        for _ in 0 ..< 7 { _ = try await sealed.store.addKey(Self.other) }
-        #expect(await code { _ = try await sealed.store.addKey(Self.other) } == "usage")
+        #expect(await code { _ = try await reading.maintenance.addKey(Self.other) } == "readOnly")
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(.key([1, 2])) } == "usage")
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, derivation: .scrypt) } == "usage")
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: "a\nb") } == "usage")
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: String(repeating: "é", count: 21)) } == "usage")
+        #expect(sealed.store.maintenance.keys().map(\.kind) == [.slot, .data])
+        for _ in 0 ..< 7 { _ = try await sealed.store.maintenance.addKey(Self.other) }
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other) } == "usage")
         try await reading.close()
     }
 
@@ -84,7 +84,7 @@ struct SealedStoreTests {
                     "order-\(index)", "PaymentCaptured", #"{"id":"\#(index)","method":"card"}"#, at: 5, metadata: #"{"n":\#(index)}"#),
             ])
             _ = try await store.append([try Orders.placed("\(index)", at: 5, eventID: "id-\(index)")])
-            if index == 20 { _ = try await store.rotateKey(suite: .cbcWithHMAC) }
+            if index == 20 { _ = try await store.maintenance.rotateKey(suite: .cbcWithHMAC) }
         }
         func events(_ store: EventStore) throws -> [String] {
             var lines: [String] = []
@@ -95,9 +95,9 @@ struct SealedStoreTests {
             return lines
         }
         let path = temporary.path + "-anew"
-        let made = try await store.recipher(into: path, secret: Self.other)
+        let made = try await store.maintenance.recipher(into: path, secret: Self.other)
         #expect(made.position == Position(120))
-        let anew = try await EventStore.open(at: path, options: Self.options(Self.other))
+        let anew = try await EventStore.open(path, options: Self.options(Self.other))
         #expect(try events(anew) == events(store))
         #expect(try await anew.append([try Orders.placed("2", at: 5, eventID: "id-2")]).duplicate)
         #expect(try await anew.append([try Orders.placed("41", at: 5)]).positions == 121 ... 121)
@@ -105,10 +105,10 @@ struct SealedStoreTests {
         #expect(try await anew.verify(deep: true).ok)
         #expect(try store.last().position == Position(120))
         try await anew.close()
-        let same = try await EventStore.open(at: path, options: Self.options(Self.other))
+        let same = try await EventStore.open(path, options: Self.options(Self.other))
         #expect(try same.last().position == Position(121))
         try await same.close()
-        await #expect { _ = try await store.recipher(into: path, secret: Self.other) } throws: {
+        await #expect { _ = try await store.maintenance.recipher(into: path, secret: Self.other) } throws: {
             ($0 as? EvstoreError)?.code == "storeExists"
         }
     }
@@ -120,10 +120,10 @@ struct SealedStoreTests {
         let cancellation = Cancellation()
         cancellation.cancel()
         let path = temporary.path + "-anew"
-        await #expect { _ = try await temporary.store.recipher(into: path, secret: nil, cancellation: cancellation) } throws: {
+        await #expect { _ = try await temporary.store.maintenance.recipher(into: path, secret: nil, cancellation: cancellation) } throws: {
             ($0 as? EvstoreError)?.code == "interrupted"
         }
-        await #expect { _ = try await EventStore.open(at: path) } throws: { ($0 as? EvstoreError)?.code == "storeNotFound" }
+        await #expect { _ = try await EventStore.open(path) } throws: { ($0 as? EvstoreError)?.code == "storeNotFound" }
     }
 
     @Test("the description of a secret does not contain it")

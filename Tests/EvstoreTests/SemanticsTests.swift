@@ -21,7 +21,7 @@ struct SemanticsTests {
         let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1), events: events)
         let store = temporary.store
         let two = SchemaVersion(2)
-        #expect(try await store.replay(to: two, options: ReplayOptions(onError: .quarantine)).quarantined == 1)
+        #expect(try await store.migrate(to: two, options: MigrationOptions(onError: .quarantine)).quarantined == 1)
         try await store.query("sums") { row in
             #expect(row.json == #"{"sum":4}"#)
             return true

@@ -10,7 +10,7 @@ struct ShadowTests {
     /// A store at v2 with a person born at each version, and a handle of a program without the step.
     private func stores() async throws -> (TemporaryStore, Schemas, bare: EventStore) {
         let (temporary, schemas) = try await Persons.store(down: "shadow")
-        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         _ = try await temporary.store.append([.event("person-1", "Named", king, at: 2)])
         return (temporary, schemas, try await temporary.open(schemas: schemas))
     }
@@ -25,9 +25,9 @@ struct ShadowTests {
         #expect(rolled.tail == 1)
         #expect(try await Persons.name(bare, at: 1) == #"{"name":"Ada"}"#)
         let kept = try bare.projections(at: old).first { $0.name == "names" }?.digest
-        let rebuilt = try await temporary.store.replay(to: old, options: ReplayOptions(dryRun: true)).digests["names"]
+        let rebuilt = try await temporary.store.migrate(to: old, options: MigrationOptions(dryRun: true)).digests["names"]
         #expect(kept != nil && kept == rebuilt)
-        let own = try await bare.replay(to: old, options: ReplayOptions(dryRun: true)).digests["names"]
+        let own = try await bare.migrate(to: old, options: MigrationOptions(dryRun: true)).digests["names"]
         #expect(own == rebuilt)
         let finding = try await temporary.store.verify(deep: true, laws: true, seed: 5)
         #expect(finding.ok, "\(finding.findings.map(\.line1))")
@@ -168,7 +168,7 @@ func shadowOfMerged() async throws {
     for version in 1 ... 3 {
         let row = try await bare.query("sums", at: SchemaVersion(version), key: "x")
         #expect(row?.json == #"{"a":7,"b":8}"#, "at v\(version)")
-        let built = try await temporary.store.replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true)).digests["sums"]
+        let built = try await temporary.store.migrate(to: SchemaVersion(version), options: MigrationOptions(dryRun: true)).digests["sums"]
         #expect(try bare.projections(at: SchemaVersion(version)).first?.digest == built)
     }
 }

@@ -197,7 +197,7 @@ struct ShreddedKeysTests {
         }
         var options = Options.forTests
         options.secret = .key([UInt8](repeating: 3, count: 32))
-        let store = try await EventStore.open(at: path, options: options)
+        let store = try await EventStore.open(path, options: options)
         let (before, archive) = (try Generation.names(in: path), path + "/archive/epoch-1-events-2-2.jsonl")
         #expect(try await SealedPersons.people(store) == [#"{"name":"Ada"}"#])
         #expect(try before.count == 1 && Generation.names(in: path) != before && opened(archive, store) == 1)

@@ -49,7 +49,7 @@ struct StatusTests {
         #expect(try store.journal(newest: 2).map(\.what) == ["key", "drill"])
         #expect(try store.journal(newest: 0).isEmpty)
         // Another process, which has read nothing yet, reads back to the drill.
-        let other = try await EventStore.open(at: temporary.path, readOnly: true)
+        let other = try await EventStore.open(temporary.path, readOnly: true)
         #expect(try other.status().lastDrill?.passed == false)
         try await other.close()
     }

@@ -10,7 +10,7 @@ struct StepTests {
     func endToEnd() async throws {
         let (temporary, _) = try await Persons.store()
         let store = temporary.store
-        let report = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        let report = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         #expect(report.rebuilt.contains("names"))
         #expect(try store.read(Persons.person).first?.json == #"{"id":"1","full":"Ada Lovelace"}"#)
         #expect(try await Persons.name(store, at: 2) == #"{"name":"Ada Lovelace"}"#)
@@ -33,7 +33,7 @@ struct StepTests {
     @Test("a program without the step serves what does not need it, and is told which it lacks for the rest")
     func without() async throws {
         let (temporary, schemas) = try await Persons.store()
-        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         let bare = try await temporary.open(schemas: schemas)
         #expect(throws: lacking) { try bare.read(Persons.person) }
         #expect(try bare.read(Persons.person, at: SchemaVersion(1)).count == 2)
@@ -58,7 +58,7 @@ struct StepTests {
     @Test("a rollback that would take an event down through a step that is missing changes nothing")
     func tail() async throws {
         let (temporary, schemas) = try await Persons.store()
-        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         _ = try await temporary.store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
         let bare = try await temporary.open(schemas: schemas)
         await #expect(throws: lacking) { try await bare.rollback(to: SchemaVersion(1)) }
@@ -70,8 +70,8 @@ struct StepTests {
     func replayWithout() async throws {
         let (temporary, schemas) = try await Persons.store([])
         let store = try await temporary.open(schemas: schemas)
-        await #expect(throws: lacking) { try await store.replay(to: SchemaVersion(2)) }
-        await #expect(throws: lacking) { try await store.replay(to: SchemaVersion(2), options: ReplayOptions(dryRun: true)) }
+        await #expect(throws: lacking) { try await store.migrate(to: SchemaVersion(2)) }
+        await #expect(throws: lacking) { try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(dryRun: true)) }
         #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
         let plan = try await store.plan(to: SchemaVersion(2))
         #expect(plan.needs == ["the step full-name (revision 1) of v2"] && plan.rebuild.contains("names"))
@@ -92,7 +92,7 @@ struct StepTests {
         #expect(plan.appendsRefused.map(\.step) == ["the step full-name (revision 1) of v2"])
         #expect(plan.appendsRefused.map(\.types) == [["Named"]])
         await #expect {
-            try await store.replay(to: SchemaVersion(2))
+            try await store.migrate(to: SchemaVersion(2))
         } throws: { error in
             guard let error = error as? EvstoreError else { return false }
             return error.code == "consentNeeded"
@@ -120,9 +120,9 @@ struct StepTests {
         let (temporary, _) = try await Persons.store([Persons.oneWay], down: "one-way")
         let store = temporary.store
         #expect(try await store.plan(to: SchemaVersion(2)).oneWay == ["v2"])
-        await #expect { try await store.replay(to: SchemaVersion(2)) } throws: { ($0 as? EvstoreError)?.code == "consentNeeded" }
+        await #expect { try await store.migrate(to: SchemaVersion(2)) } throws: { ($0 as? EvstoreError)?.code == "consentNeeded" }
         #expect(try store.versions.live == SchemaVersion(1))
-        _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
         #expect(try await Persons.name(store, at: 2) == #"{"name":"Ada Lovelace"}"#)
         let born = try NewEvent.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)
         await #expect { try await store.append([born]) } throws: { ($0 as? EvstoreError)?.code == "noImage" }

@@ -57,7 +57,7 @@ struct PageTests {
         for number in 0 ..< 3 {
             _ = try await store.store.append([.event("note-1", "NoteTaken", #"{"id":"1","words":"<\#(number)>"}"#, at: 1)])
         }
-        _ = try await store.store.replay(to: SchemaVersion(2))
+        _ = try await store.store.migrate(to: SchemaVersion(2))
         return store
     }
 

@@ -75,7 +75,7 @@ func onTermination(_ body: @escaping @Sendable () -> Void) -> any DispatchSource
 
 let log = Logger(label: "shop")
 let store = try await EventStore.open(
-    at: "shop", creatingWith: Schemas.load("Schemas/shop"), version: SchemaVersion(1), policy: .migrate(when: .lossless), logger: log)
+    "shop", creatingWith: Schemas.load("Schemas/shop"), version: SchemaVersion(1), policy: .migrate(when: .lossless), logger: log)
 let shop = try Shop(store, log)
 
 let mailing = Task { try await shop.mail(placeIn: "mailed.json") }

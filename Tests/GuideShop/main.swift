@@ -14,7 +14,7 @@ struct Order: Decodable, Sendable {
     var cents: Int
 }
 
-let store = try await EventStore.open(at: "shop", version: SchemaVersion(2))
+let store = try await EventStore.open("shop", version: SchemaVersion(2))
 
 let order = try StreamName("order-5")
 let placed = OrderPlaced(id: "5", customer: "Barbara Liskov", cents: 4200)

@@ -17,8 +17,8 @@ struct DamagedDigestTests {
     func digests(finding: String, version: Int) async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        for version in [1, 3] { _ = try await store.replay(to: version) }
-        if version == 1 { _ = try await store.replay(to: 4) }
+        for version in [1, 3] { _ = try await store.migrate(to: version) }
+        if version == 1 { _ = try await store.migrate(to: 4) }
         let fingerprint = try store.evolving.current().definition(named: "orders", at: SchemaVersion(UInt32(version))).fingerprint
         let name = try #require(try store.state.generations[fingerprint.hex])
         do {
@@ -37,7 +37,7 @@ struct DamagedDigestTests {
         if version == 1 {
             #expect(try await store.rollback(to: 1).rebuilt.contains("orders"))
         } else {
-            _ = try await store.replay(to: 3)
+            _ = try await store.migrate(to: 3)
         }
         #expect(try verify(deep: true) == [])
     }
@@ -49,7 +49,7 @@ struct DamagedDigestTests {
             files["projections.yaml"] = files["projections.yaml"]?.replacing("key: /id\n", with: indexed)
         }
         for number in 1 ... 3 { try await store.place(number, born: 1) }
-        _ = try await store.replay(to: 1)
+        _ = try await store.migrate(to: 1)
         func verify(deep: Bool) throws -> [String] {
             try Verify.run(store.site(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
         }
@@ -75,7 +75,7 @@ struct DamagedDigestTests {
         }
         #expect(try verify(deep: false) == [])
         #expect(try verify(deep: true) == ["STORE205"])
-        _ = try await store.replay(to: 1)
+        _ = try await store.migrate(to: 1)
         #expect(try verify(deep: true) == [])
     }
 }

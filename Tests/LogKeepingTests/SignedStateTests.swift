@@ -97,7 +97,7 @@ struct SignedStateTests {
     @Test("another live version, after a replay or a rollback, is a note")
     func live() async throws {
         let (store, head) = try await signed()
-        try await store.replay(to: 3)
+        try await store.migrate(to: 3)
         let found = try findings(store, head)
         #expect(found.map(\.id) == ["STORE112"] && found.first?.message.contains("v3 is live, and v2 was") == true)
         try await store.rollback()

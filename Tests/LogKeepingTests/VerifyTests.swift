@@ -10,7 +10,7 @@ struct VerifyTests {
     func sound() async throws {
         let store = try OrdersStore()
         for order in 1 ... 10 { try await store.place(order, amount: "\(order)", born: 1) }
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         try await store.void(1, born: 5)
         let report = try Verify.run(store.site(), deep: true, laws: true)
         #expect(report.ok, "\(report.findings)")
@@ -26,7 +26,7 @@ struct VerifyTests {
     func broken() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
-        _ = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
+        _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
         let report = try Verify.run(store.site(), deep: false, laws: true)
         #expect(!report.ok)
         #expect(report.findings.contains { $0.id == "LAW101" && $0.position == Position(1) })
@@ -36,7 +36,7 @@ struct VerifyTests {
     func nonCanonical() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "007", born: 2)
-        _ = try await store.replay(to: 3)
+        _ = try await store.migrate(to: 3)
         #expect(try store.row("1", of: "orders") == #"{"amount":7,"name":"ada","state":"open"}"#)
         let report = try Verify.run(store.site(), deep: false, laws: true)
         #expect(report.laws.first { $0.law == "L1" }?.lossy ?? 0 >= 1)

@@ -41,7 +41,7 @@ struct HistoryModelTests {
             }
         case 13 ..< 16:
             let target = min(5, model.live + Int.random(in: 0 ... 2, using: &generator))
-            let report = try await store.replay(to: target, ReplayOptions(onError: .quarantine))
+            let report = try await store.migrate(to: target, MigrationOptions(onError: .quarantine))
             #expect(report.quarantined == 0, "seed \(seed)")
             if target > model.live { model.cameFrom[target] = model.live }
             (model.live, model.top, model.head) = (target, max(model.top, target), max(model.head, target))

@@ -11,9 +11,9 @@ struct JournalTests {
     func rows() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         _ = try await store.rollback()
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         _ = try await Finalize.run(store.site(), SchemaVersion(5))
         let rows = try Journal.list(store.log)
         #expect(rows.map(\.what) == ["register", "snapshot", "replay", "flip", "rollback", "snapshot", "replay", "flip", "finalize"])

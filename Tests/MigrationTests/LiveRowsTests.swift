@@ -37,7 +37,7 @@ struct LiveRowsTests {
         #expect(plan.ways.map(\.rows) == [2, 6])
         #expect((plan.events, plan.notSeen, plan.refused.count) == (0, 0, 0))
         // When it is taken there.
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         // Then no event is read, and the rows are those of a replay.
         #expect(report.fromRows == ["methods", "orders"] && report.rebuilt == report.fromRows && report.carried == ["names"])
         #expect((report.rows, report.events, report.upcast) == (8, 0, 0))
@@ -49,7 +49,7 @@ struct LiveRowsTests {
         try await store.rollback(to: 3)
         try await store.fill(9 ... 10, born: 3)
         #expect(try await store.freshDigests(at: 3) == store.liveDigests())
-        try await store.replay(to: 5)
+        try await store.migrate(to: 5)
         #expect(try await store.freshDigests(at: 5) == store.liveDigests())
     }
 
@@ -61,7 +61,7 @@ struct LiveRowsTests {
             // Given an event that the older read model could not fold; its key is missing.
             if !asked { try await store.append("OrderPaid", #"{"id":"1"}"#, born: 3, to: "order-1") }
             try await store.buildLive()
-            let report = try await store.replay(to: 5, ReplayOptions(fromEvents: asked, onError: .quarantine))
+            let report = try await store.migrate(to: 5, MigrationOptions(fromEvents: asked, onError: .quarantine))
             #expect(report.fromRows == (asked ? [] : ["orders"]))
             #expect(try await store.freshDigests(at: 5) == store.liveDigests())
         }
@@ -100,7 +100,7 @@ struct LiveRowsTests {
         }
         let way = try #require(try store.plan(to: 5).ways.first { $0.projection == "orders" })
         #expect(way.rows == nil && way.because?.contains("digest") == true)
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         #expect(report.rebuilt == ["methods", "orders"] && report.fromRows == ["methods"])
         #expect(try await store.freshDigests(at: 5) == store.liveDigests())
     }

@@ -176,13 +176,13 @@ struct LossTests {
         #expect(before.refused.map(\.code) == (asks ? ["consentNeeded"] : []))
         if let asked = one.losses.first(where: \.asks)?.what {
             for dryRun in [true, false] {
-                await #expect { try await store.replay(to: 2, ReplayOptions(dryRun: dryRun)) } throws: {
+                await #expect { try await store.migrate(to: 2, MigrationOptions(dryRun: dryRun)) } throws: {
                     guard let error = $0 as? EvstoreError else { return false }
                     return error.code == "consentNeeded" && error.message.contains("\(asked), 1 event of \(one.events.count), first")
                 }
             }
         }
-        try await store.replay(to: 2, ReplayOptions(yes: asks))
+        try await store.migrate(to: 2, MigrationOptions(yes: asks))
         let report = try Laws.prove(store.site(), store.state, seed: 3)
         #expect(lost(report.loss) == one.losses)
         #expect(!report.findings.contains { $0.severity == .error }, "\(report.findings)")
@@ -222,12 +222,12 @@ struct LossTests {
         let windows = try SampleWindows(store.site())
         #expect(![500, 501].contains { windows.contain(Position($0)) } && windows.count == UInt64(SampleWindows.eventsMax))
         // Then the replay asks, and says where.
-        await #expect { try await store.replay(to: 2) } throws: {
+        await #expect { try await store.migrate(to: 2) } throws: {
             guard let error = $0 as? EvstoreError else { return false }
             return error.code == "consentNeeded" && error.message.contains("convert /n: \(LossCase.notGivenBack)")
                 && error.message.contains("first at position 500, and 1 more")
         }
-        try await store.replay(to: 2, ReplayOptions(yes: true))
+        try await store.migrate(to: 2, MigrationOptions(yes: true))
         #expect(try store.numbers == [1, 2, 2, 2])
     }
 
@@ -264,11 +264,11 @@ struct LossTests {
                 4, "m: {type: integer}}}, F: {properties: {id: {type: string}", "upcast:\n  - add-event: {type: F, down: {hide: new}}"),
         ])
         try await store.append("E", #"{"id":"1","n":15}"#, born: 1, to: "s-1")
-        try await store.replay(to: 2, ReplayOptions(yes: true))
+        try await store.migrate(to: 2, MigrationOptions(yes: true))
         let next = try await plan(store, to: 3)
         #expect(next.loss.isEmpty && next.refused.isEmpty)
         #expect(next.events == 0 && next.carry == ["seen"], "a member that it does not read is moved")
-        try await store.replay(to: 3)
+        try await store.migrate(to: 3)
         #expect(try store.numbers == [1, 3, 3, 3])
         let carried = try await plan(store, to: 4)
         #expect(carried.events == 0 && carried.carry == ["seen"] && carried.pending)
@@ -287,7 +287,7 @@ struct LossTests {
         let seen = try await plan(store, to: 2)
         #expect(lost(seen.loss) == LossCase.told("drop-event: nobody reads it", 3))
         #expect(seen.loss.map(\.type) == ["F"] && seen.loss.map(\.first) == [Position(2)])
-        try await store.replay(to: 2)
+        try await store.migrate(to: 2)
     }
 
     @Test("members that only newer events have are listed by plan, and need no consent")
@@ -297,13 +297,13 @@ struct LossTests {
             Self.version(3, "a: {type: string}, b: {type: string}", Self.step("- add: {path: /b, value: ''}")),
         ])
         try await store.append("E", #"{"id":"1"}"#, born: 1, to: "s-1")
-        try await store.replay(to: 3)
+        try await store.migrate(to: 3)
         try await store.append("E", #"{"id":"2","a":"x","b":"y"}"#, born: 3, to: "s-2")
         try await store.rollback(to: 1)
         let up = try await plan(store, to: 2)
         #expect(lost(up.loss) == LossCase.told("add /b: what versions below v3 do not show", 1, declared: false))
         #expect(up.refused.isEmpty)
-        try await store.replay(to: 2)
+        try await store.migrate(to: 2)
         #expect(try store.numbers == [1, 2, 3, 3])
     }
 
@@ -314,7 +314,7 @@ struct LossTests {
         let stopped = try await plan(store, to: 3)
         #expect(stopped.refused.map(\.code) == ["buildStopped"])
         #expect(stopped.refused[0].message.contains("position 1"), "\(stopped.refused[0].message)")
-        await #expect { try await store.replay(to: 3) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
+        await #expect { try await store.migrate(to: 3) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
         #expect { try Plan.back(store.site(), to: SchemaVersion(1)) } throws: { ($0 as? EvstoreError)?.code == "belowFloor" }
     }
 }

@@ -11,7 +11,7 @@ struct PlanTests {
         let store = try OrdersStore(at: 3)
         for order in 1 ... 30 { try await store.place(order, born: 3) }
         for order in 1 ... 10 { try await store.pay(order, born: 3) }
-        _ = try await store.replay(to: 4)
+        _ = try await store.migrate(to: 4)
         let (state, generations) = (try store.state, store.generations)
         let plan = try Plan.run(
             store.site(), to: SchemaVersion(5), files: store.history, definitions: store.definitions)
@@ -33,7 +33,7 @@ struct PlanTests {
         try await store.place(1, amount: "many", born: 2)
         let plan = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(plan.types.map(\.failures) == [1])
-        _ = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
+        _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
         let after = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(!after.pending && after.rebuild.isEmpty && after.seconds == 0)
     }

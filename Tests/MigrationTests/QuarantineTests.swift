@@ -11,7 +11,7 @@ struct QuarantineTests {
         let store = try OrdersStore(at: 2)
         try await store.place(1, born: 2)
         try await store.place(2, amount: "many", born: 2)
-        _ = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
+        _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
         return store
     }
 
@@ -37,8 +37,8 @@ struct QuarantineTests {
     func strictAfterLenient() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
-        _ = try await store.replay(to: 3, ReplayOptions(only: "orders", onError: .quarantine))
-        await #expect(throws: EvstoreError.self) { try await store.replay(to: 3) }
+        _ = try await store.migrate(to: 3, MigrationOptions(only: "orders", onError: .quarantine))
+        await #expect(throws: EvstoreError.self) { try await store.migrate(to: 3) }
         #expect(try store.state.live == SchemaVersion(2))
     }
 

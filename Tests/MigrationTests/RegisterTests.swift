@@ -15,14 +15,14 @@ struct RegisterTests {
         return try OrdersStore.load(files, in: store.directory + "/edited")
     }
 
-    private func replay(_ store: OrdersStore, _ schemas: (History, DefinitionSet), to version: Int) async throws -> ReplayReport {
+    private func replay(_ store: OrdersStore, _ schemas: (History, DefinitionSet), to version: Int) async throws -> MigrationReport {
         try await Replay.run(store.site(), to: SchemaVersion(version), files: schemas.0, definitions: schemas.1)
     }
 
     @Test("a replay registers only versions up to its target, and changes nothing else")
     func upTo() async throws {
         let store = try OrdersStore()
-        _ = try await store.replay(to: 3)
+        _ = try await store.migrate(to: 3)
         #expect(try store.numbers == [1, 3, 3, 3])
         #expect(try store.evolving.current().history.head == SchemaVersion(3))
         #expect(try Journal.list(store.log).map(\.what).first == "register")
@@ -31,7 +31,7 @@ struct RegisterTests {
     @Test("a version whose file differs is refused once it is live, and both digests are named")
     func differs() async throws {
         let store = try OrdersStore()
-        _ = try await store.replay(to: 3)
+        _ = try await store.migrate(to: 3)
         let schemas = try edited(store) { files in
             files["v3.yaml"] = files["v3.yaml"]?.replacing("code: {type: integer}", with: "code: {type: integer, minimum: 0}")
         }
@@ -61,7 +61,7 @@ struct RegisterTests {
         // Given a live version 2, an event that has no image at 3, and another definition of the orders at 2.
         let store = try OrdersStore(at: 2)
         try await store.place(1, born: 2)
-        _ = try await store.replay(to: 2)
+        _ = try await store.migrate(to: 2)
         try await store.place(2, amount: "many", born: 2)
         let schemas = try edited(store) { files in
             files["projections.yaml"] = OrdersHistory.projections.replacing("/state: {value: open}", with: "/state: {value: new}")

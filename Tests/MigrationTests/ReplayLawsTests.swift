@@ -49,7 +49,7 @@ struct ReplayLawsTests {
     func hold() async throws {
         let store = try OrdersStore()
         for order in 1 ... 200 { try await store.place(order, amount: "\(order)", born: 1) }
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         var laws = try ReplayLaws(store.site())
         let state = try store.state
         try laws.check(state, at: state.live)
@@ -76,7 +76,7 @@ struct ReplayLawsTests {
     func shared() async throws {
         let store = try OrdersStore(knowing: 3)
         for order in 1 ... 3 { try await store.pay(order, born: 1) }
-        _ = try await store.replay(to: 3)
+        _ = try await store.migrate(to: 3)
         var laws = try ReplayLaws(store.site())
         try laws.checkShared(try store.state)
         #expect(laws.findings.isEmpty)
@@ -93,7 +93,7 @@ struct ReplayLawsTests {
     func behind() async throws {
         let store = try OrdersStore()
         for order in 1 ... 4 { try await store.place(order, born: 1) }
-        _ = try await store.replay(to: 2)
+        _ = try await store.migrate(to: 2)
         try await store.place(5, born: 2)
         var laws = try ReplayLaws(store.site())
         let state = try store.state

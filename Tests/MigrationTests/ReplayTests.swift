@@ -19,7 +19,7 @@ struct ReplayTests {
         try await store.pay(1, born: 1)
         try await store.place(2, born: 1)
         // When it is taken to version 5.
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         // Then 5 is live, and the rows are those of version 5.
         #expect(try store.numbers == [1, 5, 5, 5])
         #expect(report.rebuilt == ["methods", "names", "orders"])
@@ -37,9 +37,9 @@ struct ReplayTests {
     func carries() async throws {
         let store = try OrdersStore(at: 3)
         try await store.place(1, born: 3)
-        _ = try await store.replay(to: 4)
+        _ = try await store.migrate(to: 4)
         let before = try store.state.generations
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         #expect(report.carried == ["names"])
         #expect(report.rebuilt == ["methods", "orders"])
         let state = try store.state
@@ -50,7 +50,7 @@ struct ReplayTests {
     func fromEvents() async throws {
         let store = try OrdersStore()
         try await store.place(1, amount: "250", born: 1)
-        try await store.replay(to: 5)
+        try await store.migrate(to: 5)
         let row = try store.row("1", of: "orders")
         // Given a row that somebody has changed behind the store's back.
         let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(5), try store.state)
@@ -60,16 +60,16 @@ struct ReplayTests {
             try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
         }
         #expect(try store.row("1", of: "orders") != row)
-        #expect(try await store.replay(to: 5).rebuilt.isEmpty)
+        #expect(try await store.migrate(to: 5).rebuilt.isEmpty)
         // When all is built from the events again.
-        let report = try await store.replay(to: 5, ReplayOptions(fromEvents: true))
+        let report = try await store.migrate(to: 5, MigrationOptions(fromEvents: true))
         // Then the row is right, of another directory, and the version before is still one that a rollback leads to.
         #expect(report.rebuilt == ["methods", "names", "orders"] && report.flipPauseMilliseconds != nil)
         #expect(try store.row("1", of: "orders") == row)
         #expect(try store.state.generations[entry.fingerprint] != entry.directory)
         #expect(try store.numbers == [1, 5, 5, 5])
         #expect(try await store.rollback().to == SchemaVersion(1))
-        await #expect(throws: EvstoreError.self) { try await store.replay(to: 5, ReplayOptions(only: "orders", fromEvents: true)) }
+        await #expect(throws: EvstoreError.self) { try await store.migrate(to: 5, MigrationOptions(only: "orders", fromEvents: true)) }
     }
 
     @Test("a read model is built anew where the older version sees a new event as a type that it consumes")
@@ -90,14 +90,14 @@ struct ReplayTests {
                     "evstore: 1\nprojections: {seen: [{since: 1, key: /id, on: {Changed: {add: {/n: {value: 1}}}}}]}\n"
             }
             try await store.append("Changed", #"{"id":"a"}"#, born: 1, to: "s")
-            _ = try await store.replay(to: 1)
-            let report = try await store.replay(to: 2)
+            _ = try await store.migrate(to: 1)
+            let report = try await store.migrate(to: 2)
             #expect(report.carried.isEmpty && report.rebuilt == ["seen"])
             try await store.append("Both", #"{"id":"a"}"#, born: 2, to: "s")
             if first == 2 { #expect(try store.row("a", of: "seen") == #"{"n":1}"#) }
             _ = try await store.rollback(to: 1)
             #expect(try store.row("a", of: "seen") == #"{"n":3}"#)
-            _ = try await store.replay(to: 2)
+            _ = try await store.migrate(to: 2)
             #expect(try store.row("a", of: "seen") == #"{"n":1}"#)
         }
     }
@@ -119,7 +119,7 @@ struct ReplayTests {
     func leftHalfDeleted() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         // Given a directory that has lost its file and not yet its name.
         let left = store.directory + "/store/generations/0123456789abcdef-1"
         try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
@@ -132,9 +132,9 @@ struct ReplayTests {
     func alreadyThere() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         let (state, generations, journal) = (try store.state, store.generations, try Journal.list(store.log).count)
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         #expect(report.rebuilt.isEmpty)
         #expect(report.carried == ["methods", "names", "orders"])
         #expect(report.flipPauseMilliseconds == nil)
@@ -148,12 +148,12 @@ struct ReplayTests {
         // Given an amount that is not a number, which version 3 makes one.
         let store = try OrdersStore(at: 2)
         try await store.place(1, born: 2)
-        _ = try await store.replay(to: 2)
+        _ = try await store.migrate(to: 2)
         try await store.place(2, amount: "many", born: 2)
         let (state, generations) = (try store.state, store.generations)
         // When it is replayed to 3, then the position is named.
         do {
-            _ = try await store.replay(to: 3)
+            _ = try await store.migrate(to: 3)
             Issue.record("the replay went on")
         } catch let error as EvstoreError {
             guard case .buildStopped(_, let position, _, _) = error else { throw error }
@@ -170,7 +170,7 @@ struct ReplayTests {
         let store = try OrdersStore(at: 2)
         try await store.place(1, born: 2)
         try await store.place(2, amount: "many", born: 2)
-        let report = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
+        let report = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
         #expect(try store.numbers == [2, 3, 3, 3])
         // Two read models lack the one event.
         #expect(report.quarantined == 1)
@@ -186,14 +186,14 @@ struct ReplayTests {
         let store = try OrdersStore()
         for order in 1 ... 20 { try await store.place(order, name: "n\(order % 3)", born: 1) }
         let (state, generations) = (try store.state, store.generations)
-        let dry = try await store.replay(to: 5, ReplayOptions(dryRun: true))
+        let dry = try await store.migrate(to: 5, MigrationOptions(dryRun: true))
         #expect(try store.state == state)
         #expect(store.generations == generations)
         #expect(try Journal.list(store.log).isEmpty)
         #expect(try Snapshot.list(store.log).isEmpty)
         #expect(dry.rebuilt == ["methods", "names", "orders"])
         #expect(dry.flipPauseMilliseconds == nil)
-        let real = try await store.replay(to: 5)
+        let real = try await store.migrate(to: 5)
         #expect(dry.digests == real.digests && real.digests.count == 3)
     }
 
@@ -201,11 +201,11 @@ struct ReplayTests {
     func only() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        let first = try await store.replay(to: 5, ReplayOptions(only: "orders"))
+        let first = try await store.migrate(to: 5, MigrationOptions(only: "orders"))
         #expect(first.rebuilt == ["orders"])
         #expect(try store.numbers == [1, 1, 1, 5])
         try await store.place(2, born: 1)
-        let second = try await store.replay(to: 5)
+        let second = try await store.migrate(to: 5)
         #expect(second.carried == ["orders"])
         #expect(second.rebuilt == ["methods", "names"])
         #expect(try await store.freshDigests(at: 5) == store.liveDigests())
@@ -218,10 +218,10 @@ struct ReplayTests {
         let cancellation = Cancellation()
         cancellation.cancel()
         await #expect(throws: EvstoreError.interrupted(again: "replay again")) {
-            try await store.replay(to: 5, cancellation: cancellation)
+            try await store.migrate(to: 5, cancellation: cancellation)
         }
         #expect(try store.state.live == SchemaVersion(1))
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         #expect(try store.numbers == [1, 5, 5, 5])
     }
 
@@ -239,7 +239,7 @@ struct ReplayTests {
                 _ = try await log.append(AppendRequest(events: [event]))
             }
         }
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         try await writer.value
         #expect(report.position.rawValue >= 200)
         #expect(try store.last == Position(400))
@@ -250,7 +250,7 @@ struct ReplayTests {
     @Test("going down by a replay is refused and names the rollback")
     func down() async throws {
         let store = try OrdersStore(at: 4)
-        await #expect(throws: EvstoreError.self) { try await store.replay(to: 3) }
+        await #expect(throws: EvstoreError.self) { try await store.migrate(to: 3) }
         #expect(try store.numbers == [4, 4, 4, 4])
     }
 
@@ -259,12 +259,12 @@ struct ReplayTests {
         let store = try OrdersStore()
         let lock = try MigrationLock.take(store.site())
         do {
-            _ = try await store.replay(to: 5)
+            _ = try await store.migrate(to: 5)
             Issue.record("two migrations at once")
         } catch let error as EvstoreError {
             #expect(error.code == "migrationInProgress")
         }
         lock.release()
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
     }
 }

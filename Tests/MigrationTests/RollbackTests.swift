@@ -15,9 +15,9 @@ struct RollbackTests {
     private func migrated() async throws -> OrdersStore {
         let store = try OrdersStore(at: 3)
         try await store.place(1, born: 3)
-        _ = try await store.replay(to: 4)
+        _ = try await store.migrate(to: 4)
         try await store.pay(1, born: 4)
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         return store
     }
 
@@ -44,7 +44,7 @@ struct RollbackTests {
         let store = try await migrated()
         _ = try await store.rollback()
         try await store.void(1, born: 4)
-        let report = try await store.replay(to: 5)
+        let report = try await store.migrate(to: 5)
         #expect(report.rebuilt.isEmpty)
         #expect(report.carried == ["methods", "names", "orders"])
         #expect(try store.numbers == [3, 5, 5, 5])
@@ -69,7 +69,7 @@ struct RollbackTests {
         for _ in 0 ..< 12 {
             let versions = try store.numbers
             if Bool.random(using: &random) {
-                _ = try await store.replay(to: Int.random(in: versions[1] ... 5, using: &random))
+                _ = try await store.migrate(to: Int.random(in: versions[1] ... 5, using: &random))
             } else if versions[0] < versions[1] {
                 let said = try Plan.back(store.site()).to
                 let report = Bool.random(using: &random) ? try await store.rollback() : try await store.rollback(to: versions[0])
@@ -86,7 +86,7 @@ struct RollbackTests {
         try await store.void(1, born: 5)
         _ = try await store.rollback(to: 3)
         #expect(try store.row("1", of: "orders") == #"{"amount":100,"name":"ada","state":"paid"}"#)
-        _ = try await store.replay(to: 5)
+        _ = try await store.migrate(to: 5)
         #expect(try store.row("1", of: "orders") == nil)
     }
 

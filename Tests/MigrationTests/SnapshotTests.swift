@@ -10,7 +10,7 @@ struct SnapshotTests {
     func take() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        _ = try await store.replay(to: 3)
+        _ = try await store.migrate(to: 3)
         let taken = try await Snapshot.take(store.site(), name: "friday")
         #expect((taken.position, taken.live, taken.floor) == (Position(1), SchemaVersion(3), SchemaVersion(1)))
         #expect(taken.generations.count == 3 && taken.generations.allSatisfy { $0.digest != nil })
@@ -25,10 +25,10 @@ struct SnapshotTests {
     func automatic() async throws {
         let store = try OrdersStore(at: 4)
         try await store.place(1, born: 4)
-        #expect(try await store.replay(to: 5).snapshot == "before-v5")
+        #expect(try await store.migrate(to: 5).snapshot == "before-v5")
         _ = try await store.rollback(to: 4)
         try await store.place(2, born: 4)
-        #expect(try await store.replay(to: 5).snapshot == "before-v5@2")
+        #expect(try await store.migrate(to: 5).snapshot == "before-v5@2")
         #expect(try Snapshot.list(store.log).map(\.name) == ["before-v5", "before-v5@2"])
     }
 

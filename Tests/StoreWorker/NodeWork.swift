@@ -39,7 +39,7 @@ enum NodeWork {
         var options = Options()
         (options.mapBytes, options.ballastBytes) = (1 << 30, 0)
         options.joinsClusters(as: name)
-        return try await EventStore.open(at: path, options: options)
+        return try await EventStore.open(path, options: options)
     }
 
     /// What another try may make good.

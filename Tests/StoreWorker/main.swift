@@ -39,7 +39,7 @@ enum Worker {
     static func open(_ path: String, mapBytes: Int = 1 << 26) async throws -> EventStore {
         var options = Options()
         (options.mapBytes, options.ballastBytes) = (mapBytes, 0)
-        return try await EventStore.open(at: path, options: options)
+        return try await EventStore.open(path, options: options)
     }
 
     /// Opens a store as a program that migrates at its start; makes the file `waiting` while it waits for another.
@@ -47,7 +47,7 @@ enum Worker {
         var options = Options()
         (options.mapBytes, options.ballastBytes, options.migrationDeadline) = (1 << 26, 0, .seconds(deadline))
         let store = try await EventStore.open(
-            at: path, version: SchemaVersion(version), policy: .migrate(), schemas: try Schemas.load(schemas), options: options
+            path, version: SchemaVersion(version), policy: .migrate(), schemas: try Schemas.load(schemas), options: options
         ) { event in
             if event.step == "wait" { _ = FileManager.default.createFile(atPath: waiting, contents: nil) }
         }
@@ -112,7 +112,7 @@ enum Worker {
             await attempt("read") { _ = try store.read(note(1).stream) }
             await attempt("append") { _ = try await store.append([note(2)]) }
             await attempt("query") { _ = try await store.count("notes") }
-            await attempt("replay") { _ = try await store.replay(to: SchemaVersion(1)) }
+            await attempt("replay") { _ = try await store.migrate(to: SchemaVersion(1)) }
             await attempt("status") { _ = try store.status() }
             await attempt("close") { try await store.close() }
             try Fork.become(["note", path, "2"])

@@ -91,7 +91,7 @@ package final class OrdersStore {
     }
 
     @discardableResult
-    package func replay(to version: Int, _ options: ReplayOptions = .init(), cancellation: Cancellation? = nil) async throws -> ReplayReport
+    package func migrate(to version: Int, _ options: MigrationOptions = .init(), cancellation: Cancellation? = nil) async throws -> MigrationReport
     {
         try await Replay.run(site(cancellation), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
     }
@@ -103,7 +103,7 @@ package final class OrdersStore {
 
     /// What a replay from scratch gives at a version.
     package func freshDigests(at version: Int) async throws -> [String: String] {
-        try await replay(to: version, ReplayOptions(dryRun: true, onError: .quarantine)).digests
+        try await migrate(to: version, MigrationOptions(dryRun: true, onError: .quarantine)).digests
     }
 
     /// The read models of the live version after following, by projection.

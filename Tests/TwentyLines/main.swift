@@ -1,7 +1,7 @@
 import Evstore
 
 let (v1, v2) = (SchemaVersion(1), SchemaVersion(2))
-let store = try await EventStore.open(at: "orders.store", creatingWith: Schemas.load("Schemas/shop"), version: v1)
+let store = try await EventStore.open("orders.store", creatingWith: Schemas.load("Schemas/shop"), version: v1)
 
 let order = try StreamName("order-1")
 let placed = NewEvent(
@@ -13,7 +13,7 @@ for event in try store.read(order) { print(event.position, event.type, String(de
 
 let plan = try await store.plan(to: v2)  // what would happen; changes nothing
 print("to come:", plan.events, "events,", plan.rebuild, "anew")
-let report = try await store.replay(to: v2)  // beside the live read models, then one flip
+let report = try await store.migrate(to: v2)  // beside the live read models, then one flip
 print("v2 is live, and writers waited", report.flipPauseMilliseconds ?? 0, "ms")
 
 for event in try store.read(order, at: v2) { print(event.position, event.type, String(decoding: event.payload, as: UTF8.self)) }

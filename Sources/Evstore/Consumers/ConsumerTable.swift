@@ -48,7 +48,7 @@ extension EventStore {
     /// - Returns: how many they are.
     /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
     @discardableResult
-    public func retryParked(of consumer: String, at position: Position? = nil) async throws(EvstoreError) -> Int {
+    public func retryParked(of consumer: String, position: Position? = nil) async throws(EvstoreError) -> Int {
         try await changeParked(of: consumer, at: position, "retry") { event in
             var event = event
             event.isToRetry = true
@@ -60,7 +60,7 @@ extension EventStore {
     /// - Returns: how many they are.
     /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
     @discardableResult
-    public func dropParked(of consumer: String, at position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
+    public func dropParked(of consumer: String, position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
         try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
     }
 

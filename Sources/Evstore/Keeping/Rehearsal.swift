@@ -141,9 +141,9 @@ final class Rehearsal {
         // A backup, two stores that are restored from it, and read models.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
         guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
-        let made = try original.backUp(into: directory + "/backup", cancellation: cancellation)
+        let made = try original.maintenance.backUp(into: directory + "/backup", cancellation: cancellation)
         report.position = made.position
-        let restored = try await EventStore.restore(
+        let restored = try await StoreMaintenance.restore(
             from: directory + "/backup", into: directory + "/store", options: scratchOptions, cancellation: cancellation)
         try require(made.position > .start, "the store has no events: nothing can be shown")
         try require(made.content == restored.content, "the copy has other events than the store")
@@ -152,14 +152,14 @@ final class Rehearsal {
 
     private func migrate(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try opened()
-        let going = ReplayOptions(onError: .quarantine, yes: true)
+        let going = MigrationOptions(onError: .quarantine, yes: true)
         if try copy.versions.live > from {
             _ = try await copy.rollback(to: from, cancellation: cancellation)
         } else {
-            _ = try await copy.replay(to: from, options: going, cancellation: cancellation)
+            _ = try await copy.migrate(to: from, options: going, cancellation: cancellation)
         }
         report.loss = try await copy.plan(to: to, cancellation: cancellation).loss
-        let done = try await copy.replay(to: to, options: going, cancellation: cancellation, progress: progress)
+        let done = try await copy.migrate(to: to, options: going, cancellation: cancellation, progress: progress)
         report.quarantined = done.quarantined
         try require(try copy.versions.live == to, "\(to) is not live")
         let read = (done.rows > 0 ? "\(done.rows) rows, " : "") + "\(done.events) events"
@@ -227,7 +227,7 @@ final class Rehearsal {
     private func compare(_ version: SchemaVersion) async throws -> String {
         let copy = try opened()
         let here = try await digests(copy, at: version)
-        let replayed = try await copy.replay(
+        let replayed = try await copy.migrate(
             to: version, options: takingAnyRow(dryRun: true), cancellation: cancellation)
         if here.isEmpty, replayed.digests.isEmpty { return try compareEvents(version) }
         for (name, digest) in replayed.digests.sorted(by: { $0.key < $1.key }) {
@@ -291,15 +291,15 @@ final class Rehearsal {
     }
 
     /// Replay options under which rows of made-up events that a read model's shape refuses are reported and stop nothing.
-    private func takingAnyRow(dryRun: Bool = false) -> ReplayOptions {
-        var options = ReplayOptions(dryRun: dryRun, onError: .quarantine, yes: true)
+    private func takingAnyRow(dryRun: Bool = false) -> MigrationOptions {
+        var options = MigrationOptions(dryRun: dryRun, onError: .quarantine, yes: true)
         options.refusesRows = false
         return options
     }
 
     private func goForward(_ to: SchemaVersion) async throws -> String {
         let copy = try opened()
-        _ = try await copy.replay(to: to, options: takingAnyRow(), cancellation: cancellation)
+        _ = try await copy.migrate(to: to, options: takingAnyRow(), cancellation: cancellation)
         let lines = try lines(copy, at: to, through: before.last)
         try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")
         return "\(lines.count) events; " + (try await compare(to))
@@ -321,7 +321,7 @@ final class Rehearsal {
     private func restore() async throws -> String {
         try await close()
         let (backup, began) = (backups ?? directory + "/backup", ContinuousClock.now)
-        let restored = try await EventStore.restore(
+        let restored = try await StoreMaintenance.restore(
             from: backup, into: directory + "/restored", options: scratchOptions, cancellation: cancellation)
         let store = try open("restored")
         let models: [String: String]

@@ -38,13 +38,13 @@ struct BackupCommand: Command {
         if target == "-" && session.output.resultsOnTerminal {
             throw EvstoreError.usage("a backup is not for a terminal: evstore backup - > FILE, or | a program")
         }
-        if list { return try EventStore.backups(in: target).forEach { try $0.write(nil, to: session.output) } }
+        if list { return try StoreMaintenance.backups(in: target).forEach { try $0.write(nil, to: session.output) } }
         if verify { return try check(session) }
         let report = try await session.withStore(.reading) { store in
             if target != "-" {
-                return try store.backUp(into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
+                return try store.maintenance.backUp(into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
             }
-            return try store.backUp(cancellation: session.cancellation, progress: session.progress) { try session.output.put(raw: $0) }
+            return try store.maintenance.backUp(cancellation: session.cancellation, progress: session.progress) { try session.output.put(raw: $0) }
         }
         // Standard output is the backup itself.
         if target == "-" {
@@ -60,7 +60,7 @@ struct BackupCommand: Command {
 
 extension BackupCommand {
     private func check(_ session: Session) throws {
-        let verdicts = try EventStore.verifyBackups(in: target, cancellation: session.cancellation, progress: session.progress)
+        let verdicts = try StoreMaintenance.verifyBackups(in: target, cancellation: session.cancellation, progress: session.progress)
         session.bar.finish()
         for verdict in verdicts { try verdict.run.write(verdict.damage ?? "ok", to: session.output) }
         if verdicts.contains(where: { $0.damage != nil }) { throw Exit.integrity }

@@ -62,7 +62,7 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let cluster = try cluster.cluster(session)
             let position = try await session.withStore { store in
-                try await store.copy(to: cluster, as: node, cancellation: session.cancellation, progress: session.progress)
+                try await store.maintenance.copy(to: cluster, as: node, cancellation: session.cancellation, progress: session.progress)
                 return try store.last().position
             }
             if session.output.json {
@@ -162,7 +162,7 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore { store in
                 guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
-                try await store.leave()
+                try await store.maintenance.leave()
                 return (node.log, try store.last().position)
             }
             if session.output.json {
@@ -192,7 +192,7 @@ struct ClusterCommand: ParsableCommand, Group {
             let report = try await session.withStore(.reading, isStale: true) { store in
                 let file = try File(into, .createNew)
                 var bytes = 0
-                let report = try store.rescue { lines in
+                let report = try store.maintenance.rescue { lines in
                     try file.write(lines, at: bytes)
                     bytes += lines.count
                     return true

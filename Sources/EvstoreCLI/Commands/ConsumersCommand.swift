@@ -69,7 +69,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let count = try await session.withStore { store in
-                try await store.retryParked(of: name, at: position.map { Position($0) })
+                try await store.retryParked(of: name, position: position.map { Position($0) })
             }
             try session.output.answer("retried", count, "event is tried again", "events are tried again")
         }
@@ -92,7 +92,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let count = try await session.withStore { store in
-                try await store.dropParked(of: name, at: position.map { Position($0) }, reason: reason)
+                try await store.dropParked(of: name, position: position.map { Position($0) }, reason: reason)
             }
             try session.output.answer("dropped", count, "event is given up", "events are given up")
         }

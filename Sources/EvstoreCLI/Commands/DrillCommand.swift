@@ -38,7 +38,7 @@ struct DrillCommand: Command {
         let report = try await session.withStore { store in
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             let start = try from.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.drill(
+            return try await store.maintenance.drill(
                 to: version, from: start, backups: backup,
                 olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.cancellation) },
                 seed: seed,

@@ -54,7 +54,7 @@ struct FollowCommand: Command {
             if every != nil { throw EvstoreError.usage("--every is for a directory: \(from) is one backup") }
             let input = try Input.pieces(from, session.cancellation)
             let report = try await advising(session) {
-                try await EventStore.follow(
+                try await StoreMaintenance.follow(
                     named: from == "-" ? "on standard input" : from, into: replica, options: session.options(),
                     cancellation: session.cancellation, progress: session.progress, from: input)
             }
@@ -65,7 +65,7 @@ struct FollowCommand: Command {
     }
 
     private func look(_ replica: String, _ session: Session) async throws -> FollowReport {
-        try await EventStore.follow(
+        try await StoreMaintenance.follow(
             from: from, into: replica, options: session.options(), cancellation: session.cancellation, progress: session.progress)
     }
 

@@ -121,7 +121,7 @@ struct ImportCommand: Command {
     private func create(_ session: Session) async throws -> EventStore {
         let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
         return try await EventStore.create(
-            at: dryRun ? scratch() : global.storePath(), schemas: schemas,
+            dryRun ? scratch() : global.storePath(), schemas: schemas,
             version: version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version),
             steps: session.application.steps, projections: session.application.projections, options: session.options(),
             logger: session.logger)

@@ -21,7 +21,7 @@ struct InitCommand: Command {
         let schemas = try Schemas.load(global.schemasPath(for: "init"))
         let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
         let store = try await EventStore.create(
-            at: global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
+            global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
             projections: session.application.projections, options: session.options(), logger: session.logger)
         let (versions, passingPlace) = try (store.versions, store.status().passingPlace)
         try await store.close()

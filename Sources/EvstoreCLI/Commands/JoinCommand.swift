@@ -24,8 +24,8 @@ struct JoinCommand: Command {
 
     func run(in session: Session) async throws {
         let (path, cluster) = try (global.storePath(), cluster.cluster(session))
-        try await EventStore.join(
-            cluster, as: node, at: path, replacing: replace, options: session.options(), logger: session.logger,
+        try await StoreMaintenance.join(
+            cluster, as: node, into: path, replacing: replace, options: session.options(), logger: session.logger,
             cancellation: session.cancellation, progress: session.progress)
         session.bar.finish()
         let position = try await session.withStore(.reading, isStale: true) { store in try store.last().position }

@@ -22,7 +22,7 @@ struct KeyCommand: ParsableCommand, Group {
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
-            let keys = try await session.withStore(.reading) { store in store.keys() }
+            let keys = try await session.withStore(.reading) { store in store.maintenance.keys() }
             for key in keys { try key.write(to: session.output) }
             if keys.isEmpty { session.output.note("note: its events are not sealed; see: evstore recipher --help") }
         }
@@ -52,7 +52,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             guard let secret = try new.file?.read(apartFrom: global.storePath()) else { return }
-            let key = try await session.withStore { store in try await store.addKey(secret, derivation: kdf, label: label) }
+            let key = try await session.withStore { store in try await store.maintenance.addKey(secret, derivation: kdf, label: label) }
             try key.write(to: session.output)
         }
     }
@@ -73,7 +73,7 @@ struct KeyCommand: ParsableCommand, Group {
         var suite: CipherSuite = .gcm
 
         func run(in session: Session) async throws {
-            let key = try await session.withStore { store in try await store.rotateKey(suite: suite) }
+            let key = try await session.withStore { store in try await store.maintenance.rotateKey(suite: suite) }
             try key.write(to: session.output)
         }
     }
@@ -95,7 +95,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let key = try await session.withStore { store in
-                try await store.retireKey(kind, number, cancellation: session.cancellation, progress: session.progress)
+                try await store.maintenance.retireKey(kind, number, cancellation: session.cancellation, progress: session.progress)
             }
             if session.output.json {
                 try session.output.object(key.object)

@@ -16,7 +16,7 @@ struct PromoteCommand: Command {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     func run(in session: Session) async throws {
-        let report = try await session.withStore { store in try await store.promote() }
+        let report = try await session.withStore { store in try await store.maintenance.promote() }
         let age = max(Timestamp.now.seconds(since: report.backupTime), 0)
         if session.output.json {
             try session.output.object([

@@ -37,7 +37,7 @@ struct RecipherCommand: Command {
             throw EvstoreError.usage("what opens the new store? Say --new-key-file FILE or --new-passphrase-file FILE, or --plain")
         }
         let report = try await session.withStore(.reading) { opened in
-            try await opened.recipher(
+            try await opened.maintenance.recipher(
                 into: into, secret: secret, suite: suite ?? .gcm, cancellation: session.cancellation, progress: session.progress)
         }
         if session.output.json {

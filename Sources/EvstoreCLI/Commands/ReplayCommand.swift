@@ -45,9 +45,9 @@ struct ReplayCommand: Command {
     func run(in session: Session) async throws {
         if let stream { return try await show(StreamName(stream), session) }
         for warning in try session.schemas()?.warnings ?? [] { session.output.note(warning.line1) }
-        let options = ReplayOptions(dryRun: dryRun, only: only, fromEvents: fromEvents, jobs: jobs, onError: onError, yes: yes)
+        let options = MigrationOptions(dryRun: dryRun, only: only, fromEvents: fromEvents, jobs: jobs, onError: onError, yes: yes)
         let report = try await session.withStore { store in
-            try await store.replay(
+            try await store.migrate(
                 to: store.version(named: to), options: options, cancellation: session.cancellation, progress: session.progress)
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output, options)
@@ -72,7 +72,7 @@ struct ReplayCommand: Command {
     }
 }
 
-extension ReplayReport {
+extension MigrationReport {
     var object: OutputValue {
         [
             "from": .version(from), "to": .version(to), "position": .position(position), "events": .count(events),
@@ -93,7 +93,7 @@ extension ReplayReport {
             + "\(rate(perSecond: eventsPerSecond))   \(refused)"
     }
 
-    func write(to output: Output, _ options: ReplayOptions) throws {
+    func write(to output: Output, _ options: MigrationOptions) throws {
         if let snapshot { try output.line("snapshot   \(snapshot)") }
         if rebuilt.isEmpty {
             try output.line(

@@ -38,13 +38,13 @@ struct RestoreCommand: Command {
         if source == "-" || Input.isFile(source) {
             if number != nil { throw EvstoreError.usage("--run is for a directory of backups: \(source) is one backup") }
             let input = try Input.pieces(source, session.cancellation)
-            report = try await EventStore.restore(
+            report = try await StoreMaintenance.restore(
                 named: source == "-" ? "on standard input" : source, into: into, to: target, options: session.options(),
                 cancellation: session.cancellation,
                 progress: session.progress,
                 from: input)
         } else {
-            report = try await EventStore.restore(
+            report = try await StoreMaintenance.restore(
                 from: source, run: number, into: into, to: target, options: session.options(), cancellation: session.cancellation,
                 progress: session.progress)
         }

@@ -31,8 +31,8 @@ struct SalvageCommand: Command {
     @Option(help: ArgumentHelp("Where the new store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
 
     func run(in session: Session) async throws {
-        let report = try await EventStore.salvage(
-            at: session.global.storePath(), into: into, schemas: session.schemas(), options: session.options(),
+        let report = try await StoreMaintenance.salvage(
+            session.global.storePath(), into: into, schemas: session.schemas(), options: session.options(),
             cancellation: session.cancellation, progress: session.progress)
         session.bar.finish()
         if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }

@@ -119,8 +119,8 @@ struct VerifyCommand: Command {
         }
         var report: VerifyReport
         do {
-            report = try EventStore.examine(
-                at: session.global.storePath(), cancellation: session.cancellation, progress: session.progress)
+            report = try StoreMaintenance.examine(
+                session.global.storePath(), cancellation: session.cancellation, progress: session.progress)
         } catch EvstoreError.notAStore { throw error }
         session.bar.finish()
         report.findings.insert(Finding(id: "STORE021", message: error.message), at: 0)

@@ -182,7 +182,7 @@ extension Page {
 
     private var backupTable: Markup? {
         guard let backups else { return nil }
-        let rows = EventStore.newestBackups(in: backups, limit: Self.backupsShown).map { run -> [Markup] in
+        let rows = StoreMaintenance.newestBackups(in: backups, limit: Self.backupsShown).map { run -> [Markup] in
             ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
         }
         return .table("Backups in \(backups)", ["Run", "Time", "Up to", "Content", "Size"], rows, empty: "No backups yet.")

@@ -23,7 +23,7 @@ extension Page {
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
         ]
         if let backups {
-            let newest = EventStore.newestBackups(in: backups).first
+            let newest = StoreMaintenance.newestBackups(in: backups).first
             facts.append(("Last backup", newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? "none"))
         }
         return """

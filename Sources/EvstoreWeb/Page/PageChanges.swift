@@ -126,8 +126,8 @@ extension Page {
         case "migration/replay":
             guard let version else { throw EvstoreError.usage("a replay goes to a version") }
             try changes.work.begin("Replay to \(version)") { [store] cancellation, progress in
-                let options = ReplayOptions(yes: form["yes"] == "yes")
-                let report = try await store.replay(to: version, options: options, cancellation: cancellation, progress: progress)
+                let options = MigrationOptions(yes: form["yes"] == "yes")
+                let report = try await store.migrate(to: version, options: options, cancellation: cancellation, progress: progress)
                 return "done: \(grouped(report.events)) events, \(grouped(report.rows)) rows, \(report.rebuilt.joined(separator: ", "))"
             }
             return .moved(to: "/migration")
@@ -145,14 +145,14 @@ extension Page {
             return .moved(to: "/migration")
         case "drills/run":
             try changes.work.begin("Drill") { [store, backups] cancellation, progress in
-                let report = try await store.drill(backups: backups, cancellation: cancellation, progress: progress)
+                let report = try await store.maintenance.drill(backups: backups, cancellation: cancellation, progress: progress)
                 return report.passed ? "passed" : "failed"
             }
             return .moved(to: "/drills")
         case "consumers/retry":
             guard let name = form["name"] else { throw EvstoreError.usage("which consumer?") }
             guard let position = form["position"].flatMap(UInt64.init) else { throw EvstoreError.usage("the event at which position?") }
-            _ = try await store.retryParked(of: name, at: Position(position))
+            _ = try await store.retryParked(of: name, position: Position(position))
             return .moved(to: "/consumers")
         default: throw NotThere(what: "there is no such change")
         }

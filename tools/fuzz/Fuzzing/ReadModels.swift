@@ -27,7 +27,7 @@ struct ReadModels {
             }
             var digests: [String: String] = [:]
             for model in try store.projections() { digests[model.name] = model.digest }
-            let fresh = try await store.replay(to: schemas.head, options: ReplayOptions(dryRun: true, onError: .quarantine, yes: true))
+            let fresh = try await store.migrate(to: schemas.head, options: MigrationOptions(dryRun: true, onError: .quarantine, yes: true))
                 .digests
             let differing = digests.filter { fresh[$0.key] != $0.value }.keys.sorted()
             return differing.isEmpty ? .accepted : .wrong("folded bit by bit, \(differing) is not what a replay builds")

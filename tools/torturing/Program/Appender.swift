@@ -29,7 +29,7 @@ struct Appender {
 
     /// A caller ends at its first failure, which it notes unless the outcome is not known.
     func run(appends: Int = 18) async throws -> Never {
-        let store = try await EventStore.open(at: store, options: options)
+        let store = try await EventStore.open(store, options: options)
         let acks = try Self.notes(acks)
         let refused = await withTaskGroup(of: String?.self) { group in
             for caller in 0 ..< Self.callers {

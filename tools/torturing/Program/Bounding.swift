@@ -41,14 +41,14 @@ struct Bounding {
 
     private func make() async throws {
         let schemas = try SchemaFiles(Note.versionFile, projections: Note.projections).load()
-        try await EventStore.create(at: store, schemas: schemas, options: Self.options).close()
+        try await EventStore.create(store, schemas: schemas, options: Self.options).close()
     }
 
     /// Appends one event after the other, each a commit, until the time is over, and says how many; the read model follows.
     private func append(_ count: Int, seconds: Double?) async throws {
         let end = seconds.map { ContinuousClock.now + .seconds($0) }
         var number = 0
-        let store = try await EventStore.open(at: store, options: Self.options)
+        let store = try await EventStore.open(store, options: Self.options)
         while number < count, end.map({ .now < $0 }) ?? true {
             // What a dead reader keeps is what is committed until it is noticed, whatever the store has: a short run has larger events,
             // of three thousand bytes.
@@ -64,7 +64,7 @@ struct Bounding {
 
     /// Reads slowly, again and again, and says when it has begun.
     private func read(pause milliseconds: Int) async throws {
-        let store = try await EventStore.open(at: store, options: Self.options)
+        let store = try await EventStore.open(store, options: Self.options)
         var isFirst = true
         while true {
             var seen = 0
@@ -80,10 +80,10 @@ struct Bounding {
 
     /// Backs up through a pipe that takes a megabyte a second, again and again.
     private func pipe() async throws {
-        let store = try await EventStore.open(at: store, options: Self.options)
+        let store = try await EventStore.open(store, options: Self.options)
         while true {
             try Worker.say("backing up")
-            _ = try store.backUp { piece in usleep(UInt32(piece.count)) }
+            _ = try store.maintenance.backUp { piece in usleep(UInt32(piece.count)) }
         }
     }
 
@@ -93,7 +93,7 @@ struct Bounding {
             $0.hasPrefix("generations/") && $0.hasSuffix("/data.mdb")
         }
         let rooms = try (["log/data.mdb"] + models).map { try Room(self.store + "/" + $0) }
-        let store = try await EventStore.open(at: store, options: Self.options)
+        let store = try await EventStore.open(store, options: Self.options)
         var problems = rooms.filter { !$0.isBounded }.map { "\($0.file) has \($0.pages) pages, of which \($0.live) are used" }
         problems += try await store.verify(deep: true).findings.filter { $0.severity == .error }.map(\.message)
         let (last, rows) = (try store.last().position.rawValue, try await store.count("notes").rows)

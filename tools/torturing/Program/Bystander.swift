@@ -51,7 +51,7 @@ final class Bystander: Sendable {
         (options.appendDeadline, options.readModelDeadline) = (.seconds(Self.deadlineSeconds), .seconds(Self.deadlineSeconds))
         let store = Mutex<EventStore?>(nil)
         await call("open") {
-            let opened = try await EventStore.open(at: scene + "/store", schemas: schemas, options: options)
+            let opened = try await EventStore.open(scene + "/store", schemas: schemas, options: options)
             store.withLock { $0 = opened }
         }
         FileHandle.standardOutput.write(Data("\(Self.ready)\n".utf8))
@@ -73,7 +73,7 @@ final class Bystander: Sendable {
             for number in 0 ..< 4 { group.addTask { await self.append(number, to: store) } }
             for _ in 0 ..< 4 { group.addTask { await self.call("query") { _ = try await store.count("orders") } } }
             group.addTask { await self.call("snapshot") { _ = try await store.takeSnapshot("by-\(self.id)") } }
-            group.addTask { await self.call("replay") { _ = try await store.replay(to: store.versions.live) } }
+            group.addTask { await self.call("replay") { _ = try await store.migrate(to: store.versions.live) } }
             group.addTask { await self.call("import") { try await self.importLines(to: store) } }
             group.addTask { await self.call("plan") { _ = try await store.plan(to: SchemaVersion(5)) } }
             group.addTask { await self.call("verify") { _ = try await store.verify(deep: true) } }
@@ -145,7 +145,7 @@ struct Holder {
     let scene: String
 
     func run() async throws {
-        let store = try await EventStore.open(at: scene + "/store", schemas: Order.loaded, options: Worker.options)
+        let store = try await EventStore.open(scene + "/store", schemas: Order.loaded, options: Worker.options)
         do { try await run(on: store) } catch {
             try await store.close()
             throw error
@@ -163,7 +163,7 @@ struct Holder {
         _ = try await store.importLines(from: .file(lines), as: SchemaVersion(1))
         _ = try await store.takeSnapshot("held")
         _ = try await store.count("orders")
-        _ = try await store.replay(to: SchemaVersion(5), options: ReplayOptions(yes: true))
+        _ = try await store.migrate(to: SchemaVersion(5), options: MigrationOptions(yes: true))
         _ = try await store.append([Order.event(3_000, at: 5)])
         _ = try await store.count("orders")
         _ = try await store.rollback(to: SchemaVersion(1))

@@ -33,7 +33,7 @@ struct Consuming {
     }
 
     private func open() async throws -> EventStore {
-        try await EventStore.open(at: path, schemas: Order.loaded, options: Worker.options)
+        try await EventStore.open(path, schemas: Order.loaded, options: Worker.options)
     }
 
     /// Consumes until it is asked to end, each effect a line in a file that all share.
@@ -87,7 +87,7 @@ struct Consuming {
             }
             switch tenth {
             case 2, 6:
-                _ = try await store.replay(to: SchemaVersion(5), options: ReplayOptions(yes: true))
+                _ = try await store.migrate(to: SchemaVersion(5), options: MigrationOptions(yes: true))
                 version = 5
             case 4:
                 _ = try await store.rollback(to: SchemaVersion(1))
@@ -134,7 +134,7 @@ struct Consuming {
 
     /// Whether the consumer has come to the log's end.
     func hasArrived() async throws -> Bool {
-        let store = try await EventStore.open(at: path, readOnly: true, options: Worker.options)
+        let store = try await EventStore.open(path, readOnly: true, options: Worker.options)
         let lag = try store.consumers().first { $0.name == Self.name }?.lag
         try await store.close()
         return lag == 0

@@ -19,7 +19,7 @@ struct Facts: Codable, Hashable {
 
     static func look(at path: String, options: Options = Worker.options) async -> Facts {
         do {
-            let store = try await EventStore.open(at: path, options: options)
+            let store = try await EventStore.open(path, options: options)
             var facts = Facts()
             do {
                 facts = try await look(at: store)
@@ -50,7 +50,7 @@ struct Facts: Codable, Hashable {
         let versions = try store.versions
         facts.versions = [versions.floor.number, versions.live.number, versions.top.number]
         for model in try store.projections() { _ = try await store.count(model.name) }
-        facts.keys = store.keys().map { "\($0.kind.rawValue) \($0.label) \($0.isWriting)" }
+        facts.keys = store.maintenance.keys().map { "\($0.kind.rawValue) \($0.label) \($0.isWriting)" }
         for model in try store.projections() { facts.digests[model.name] = model.digest }
         return facts
     }

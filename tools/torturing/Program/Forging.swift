@@ -54,7 +54,7 @@ import Torturing
         /// Appends, a cut, more of them; then the end is signed.
         private func made(_ chance: inout SeededGenerator) async throws -> SignedHead {
             let schemas = try SchemaFiles(Self.types).load()
-            let store = try await EventStore.create(at: store, schemas: schemas, options: Worker.options)
+            let store = try await EventStore.create(store, schemas: schemas, options: Worker.options)
             try await fill(store, 10, &chance)
             _ = try await store.takeSnapshot("here")
             try await fill(store, 2, &chance)

@@ -22,7 +22,7 @@ struct Growth {
         options.followBatchEvents = Int.random(in: 1 ... 40, using: &chance)
         options.flipLagEventsMax = Int.random(in: 0 ... 20, using: &chance)
         options.commitEventsMax = Int.random(in: 20 ... 200, using: &chance)
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: SchemaVersion(1), options: options)
+        let store = try await EventStore.create(store, schemas: Order.loaded, version: SchemaVersion(1), options: options)
         for _ in 0 ..< Int.random(in: 2 ... 5, using: &chance) {
             let count = Int.random(in: 1 ... 40, using: &chance)
             _ = try await store.append(try (0 ..< count).map { try Order.event(outcome.numbers.count + $0) })
@@ -43,7 +43,7 @@ struct Growth {
         let live = try store.versions.live
         let target = SchemaVersion(Int.random(in: 1 ... 4, using: &chance))
         let jobs = Int.random(in: 1 ... 3, using: &chance)
-        if target > live { _ = try await store.replay(to: target, options: ReplayOptions(jobs: jobs)) }
+        if target > live { _ = try await store.migrate(to: target, options: MigrationOptions(jobs: jobs)) }
         if target < live { _ = try await store.rollback(to: target) }
     }
 
@@ -57,6 +57,6 @@ struct Growth {
     }
 
     private func digests(_ store: EventStore, at version: SchemaVersion, jobs: Int) async throws -> [String: String] {
-        try await store.replay(to: version, options: ReplayOptions(dryRun: true, jobs: jobs)).digests
+        try await store.migrate(to: version, options: MigrationOptions(dryRun: true, jobs: jobs)).digests
     }
 }

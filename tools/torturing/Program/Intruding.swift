@@ -47,7 +47,7 @@ import Torturing
         }
 
         private func fill(_ path: String) async throws {
-            let store = try await EventStore.create(at: path, schemas: SchemaFiles(Self.types).load(), options: Self.options)
+            let store = try await EventStore.create(path, schemas: SchemaFiles(Self.types).load(), options: Self.options)
             for number in 0 ..< 40 {
                 let isPaid = number % 3 == 2
                 let payload = isPaid ? #"{"order":\#(number % 6)}"# : #"{"order":\#(number % 6),"name":"Ada"}"#
@@ -65,7 +65,7 @@ import Torturing
 
         private func isFound(_ path: String) async throws -> Bool {
             do {
-                let store = try await EventStore.open(at: path, options: Self.options)
+                let store = try await EventStore.open(path, options: Self.options)
                 let report = try await store.verify()
                 try await store.close()
                 return !report.ok

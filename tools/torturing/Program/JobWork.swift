@@ -28,10 +28,10 @@ struct JobWork {
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         try Data().write(to: URL(filePath: acks))
         if job.appends || job.isSealed { return try await prepareNotes() }
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: Self.first, options: Worker.options)
+        let store = try await EventStore.create(store, schemas: Order.loaded, version: Self.first, options: Worker.options)
         _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
-        _ = try await store.replay(to: Self.first)
-        if [.backup, .restore, .drill].contains(job) { _ = try store.backUp(into: backup) }
+        _ = try await store.migrate(to: Self.first)
+        if [.backup, .restore, .drill].contains(job) { _ = try store.maintenance.backUp(into: backup) }
         if [.rollback, .cut, .finalize].contains(job) {
             try await close(store)
             return try await prepareFifth()
@@ -43,18 +43,18 @@ struct JobWork {
 
     private func prepareNotes() async throws {
         let files = try SchemaFiles(Note.versionFile, projections: Note.projections)
-        let store = try await EventStore.create(at: store, schemas: files.load(), options: options)
+        let store = try await EventStore.create(store, schemas: files.load(), options: options)
         for number in 0 ..< 12 {
             let stream = job.isSealed ? Note.person(number % 4) : nil
             _ = try await store.append([try Note.event(1_000_000_000 + number * 10, stream: stream)])
         }
-        if job.isSealed { _ = try await store.replay(to: Self.first) }
+        if job.isSealed { _ = try await store.migrate(to: Self.first) }
         try await close(store)
     }
 
     private func prepareFifth() async throws {
         let store = try await open()
-        _ = try await store.replay(to: Self.fifth)
+        _ = try await store.migrate(to: Self.fifth)
         if job == .cut { _ = try await store.takeSnapshot("here") }
         if job != .finalize { _ = try await store.append(try (60 ..< 70).map { try Order.event($0, at: 5) }) }
         try await close(store)
@@ -73,9 +73,9 @@ struct JobWork {
 
     private func open() async throws -> EventStore {
         let schemas = job.appends || job.isSealed ? nil : try Order.loaded
-        do { return try await EventStore.open(at: store, schemas: schemas, options: options) } catch {
+        do { return try await EventStore.open(store, schemas: schemas, options: options) } catch {
             guard job == .keys, error.code == "keysRefused" else { throw error }
-            return try await EventStore.open(at: store, schemas: schemas, options: others)
+            return try await EventStore.open(store, schemas: schemas, options: others)
         }
     }
 
@@ -90,9 +90,9 @@ struct JobWork {
     func run(seed: Int) async throws {
         switch job {
         case .append, .sealed: try await Appender(store, acks: acks, seed: seed, options, areSealed: job.isSealed).run()
-        case .restore: _ = try await EventStore.restore(from: backup, into: made, options: Worker.options)
+        case .restore: _ = try await StoreMaintenance.restore(from: backup, into: made, options: Worker.options)
         case .create:
-            let store = try await EventStore.create(at: made, schemas: Order.loaded, version: Self.first, options: Worker.options)
+            let store = try await EventStore.create(made, schemas: Order.loaded, version: Self.first, options: Worker.options)
             try await store.close()
         default:
             let store = try await open()
@@ -107,29 +107,29 @@ struct JobWork {
     private func run(on store: EventStore) async throws {
         switch job {
         case .importing: _ = try await store.importLines(from: .file(lines), as: Self.first)
-        case .replay: _ = try await store.replay(to: Self.fifth)
+        case .replay: _ = try await store.migrate(to: Self.fifth)
         case .rollback: _ = try await store.rollback(to: Self.first)
         case .cut: _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         case .finalize: _ = try await store.finalize(Self.fifth)
-        case .backup: _ = try store.backUp(into: backup)
+        case .backup: _ = try store.maintenance.backUp(into: backup)
         case .drill:
-            let report = try await store.drill(to: Self.fifth, backups: backup)
+            let report = try await store.maintenance.drill(to: Self.fifth, backups: backup)
             if !report.passed {
                 throw EvstoreError.verificationFailed(reason: report.steps.last { !$0.ok }?.detail ?? "the drill did not pass")
             }
         case .forget: _ = try await store.forget([StreamName(Note.person(2))])
         case .keys: try await changeKeys(of: store)
-        case .recipher: _ = try await store.recipher(into: made, secret: Self.secrets[1])
+        case .recipher: _ = try await store.maintenance.recipher(into: made, secret: Self.secrets[1])
         case .append, .sealed, .restore, .create: break
         }
     }
 
     /// Another secret in the place of the first, and another data key; what is done already is not done again.
     private func changeKeys(of store: EventStore) async throws {
-        let slots = store.keys().filter { $0.kind == .slot }
-        if !slots.contains(where: { $0.label == "second" }) { _ = try await store.addKey(Self.secrets[1], label: "second") }
-        if store.keys().filter({ $0.kind == .data }).count < 2 { _ = try await store.rotateKey() }
-        for slot in slots where slot.label.isEmpty { _ = try await store.retireKey(.slot, slot.id) }
+        let slots = store.maintenance.keys().filter { $0.kind == .slot }
+        if !slots.contains(where: { $0.label == "second" }) { _ = try await store.maintenance.addKey(Self.secrets[1], label: "second") }
+        if store.maintenance.keys().filter({ $0.kind == .data }).count < 2 { _ = try await store.maintenance.rotateKey() }
+        for slot in slots where slot.label.isEmpty { _ = try await store.maintenance.retireKey(.slot, slot.id) }
     }
 
     /// Looks at what is left, does the job again, and looks once more.
@@ -150,7 +150,7 @@ struct JobWork {
     /// A rollback that is done would fail, and what is made beside the store is made once.
     private func isDone(_ beside: Facts?) throws -> Bool {
         switch job {
-        case .rollback: try EventStore.versions(at: store).live == Self.first
+        case .rollback: try EventStore.versions(store).live == Self.first
         case .restore, .create, .recipher: beside?.refused == nil
         default: false
         }
@@ -165,7 +165,7 @@ struct JobWork {
             do {
                 // A look that a power cut ended may have left its own.
                 if FileManager.default.fileExists(atPath: restored) { try FileManager.default.removeItem(atPath: restored) }
-                _ = try await EventStore.restore(from: backup, into: restored, options: Worker.options)
+                _ = try await StoreMaintenance.restore(from: backup, into: restored, options: Worker.options)
             } catch { return Facts(refused: Worker.words(error)) }
             return await Facts.look(at: restored)
         default: return nil

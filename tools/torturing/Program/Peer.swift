@@ -36,7 +36,7 @@ enum Peer: String, CaseIterable {
     func run(in scene: String, seed: Int) async throws {
         let (path, acks) = (scene + "/store", scene + "/acks")
         if self == .service { try await Appender(path, acks: acks, seed: seed, Worker.options, areSealed: false).run() }
-        let store = try await EventStore.open(at: path, options: Worker.options)
+        let store = try await EventStore.open(path, options: Worker.options)
         do { try await run(on: store, acks, seed) } catch {
             try await store.close()
             throw error

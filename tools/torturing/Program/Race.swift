@@ -22,7 +22,7 @@ struct Race {
     }
 
     func run() async throws {
-        let store = try await EventStore.open(at: store, options: Worker.options)
+        let store = try await EventStore.open(store, options: Worker.options)
         let seen = await withTaskGroup(of: [Memo].self) { group in
             for thread in 0 ..< Self.threads { group.addTask { await run(thread, on: store) } }
             return await group.reduce(into: []) { $0 += $1 }
@@ -81,7 +81,7 @@ struct Race {
 extension Race {
     /// What in the notes of all can't have been, seen from the log as it is in the end.
     static func anomalies(_ store: String, _ notes: [String]) async throws -> [String] {
-        let store = try await EventStore.open(at: store, options: Worker.options)
+        let store = try await EventStore.open(store, options: Worker.options)
         var events: [RecordedEvent] = []
         try store.readAll { event in
             events.append(event)

@@ -37,7 +37,7 @@ struct Remains {
         func path(in place: String) -> String { place + "/" + name }
 
         func open(in place: String) async throws -> EventStore {
-            try await EventStore.open(at: path(in: place), schemas: Told.schemas, options: Secrecy.options(secret))
+            try await EventStore.open(path(in: place), schemas: Told.schemas, options: Secrecy.options(secret))
         }
     }
 
@@ -56,7 +56,7 @@ struct Remains {
         case "fill": try await fill()
         case "drill":
             let store = try await open()
-            _ = try await store.drill(to: SchemaVersion(2), backups: backups)
+            _ = try await store.maintenance.drill(to: SchemaVersion(2), backups: backups)
             try await store.close()
         case "copy": try await copy()
         default: try await forget()
@@ -65,7 +65,7 @@ struct Remains {
 
     private func fill() async throws {
         let store = try await EventStore.create(
-            at: path, schemas: Told.schemas, version: SchemaVersion(1), options: Secrecy.options(Self.store.secret))
+            path, schemas: Told.schemas, version: SchemaVersion(1), options: Secrecy.options(Self.store.secret))
         var told = Told()
         func append(_ people: Range<Int>, at version: Int) async throws {
             for person in people {
@@ -74,13 +74,13 @@ struct Remains {
         }
         try await append(0 ..< Self.people, at: 1)
         _ = try await store.count("people")
-        _ = try store.backUp(into: backups)
+        _ = try store.maintenance.backUp(into: backups)
         _ = try await store.takeSnapshot("here")
         try await append(0 ..< Self.people / 2, at: 1)
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
-        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.migrate(to: SchemaVersion(2))
         try await append(0 ..< Self.people, at: 2)
-        _ = try store.backUp(into: backups)
+        _ = try store.maintenance.backUp(into: backups)
         _ = try await store.count("people")
         try await store.close()
     }
@@ -88,10 +88,10 @@ struct Remains {
     /// Makes the other stores, with read models of their own.
     private func copy() async throws {
         let options = Secrecy.options(Self.store.secret)
-        _ = try await EventStore.restore(from: backups, into: Self.restored.path(in: place), options: options)
-        _ = try await EventStore.salvage(at: path, into: Self.salvaged.path(in: place), schemas: Told.schemas, options: options)
+        _ = try await StoreMaintenance.restore(from: backups, into: Self.restored.path(in: place), options: options)
+        _ = try await StoreMaintenance.salvage(path, into: Self.salvaged.path(in: place), schemas: Told.schemas, options: options)
         let store = try await open()
-        _ = try await store.recipher(
+        _ = try await store.maintenance.recipher(
             into: Self.reciphered.path(in: place), secret: .key([UInt8](repeating: Self.reciphered.secret, count: 32)))
         try await store.close()
         for copy in Self.copies {
@@ -111,7 +111,7 @@ struct Remains {
         if report.lines == 0 || !report.archives.isEmpty || !report.inUse.isEmpty {
             outcome.problems.append("of copies it says \(report.lines) lines, \(report.archives), \(report.inUse)")
         }
-        _ = try store.backUp(into: backups, keeping: 1)
+        _ = try store.maintenance.backUp(into: backups, keeping: 1)
         _ = try await store.count("people")
         if try await !store.verify(deep: true).ok { outcome.problems.append("the store is not whole") }
         try await store.close()

@@ -16,7 +16,7 @@ struct Safekeeping {
         /// How many events there were after each append: a restore never takes a part of one.
         var ends: [Int] = []
         var chance = SeededGenerator(seed: UInt64(seed), "backups", 0)
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: SchemaVersion(1), options: Worker.options)
+        let store = try await EventStore.create(store, schemas: Order.loaded, version: SchemaVersion(1), options: Worker.options)
         for round in 0 ..< Int.random(in: 2 ... 4, using: &chance) {
             for _ in 0 ..< Int.random(in: 1 ... 12, using: &chance) {
                 let (first, count) = (10_000 * round + numbers.count, Int.random(in: 1 ... 20, using: &chance))
@@ -25,14 +25,14 @@ struct Safekeeping {
                 ends.append(numbers.count)
             }
             if round == 1, Bool.random(using: &chance) { try await cut(store, &numbers) }
-            _ = try store.backUp(into: backup, keeping: 3)
+            _ = try store.maintenance.backUp(into: backup, keeping: 3)
         }
         problems += try await restore("newest", nil, numbers)
         let some = Int.random(in: (ends.first ?? 1) ... numbers.count, using: &chance)
         let whole = ends.last { $0 <= some } ?? 0
         problems += try await restore("some", .position(Position(UInt64(some))), Array(numbers.prefix(whole)))
         problems += try await damaged(numbers, &chance)
-        let drill = try await store.drill(to: SchemaVersion(5), backups: backup)
+        let drill = try await store.maintenance.drill(to: SchemaVersion(5), backups: backup)
         if !drill.passed { problems.append("a drill failed: \(drill.steps.last { !$0.ok }?.detail ?? "")") }
         if drill.steps.isEmpty { problems.append("a drill did nothing") }
         try await store.close()
@@ -43,13 +43,13 @@ struct Safekeeping {
     private func cut(_ store: EventStore, _ numbers: inout [Int]) async throws {
         _ = try await store.takeSnapshot("here")
         _ = try await store.append([Order.event(900_000)])
-        _ = try store.backUp(into: backup)
+        _ = try store.maintenance.backUp(into: backup)
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
     }
 
     private func restore(_ name: String, _ target: RestoreTarget?, _ wanted: [Int]) async throws -> [String] {
         let made = scene + "/" + name
-        _ = try await EventStore.restore(from: backup, into: made, to: target, options: Worker.options)
+        _ = try await StoreMaintenance.restore(from: backup, into: made, to: target, options: Worker.options)
         let facts = await Facts.look(at: made)
         let problems = ([facts.refused].compactMap(\.self) + facts.findings).map { "\(name): \($0)" }
         return facts.numbers == wanted ? problems : problems + ["\(name): \(facts.numbers.count) events came back, not \(wanted.count)"]
@@ -60,7 +60,7 @@ struct Safekeeping {
         let broken = scene + "/broken"
         try SparseFile.copy(backup, to: broken)
         guard let damage = try Damage(in: broken, of: nil, &chance) else { return [] }
-        do { _ = try await EventStore.restore(from: broken, into: scene + "/from-broken", options: Worker.options) } catch {
+        do { _ = try await StoreMaintenance.restore(from: broken, into: scene + "/from-broken", options: Worker.options) } catch {
             let isAbsent = await Facts.look(at: scene + "/from-broken").refused?.hasPrefix("storeNotFound") == true
             return isAbsent ? [] : ["what a damaged backup gave is there in part"]
         }

@@ -47,7 +47,7 @@ struct Salvaging {
     /// What of a salvage is not as it must be.
     private static func wrong(_ copy: String, _ target: String, _ all: [Int], _ wanted: [Int], isCut: Bool) async -> [String] {
         do {
-            let report = try await EventStore.salvage(at: copy, into: target, schemas: schemas, options: Worker.options)
+            let report = try await StoreMaintenance.salvage(copy, into: target, schemas: schemas, options: Worker.options)
             return try await wrong(report, target, all, wanted, isCut: isCut)
         } catch EvstoreError.nothingToSalvage { return wanted.isEmpty ? [] : ["nothing came back"] } catch { return [Worker.words(error)] }
     }
@@ -83,7 +83,7 @@ struct Salvaging {
 
     /// The numbers of a sound store's events, each as it was written and in its stream, whose name may be lost.
     private static func numbers(of path: String) async throws -> [Int] {
-        let store = try await EventStore.open(at: path, options: Worker.options)
+        let store = try await EventStore.open(path, options: Worker.options)
         var numbers: [Int] = []
         var wrong: String?
         try store.readAll { event in
@@ -102,7 +102,7 @@ struct Salvaging {
     private func made(_ isCut: Bool, _ chance: inout SeededGenerator) async throws -> Truth {
         var options = Worker.options
         (options.sweepDueEvents, options.sweepForcedEvents) = (50, 90)
-        let store = try await EventStore.create(at: store, schemas: Self.schemas, options: options)
+        let store = try await EventStore.create(store, schemas: Self.schemas, options: options)
         try await fill(store, 25, from: 0, &chance)
         if isCut {
             _ = try await store.takeSnapshot("here")

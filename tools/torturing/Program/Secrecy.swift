@@ -32,7 +32,7 @@ struct Secrecy {
     init(scene: String, seed: Int, events: Int) async throws {
         (self.scene, self.seed, self.events) = (scene, seed, events)
         (chance, place) = (SeededGenerator(seed: UInt64(seed), "secrecy", 0), scene + "/store-0")
-        store = try await EventStore.create(at: place, schemas: Told.schemas, version: SchemaVersion(1), options: Self.options(1))
+        store = try await EventStore.create(place, schemas: Told.schemas, version: SchemaVersion(1), options: Self.options(1))
     }
 
     static func options(_ secret: UInt8) -> Options {
@@ -49,7 +49,7 @@ struct Secrecy {
             _ = try await store.takeSnapshot(snapshot)
             let before = told
             try await append()
-            if oneOf(4) { _ = try await store.rotateKey(suite: oneOf(3) ? .cbcWithHMAC : .gcm) }
+            if oneOf(4) { _ = try await store.maintenance.rotateKey(suite: oneOf(3) ? .cbcWithHMAC : .gcm) }
             if oneOf(5) { try await turn() }
             if number % 4 == 1 { try backUp(number) }
             if oneOf(4) { try await forget() }
@@ -93,7 +93,7 @@ struct Secrecy {
     /// To the other version.
     private func turn() async throws {
         if try store.versions.live == SchemaVersion(1) {
-            _ = try await store.replay(to: SchemaVersion(2))
+            _ = try await store.migrate(to: SchemaVersion(2))
         } else {
             _ = try await store.rollback()
         }
@@ -101,7 +101,7 @@ struct Secrecy {
 
     private mutating func backUp(_ number: Int) throws {
         let path = scene + "/backup-\(number)"
-        _ = try store.backUp(into: path)
+        _ = try store.maintenance.backUp(into: path)
         if let backup { try FileManager.default.removeItem(atPath: backup.path) }
         backup = (path, secret, told)
     }
@@ -126,7 +126,7 @@ struct Secrecy {
         let options = Self.options(backup.secret)
         // Within the first append there is nothing to restore.
         if try await !Self.isRestored(backup.path, place, target, options) {
-            _ = try await EventStore.restore(from: backup.path, into: place, options: options)
+            _ = try await StoreMaintenance.restore(from: backup.path, into: place, options: options)
         }
         let before = told
         (told, secret) = (backup.told, backup.secret)
@@ -141,7 +141,7 @@ struct Secrecy {
         _ backup: String, _ place: String, _ target: RestoreTarget?, _ options: Options
     ) async throws -> Bool {
         do {
-            _ = try await EventStore.restore(from: backup, into: place, to: target, options: options)
+            _ = try await StoreMaintenance.restore(from: backup, into: place, to: target, options: options)
             return true
         } catch {
             if case EvstoreError.notInBackup = error { return false }
@@ -154,7 +154,7 @@ struct Secrecy {
         stores += 1
         place = scene + "/store-\(stores)"
         secret = UInt8(stores % 250 + 2)
-        _ = try await old.recipher(into: place, secret: .key(Self.bytes(of: secret)), suite: oneOf(2) ? .cbcWithHMAC : .gcm)
+        _ = try await old.maintenance.recipher(into: place, secret: .key(Self.bytes(of: secret)), suite: oneOf(2) ? .cbcWithHMAC : .gcm)
         try await old.close()
         try FileManager.default.removeItem(atPath: before)
         store = try await open()
@@ -170,7 +170,7 @@ struct Secrecy {
     }
 
     private func open() async throws -> EventStore {
-        try await EventStore.open(at: place, schemas: Told.schemas, options: Self.options(secret))
+        try await EventStore.open(place, schemas: Told.schemas, options: Self.options(secret))
     }
 
     /// Looks at every byte of the store and of its backup.
@@ -202,8 +202,8 @@ struct Secrecy {
     private mutating func salvage() async throws -> String {
         let salvaged = scene + "/salvaged"
         try await store.close()
-        _ = try await EventStore.salvage(at: place, into: salvaged, options: Self.options(secret))
-        let other = try await EventStore.open(at: salvaged, schemas: Told.schemas, options: Self.options(secret))
+        _ = try await StoreMaintenance.salvage(place, into: salvaged, options: Self.options(secret))
+        let other = try await EventStore.open(salvaged, schemas: Told.schemas, options: Self.options(secret))
         let text = try Sightings.all(of: other, at: nil)
         try await other.close()
         try envelopes.collect(salvaged, secret: Self.bytes(of: secret)) { _, _ in }

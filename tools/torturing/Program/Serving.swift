@@ -41,7 +41,7 @@
             let metrics = StoreMetrics()
             var options = Worker.options
             options.commitObserver = metrics.observe
-            let store = try await EventStore.open(at: path, schemas: Order.loaded, options: options)
+            let store = try await EventStore.open(path, schemas: Order.loaded, options: options)
             let logger = Logger(label: "group") { _ in SwiftLogNoOpLogHandler() }
             let chance = Chance(seed)
             var services: [any Service] = [
@@ -102,7 +102,7 @@
         /// What is wrong with the scene, and how many events it has.
         /// - Parameter isLast: whether everything is looked over, its newest backup, too.
         func judge(isLast: Bool) async throws -> ServingVerdict {
-            let store = try await EventStore.open(at: path, schemas: Order.loaded, options: Worker.options)
+            let store = try await EventStore.open(path, schemas: Order.loaded, options: Worker.options)
             var problems: [String] = []
             var events: [Int] = []
             try store.readAll { event in
@@ -147,9 +147,9 @@
 
         /// The newest backup, where there is one, has the first events of the log.
         private func judgeBackups(_ events: [Int]) async throws -> [String] {
-            if EventStore.newestBackups(in: backups).isEmpty { return [] }
+            if StoreMaintenance.newestBackups(in: backups).isEmpty { return [] }
             let made = scene + "/restored"
-            _ = try await EventStore.restore(from: backups, into: made, options: Worker.options)
+            _ = try await StoreMaintenance.restore(from: backups, into: made, options: Worker.options)
             let facts = await Facts.look(at: made)
             let isPart = facts.numbers == Array(events.prefix(facts.numbers.count))
             if isPart, facts.refused == nil, facts.findings.isEmpty { return [] }

@@ -18,7 +18,7 @@ struct Sight: Codable, Hashable {
     static func look(at path: String, streams: [String]) async -> Sight {
         var sight = Sight()
         do {
-            let store = try await EventStore.open(at: path, options: Worker.options)
+            let store = try await EventStore.open(path, options: Worker.options)
             sight.all = all(of: store)
             for name in streams { sight.streams[name] = numbers(of: name, store) }
             do {

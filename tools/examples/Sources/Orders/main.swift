@@ -21,7 +21,7 @@ var options = Options()
 options.commitObserver = metrics.observe
 // Release 2 finds the store at version 1, builds version 2 beside it and flips; release 1 goes on at its own version meanwhile and after.
 let store = try await EventStore.open(
-    at: arguments[3], creatingWith: Schemas.load(arguments[4]), version: release.version, policy: .migrate(when: .lossless),
+    arguments[3], creatingWith: Schemas.load(arguments[4]), version: release.version, policy: .migrate(when: .lossless),
     options: options, logger: logger
 ) { event in
     if event.total > 0 { logger.info("\(event.step): \(event.done) of \(event.total)") }

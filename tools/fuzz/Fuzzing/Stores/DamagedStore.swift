@@ -27,11 +27,11 @@ struct DamagedStore {
         let whole = directory.path + "/whole"
         try FileManager.default.createDirectory(atPath: whole, withIntermediateDirectories: true)
         let store = try await EventStore.create(
-            at: whole + "/store", schemas: seed.schemas, version: SchemaVersion(1), options: Self.options)
+            whole + "/store", schemas: seed.schemas, version: SchemaVersion(1), options: Self.options)
         versions = seed.versions.count
         for version in 1 ... versions {
             let number = SchemaVersion(version)
-            if version > 1 { _ = try await store.replay(to: number, options: ReplayOptions(yes: true)) }
+            if version > 1 { _ = try await store.migrate(to: number, options: MigrationOptions(yes: true)) }
             let lines = seed.lines.filter { $0.version == number }.map(\.text)
             let file = "\(directory.path)/\(version).jsonl"
             try Data(lines.joined(separator: [10])).write(to: URL(filePath: file))
@@ -43,16 +43,16 @@ struct DamagedStore {
         try await store.consume("parks", options: retries) { event, _ in
             if event.position.rawValue % 3 == 0 { throw EvstoreError.usage("it is full") }
         }
-        if let parked = try store.parked(of: "parks").first { try await store.retryParked(of: "parks", at: parked.position) }
+        if let parked = try store.parked(of: "parks").first { try await store.retryParked(of: "parks", position: parked.position) }
         try await store.consume("takes", options: retries) { _, _ in }
         _ = try await store.takeSnapshot("one")
         if versions > 1 { _ = try await store.rollback(to: SchemaVersion(versions - 1)) }
-        if versions > 1 { _ = try await store.replay(to: SchemaVersion(versions), options: ReplayOptions(yes: true)) }
-        _ = try store.backUp(into: whole + "/backups")
-        _ = try await store.drill(backups: whole + "/backups", seed: 1)
-        _ = try store.backUp(into: whole + "/backups")
+        if versions > 1 { _ = try await store.migrate(to: SchemaVersion(versions), options: MigrationOptions(yes: true)) }
+        _ = try store.maintenance.backUp(into: whole + "/backups")
+        _ = try await store.maintenance.drill(backups: whole + "/backups", seed: 1)
+        _ = try store.maintenance.backUp(into: whole + "/backups")
         var bytes: [UInt8] = []
-        _ = try store.backUp { bytes += $0 }
+        _ = try store.maintenance.backUp { bytes += $0 }
         try Data(bytes).write(to: URL(filePath: whole + "/backup"))
         projections = try store.projections().map(\.name)
         var streams: Set<StreamName> = []

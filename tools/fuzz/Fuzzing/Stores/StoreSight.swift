@@ -20,8 +20,8 @@ struct StoreSight {
         switch kind {
         case .row, .block, .model, .report: await look(at: store, &trial, &random)
         case .run:
-            await trial.ask { _ = try EventStore.backups(in: backups) }
-            await trial.ask { _ = try EventStore.verifyBackups(in: backups) }
+            await trial.ask { _ = try StoreMaintenance.backups(in: backups) }
+            await trial.ask { _ = try StoreMaintenance.verifyBackups(in: backups) }
             await restore(backups, &trial, &random)
             await look(at: store, &trial, &random)
         case .backup: await restore(place + "/backup", &trial, &random)
@@ -35,15 +35,15 @@ struct StoreSight {
             random.once(in: 3)
             ? .position(Position(random.pick(Extremes.integers)))
             : random.once(in: 4) ? .time(Timestamp(microseconds: Int64(bitPattern: random.pick(Extremes.integers)))) : nil
-        await trial.ask { _ = try await EventStore.restore(from: backup, into: restored, to: target, options: DamagedStore.options) }
+        await trial.ask { _ = try await StoreMaintenance.restore(from: backup, into: restored, to: target, options: DamagedStore.options) }
         if FileManager.default.fileExists(atPath: restored) { await look(at: restored, &trial, &random) }
         let replica = place + "/replica"
         if backup == backups {
-            return await trial.ask { _ = try await EventStore.follow(from: backup, into: replica, options: DamagedStore.options) }
+            return await trial.ask { _ = try await StoreMaintenance.follow(from: backup, into: replica, options: DamagedStore.options) }
         }
         await trial.ask {
             var rest = [UInt8](try Data(contentsOf: URL(filePath: backup)))[...]
-            _ = try await EventStore.follow(named: backup, into: replica, options: DamagedStore.options) { count in
+            _ = try await StoreMaintenance.follow(named: backup, into: replica, options: DamagedStore.options) { count in
                 defer { rest = rest.dropFirst(count) }
                 return Array(rest.prefix(count))
             }
@@ -52,9 +52,9 @@ struct StoreSight {
 
     private func look(at path: String, _ trial: inout Trial, _ random: inout SeededRandom) async {
         let store: EventStore
-        do { store = try await EventStore.open(at: path, policy: .require, options: DamagedStore.options) } catch {
+        do { store = try await EventStore.open(path, policy: .require, options: DamagedStore.options) } catch {
             trial.judge(error)
-            await trial.ask { _ = try await EventStore.open(at: path, readOnly: true, options: DamagedStore.options).close() }
+            await trial.ask { _ = try await EventStore.open(path, readOnly: true, options: DamagedStore.options).close() }
             return
         }
         do { trial.isSound = try await store.verify(deep: true).ok } catch { trial.judge(error) }
@@ -113,7 +113,7 @@ struct StoreSight {
         let version = SchemaVersion(Int.random(in: 1 ... whole.versions, using: &random))
         await trial.ask { _ = try await store.plan(to: version) }
         await trial.ask { _ = try await store.planRollback(to: version) }
-        if random.once(in: 3) { await trial.ask { _ = try await store.replay(to: version, options: ReplayOptions(yes: true)) } }
+        if random.once(in: 3) { await trial.ask { _ = try await store.migrate(to: version, options: MigrationOptions(yes: true)) } }
         if random.once(in: 3) { await trial.ask { _ = try await store.rollback(to: version) } }
     }
 
@@ -130,7 +130,7 @@ struct StoreSight {
             guard let stream = whole.streams.first, let last = try store.event(position: Position(1)) else { return }
             _ = try await store.append([NewEvent(stream: stream, type: last.type, payload: last.payload, version: last.version)])
         }
-        await trial.ask { _ = try store.backUp(into: backups) }
+        await trial.ask { _ = try store.maintenance.backUp(into: backups) }
     }
 }
 

@@ -10,7 +10,7 @@ import Measured
 final class Opened: Sendable {
     let store: EventStore
 
-    init(_ path: String) async throws { store = try await EventStore.open(at: path) }
+    init(_ path: String) async throws { store = try await EventStore.open(path) }
 }
 
 let benchmarks: @Sendable () -> Void = {

@@ -53,7 +53,7 @@ extension Work {
     /// One writer that appends at a rate.
     static func publish(_ words: Words) async throws {
         let events = try Frame.read(words.text("frames"), limit: words.number("events")).map { try $0.event }
-        let store = try await EventStore.open(at: words.text("store"), version: SchemaVersion(1), options: words.options())
+        let store = try await EventStore.open(words.text("store"), version: SchemaVersion(1), options: words.options())
         let step = 1_000_000_000 / (try words.number("rate"))
         var (positions, begins, ends): ([UInt64], [Int], [Int]) = ([], [], [])
         let start = nanoseconds()

@@ -71,11 +71,11 @@ enum Work {
 
     private static func create(_ words: Words) async throws -> EventStore {
         try await EventStore.create(
-            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), version: SchemaVersion(1), options: words.options())
+            words.text("store"), schemas: Schemas.load(words.text("schemas")), version: SchemaVersion(1), options: words.options())
     }
 
     static func open(_ words: Words) async throws -> EventStore {
-        try await EventStore.open(at: words.text("store"), options: words.options())
+        try await EventStore.open(words.text("store"), options: words.options())
     }
 
     static func say(_ values: [String: Any]) throws {
@@ -117,7 +117,7 @@ enum Work {
 
     private static func join(_ words: Words) async throws {
         let begin = clock.now
-        try await EventStore.join(cluster(words), as: words.text("node"), at: words.text("store"), options: words.options())
+        try await StoreMaintenance.join(cluster(words), as: words.text("node"), into: words.text("store"), options: words.options())
         let seconds = (clock.now - begin).seconds
         let store = try await open(words)
         let events = try store.last().position.rawValue
@@ -131,7 +131,7 @@ enum Work {
         let events = try stride(from: part, to: all.count, by: parts).map { try all[$0].event }
         var options = try words.options()
         options.joinsClusters(as: "ours")
-        let store = try await EventStore.open(at: words.text("store"), options: options)
+        let store = try await EventStore.open(words.text("store"), options: options)
         let times = try await store.appendSingly(events, writers: words.number("writers"))
         try await store.close()
         try say(times, events: events.count, appends: events.count)
@@ -148,7 +148,7 @@ enum Work {
     private static func trickle(_ words: Words) async throws -> Never {
         let events = try Frame.read(words.text("frames"), limit: 10_000).map { try $0.event }
         // A service of version 1, which goes on while the store turns to another.
-        let store = try await EventStore.open(at: words.text("store"), version: SchemaVersion(1), options: words.options())
+        let store = try await EventStore.open(words.text("store"), version: SchemaVersion(1), options: words.options())
         try say(["open": true])
         while true { _ = try await store.appendSingly(events, writers: words.number("writers")) }
     }
@@ -237,8 +237,8 @@ enum Work {
 
     private static func replay(_ words: Words) async throws {
         let store = try await EventStore.open(
-            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), options: words.options())
-        let report = try await store.replay(to: SchemaVersion(words.number("to")))
+            words.text("store"), schemas: Schemas.load(words.text("schemas")), options: words.options())
+        let report = try await store.migrate(to: SchemaVersion(words.number("to")))
         try await store.close()
         try say(["events": report.events, "seconds": report.seconds, "pause": report.flipPauseMilliseconds ?? -1])
     }

@@ -17,7 +17,7 @@ public struct PruneReport: Sendable {
     public var neededBy: [String]
 }
 
-extension EventStore {
+extension StoreMaintenance {
     /// Backs this node up into a directory, reads the backup again, and removes the frames of its cluster log that the backup and every node
     /// have: from then on a new node begins as a replica of a backup (`follow`), and takes in the frames behind its end.
     ///
@@ -35,7 +35,7 @@ extension EventStore {
                 try await log.takeInFrames()
                 log.reportNode()
                 let made = try backUp(into: directory, cancellation: cancellation, progress: progress)
-                let runs = try EventStore.verifyBackups(in: directory, cancellation: cancellation, progress: progress)
+                let runs = try StoreMaintenance.verifyBackups(in: directory, cancellation: cancellation, progress: progress)
                 if let damage = runs.last?.damage { throw EvstoreError.backupDamaged(path: directory, reason: damage) }
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 let nodes = try log.read { try $0.nodes() }.map(\.name)

@@ -2,7 +2,7 @@ internal import EventModel
 public import LogKeeping
 internal import Projections
 
-extension EventStore {
+extension StoreMaintenance {
     /// Makes a store at the path `target` of the whole blocks of a damaged one: whole, or not at all. The damaged store is read, never
     /// opened, and no process may have it open.
     ///
@@ -15,7 +15,7 @@ extension EventStore {
     ///   - schemas: the version files, for a store that has lost its own.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     public static func salvage(
-        at source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(), cancellation: Cancellation? = nil,
+        _ source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(), cancellation: Cancellation? = nil,
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> SalvageReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
@@ -30,7 +30,7 @@ extension EventStore {
     /// Blocks the calling thread while it reads all bytes of the files.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(
-        at path: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        _ path: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) throws(EvstoreError) -> VerifyReport {
         try SalvageRun.examine(path, RunControl(cancellation, progress))
     }

@@ -1,7 +1,7 @@
 public import EventModel
 
 /// What a replay may be asked for.
-public struct ReplayOptions: Hashable, Sendable {
+public struct MigrationOptions: Hashable, Sendable {
     /// Does all of the work in a scratch directory, from events, throws it away and changes nothing.
     public var dryRun: Bool
     /// Builds this projection only, and does not flip.
@@ -26,7 +26,7 @@ public struct ReplayOptions: Hashable, Sendable {
 }
 
 /// What a replay did.
-public struct ReplayReport: Hashable, Sendable {
+public struct MigrationReport: Hashable, Sendable {
     public var from: SchemaVersion
     public var to: SchemaVersion
     /// The last position at the flip; the end of what was read where nothing was flipped.

@@ -2,7 +2,7 @@ internal import EventModel
 public import LogKeeping
 internal import Projections
 
-extension EventStore {
+extension StoreMaintenance {
     /// The store's keys, slots first; none where its events are not sealed.
     public func keys() -> [StoreKey] { Keys.list(log) }
 

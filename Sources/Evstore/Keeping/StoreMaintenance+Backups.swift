@@ -2,7 +2,7 @@ internal import EventModel
 public import LogKeeping
 internal import Projections
 
-extension EventStore {
+extension StoreMaintenance {
     /// Adds a run to a directory of this store's backups: writes what was appended since the newest run, shares the rest with it, and reads
     /// again what it has written. Others go on reading and appending.
     ///

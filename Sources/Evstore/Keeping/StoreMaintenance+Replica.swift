@@ -2,7 +2,7 @@ internal import EventModel
 public import LogKeeping
 internal import Migration
 
-extension EventStore {
+extension StoreMaintenance {
     /// Keeps a replica, a warm standby: makes it where nothing is at the path `replica`, whole or not at all, and else takes in what the
     /// newest run of a directory of backups has behind its end.
     ///

@@ -15,7 +15,7 @@ public struct RescueReport: Sendable {
     public var events: UInt64 { last.events(after: common) }
 }
 
-extension EventStore {
+extension StoreMaintenance {
     /// Calls `body` with the lines of the events that this node has and the cluster log has not, after that was set back: by a failover to a
     /// standby that was behind. Changes nothing; an import of the lines into the cluster appends each of them once.
     ///
@@ -27,7 +27,7 @@ extension EventStore {
         let row = try database.readyRow()
         let last = try log.read { $0.last.position }
         let common = try commonEnd(database, row)
-        if common < last { try export(from: common.next, body) }
+        if common < last { try store.export(from: common.next, body) }
         return RescueReport(common: common, last: last)
     }
 

@@ -10,7 +10,7 @@ internal import Projections
 /// Runs another release's program, which rolls the store at a path back to a version.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
 
-extension EventStore {
+extension StoreMaintenance {
     /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. In the store itself it writes only the
     /// report, in `drills/`, and a row of the journal.
     ///
@@ -30,9 +30,9 @@ extension EventStore {
         seed: UInt64? = nil,
         cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> DrillReport {
-        if isReadOnly { throw .readOnly(path: path) }
+        if store.isReadOnly { throw .readOnly(path: path) }
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await self.rehearse(
+            try await rehearse(
                 DrillRequest(
                     from: from, version: version, backups: backups, olderProgram: olderProgram,
                     seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)),
@@ -45,7 +45,7 @@ extension EventStore {
         let site = site("rehearse", request.cancellation, progress: request.progress)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        let rehearsal = try Rehearsal(self, request, in: scratch.path)
+        let rehearsal = try Rehearsal(store, request, in: scratch.path)
         var report = try await rehearsal.run()
         report.report = try write(report)
         let (noted, last) = (report, report.position)

@@ -1,0 +1,26 @@
+package import EventLog
+internal import EventModel
+internal import Migration
+internal import Projections
+
+/// What an operator does with a store, apart from what a service does: backups, replicas, keys, salvage, drills, and its place in a
+/// cluster log.
+///
+///     try await store.maintenance.drill()
+///     try await StoreMaintenance.restore(from: "backups", into: "shop-restored")
+public struct StoreMaintenance: Sendable {
+    package let store: EventStore
+
+    package var log: EventLog { store.log }
+    package var path: String { store.path }
+    var options: Options { store.options }
+
+    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: ProgressHandler? = nil) -> MigrationSite {
+        store.site(task, cancellation, progress: progress)
+    }
+}
+
+extension EventStore {
+    /// What an operator does with this store.
+    public var maintenance: StoreMaintenance { StoreMaintenance(store: self) }
+}
