@@ -176,7 +176,8 @@ extension EventStore {
     ///   again), programNeeded with `laws`, interrupted.
     public func verify(
         deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
-        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil,
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> VerifyReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Verify.run(

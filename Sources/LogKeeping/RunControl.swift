@@ -6,7 +6,9 @@ package struct RunControl: Sendable {
     private let cancellation: Cancellation?
     private let progress: ProgressHandler?
 
-    package init(_ cancellation: Cancellation?, _ progress: ProgressHandler?) { (self.cancellation, self.progress) = (cancellation, progress) }
+    package init(_ cancellation: Cancellation?, _ progress: ProgressHandler?) {
+        (self.cancellation, self.progress) = (cancellation, progress)
+    }
 
     /// Reports how far the operation is.
     /// - Parameter again: what an interrupted caller can do, such as "restore b again".

@@ -30,7 +30,8 @@ struct SumsTests {
         #expect(Position(3).events(after: Position(1)) == 2 && Position(1).events(after: Position(3)) == 0)
         #expect(Position(1).through(.start) == 1 ... 1 && Position(.max).plus(.max) == Position(.max))
         #expect(
-            SchemaVersion(UInt32.max).next.rawValue == .max && SchemaVersion(Int(-1)).rawValue == 0 && SchemaVersion(Int.max).rawValue == .max)
+            SchemaVersion(UInt32.max).next.rawValue == .max && SchemaVersion(Int(-1)).rawValue == 0
+                && SchemaVersion(Int.max).rawValue == .max)
         #expect(SchemaVersion(2).through(SchemaVersion(1)).isEmpty && SchemaVersion(1).through(SchemaVersion(3)).count == 3)
         #expect(Epoch(.max).next == Epoch(.max) && Epoch(0).previous == Epoch(0))
         for amount in [Double.nan, .infinity, -.infinity, 1e300, -1e300, 0.5] { _ = nearest(amount) }

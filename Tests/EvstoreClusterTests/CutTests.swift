@@ -227,7 +227,9 @@ struct ClusterCutTests {
             try await a.append([ShopCluster.placed("7", 5)])
             try await b.catchUp()
             let stream = try StreamName("order-7")
-            let fold = try StreamFold("total", revision: 1, initial: 0) { StateHandler(OrderPlaced.self) { sum, placed, _ in sum += placed.total } }
+            let fold = try StreamFold("total", revision: 1, initial: 0) {
+                StateHandler(OrderPlaced.self) { sum, placed, _ in sum += placed.total }
+            }
             let before = try b.state(of: stream, fold)
             var seen: [Int] = []
             let decision = try await b.decide(on: stream, fold) { total in

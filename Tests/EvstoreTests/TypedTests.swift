@@ -154,6 +154,15 @@ struct TypedTests {
         #expect(page.rows == [TypedRow(key: "Ada Lovelace", value: Total(cents: 1250))])
         while let next = page.next { page = try await store.query("totals", as: Total.self, limit: 1, after: next) }
         #expect(page.rows.map(\.key) == ["Ann"])
+        var live: [Total?] = []
+        let more = OrderPlaced(id: "2", customer: "Ada Lovelace", cents: 750)
+        let writer = Task { try await store.append(more, to: StreamName("order-2"), expecting: .noStream) }
+        for try await total in store.observe("totals", key: "Ada Lovelace", as: Total.self) {
+            live.append(total)
+            if total?.cents == 2000 { break }
+        }
+        #expect(live.last == .some(Total(cents: 2000)))
+        _ = try await writer.value
     }
 
     @Test("every line of Swift in the guide stands in these tests")

@@ -49,7 +49,8 @@ extension StoreMaintenance {
     /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     public func recipher(
-        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil,
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RecipherReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Recipher.run(
