@@ -22,7 +22,7 @@ public struct Options: Sendable {
     /// other writers.
     public var appendDeadline: Duration = .seconds(30)
     /// A small append that is alone is committed on its caller's thread, without a change of threads, where the last commit took less
-    /// than this. 0 leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
+    /// than this. Zero leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
     public var appendInPlaceLimit: Duration = .milliseconds(1)
 
     // The log's indexes.

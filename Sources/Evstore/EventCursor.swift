@@ -62,50 +62,50 @@ struct EventCursor {
     var isEnded: Bool { isAtEnd || quota.isUsed }
 
     /// The next page, which may be empty.
-    /// - Parameter end: nothing behind it is read; the log has it.
-    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was looked at before.
-    mutating func page(_ eventReader: EventReader, through end: Position? = nil) throws(EvstoreError) -> [RecordedEvent] {
+    /// - Parameter end: the log's end, or a place before it, in the epoch of its end: nothing behind it is read, and what was looked at
+    ///   counts as looked at in this epoch, also where a cut comes meanwhile. Nil is the log's end as of the page.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was looked at before. A page that fails moves nothing.
+    mutating func page(_ eventReader: EventReader, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
         if stream != nil {
             return try converting(at: store.path) { try store.log.read { reader in try page(eventReader, through: end, reader) } }
         }
-        var events = try backwards ? pageBefore(eventReader) : pageAfter(eventReader, through: end ?? seen.position)
+        var events = try backwards ? pageBefore(eventReader) : pageAfter(eventReader, through: end ?? seen)
         if !quota.take(&events) { isAtEnd = true }
         return events
     }
 
     /// The next page of a stream, in a read that is under way.
     mutating func page(
-        _ eventReader: EventReader, through end: Position? = nil, _ reader: borrowing LogReader
+        _ eventReader: EventReader, through end: Checkpoint? = nil, _ reader: borrowing LogReader
     ) throws -> [RecordedEvent] {
         var events: [RecordedEvent] = []
         if seen.position > .start { try reader.requireUncut(seen) }
-        seen.epoch = reader.last.epoch
-        isAtEnd = true
+        var reached = Checkpoint(epoch: (end ?? reader.last).epoch, position: seen.position)
         guard let stream, let stored = try eventReader.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
-            reach(end)
+            (seen, isAtEnd) = (reached.reaching(end), true)
             return events
         }
         // Most streams are short.
         events.reserveCapacity(min(pageEvents, 16))
-        var count = 0
+        var (revision, count) = (last, 0)
         try reader.stream(stored, from: first, limit: pageEvents, backwards: backwards) { record in
-            if let end, record.position > end { return false }
+            if let end, record.position > end.position { return false }
             let begin = events.count
             try eventReader.read(record, reader, into: &events)
             if backwards { events[begin...].reverse() }
-            (last, count) = (record.revision, count + 1)
-            seen.position = max(seen.position, record.position)
+            (revision, count) = (record.revision, count + 1)
+            reached.position = max(reached.position, record.position)
             return true
         }
+        last = revision
         isAtEnd = count < pageEvents || backwards && last == .first
-        if isAtEnd { reach(end) }
+        seen = isAtEnd ? reached.reaching(end) : reached
         if !quota.take(&events) { isAtEnd = true }
         // More than is asked for is read only where what was read is not what is wanted.
-        pageEvents = min(store.options.pageEventsMax, pageEvents * 4)
+        let most = store.options.pageEventsMax
+        pageEvents = pageEvents > most / 4 ? most : pageEvents * 4
         return events
     }
-
-    private mutating func reach(_ end: Position?) { if let end { seen.position = max(seen.position, end) } }
 
     /// The revision that a page of a stream begins with; nil where there is none.
     private func firstRevision(_ stored: StreamName, _ reader: borrowing LogReader) throws -> Revision? {
@@ -123,16 +123,17 @@ struct EventCursor {
         return first
     }
 
-    private mutating func pageAfter(_ eventReader: EventReader, through end: Position) throws(EvstoreError) -> [RecordedEvent] {
-        isAtEnd = true
-        if end <= seen.position {
+    private mutating func pageAfter(_ eventReader: EventReader, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
+        if end.position <= seen.position {
             try store.requireValid(seen)
+            (seen.epoch, isAtEnd) = (end.epoch, true)
             return []
         }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         let full = pageEvents
         try converting(at: store.path) {
-            try store.log.scan(after: seen.position, in: seen.epoch, through: end, types: eventReader.storedTypes) { block, reader in
+            try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: eventReader.storedTypes) {
+                block, reader in
                 for index in block.indices {
                     let record = block.record(index)
                     try eventReader.read(record, reader, into: &events)
@@ -141,8 +142,8 @@ struct EventCursor {
                 return events.count < full
             }
         }
-        isAtEnd = events.count < full || reached >= end
-        seen.position = isAtEnd ? end : reached
+        isAtEnd = events.count < full || reached >= end.position
+        seen = isAtEnd ? end : Checkpoint(epoch: end.epoch, position: reached)
         return events
     }
 
@@ -168,6 +169,13 @@ struct EventCursor {
         seen.position = reached
         isAtEnd = reached <= Position(1)
         return events
+    }
+}
+
+extension Checkpoint {
+    /// The same, with everything up to `end` looked through.
+    fileprivate func reaching(_ end: Checkpoint?) -> Checkpoint {
+        Checkpoint(epoch: epoch, position: max(position, end?.position ?? position))
     }
 }
 

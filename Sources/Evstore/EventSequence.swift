@@ -17,7 +17,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
 
         /// The next event; nil at the end, or where the sequence has none and the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> Element? {
-            if let event = page.popFirst() { return event }
+            if !Task.isCancelled, let event = page.popFirst() { return event }
             guard let events = try await pages.next(isolation: actor) else { return nil }
             page = events[...]
             return page.popFirst()
@@ -83,10 +83,14 @@ extension PageReader {
 
 /// The pages of another reader, with each event made into something else.
 private struct MappedPages<Old, New>: PageReader {
-    var pages: any PageReader<Old>
-    let map: (Old) throws(EvstoreError) -> New
+    private var pages: any PageReader<Old>
+    private let map: (Old) throws(EvstoreError) -> New
+    private(set) var checkpoint: Checkpoint
 
-    var checkpoint: Checkpoint { pages.checkpoint }
+    init(_ pages: any PageReader<Old>, _ map: @escaping (Old) throws(EvstoreError) -> New) {
+        (self.pages, self.map, checkpoint) = (pages, map, pages.checkpoint)
+    }
+
     var isEndless: Bool { pages.isEndless }
     var end: (store: EventStore, position: Position)? { pages.end }
 
@@ -95,6 +99,7 @@ private struct MappedPages<Old, New>: PageReader {
         var made: [New] = []
         made.reserveCapacity(page.count)
         for event in page { made.append(try map(event)) }
+        checkpoint = pages.checkpoint
         return made
     }
 }
@@ -104,6 +109,6 @@ extension EventSequence {
 
     /// The sequence with each event made into something else.
     func mapping<New: Sendable>(_ map: @escaping @Sendable (Element) throws(EvstoreError) -> New) -> EventSequence<New> {
-        EventSequence<New> { [pages] in MappedPages(pages: pages.begin(), map: map) }
+        EventSequence<New> { [pages] in MappedPages(pages.begin(), map) }
     }
 }

@@ -56,7 +56,7 @@ extension EventStore {
     ///   - cancellation: ends a migration of `Policy.migrate`, and the wait for another process's, as cancelling the task does the wait.
     ///   - progress: is called for both; for the wait with the step `wait`.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
-    ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `replay`
+    ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate`
     ///   throws.
     public static func open(
         _ path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,

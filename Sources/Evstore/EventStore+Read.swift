@@ -93,7 +93,7 @@ extension EventStore {
         let version = effective(version, evolution)
         let eventReader = try EventReader(self, history(serving: version, evolution.history), at: version, type: type)
         let cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit)
-        return EventRead(cursor, eventReader, through: evolution.last.position)
+        return EventRead(cursor, eventReader, through: evolution.last)
     }
 
     /// What reads events at a version, the working one where nil, as of a read that is under way.
@@ -121,7 +121,7 @@ private struct EventRead {
     private let source: Source
     /// Made for the first page, for all pages.
     private var eventReader: EventReader?
-    private let end: Position?
+    private let end: Checkpoint?
 
     /// What the reader of a stream is made for; that of the log is given.
     private struct Source {
@@ -137,7 +137,7 @@ private struct EventRead {
     }
 
     /// Of the log.
-    init(_ cursor: EventCursor, _ eventReader: EventReader, through end: Position) {
+    init(_ cursor: EventCursor, _ eventReader: EventReader, through end: Checkpoint) {
         (self.cursor, self.eventReader, self.end) = (cursor, eventReader, end)
         source = Source(store: cursor.store)
     }

@@ -85,7 +85,7 @@ extension EventStore {
         return looking.finished()
     }
 
-    /// Converts every event of the log to a version and counts what comes of it, as `replay(to:)` would meet it; stores nothing.
+    /// Converts every event of the log to a version and counts what comes of it, as `migrate(to:)` would meet it; stores nothing.
     ///
     /// Works on the calling thread for as long as there are events. An event that has no image is counted in the report and is no error.
     /// - Throws: `EvstoreError`: programNeeded, interrupted.

@@ -5,7 +5,8 @@ internal import Projections
 ///
 /// The first value comes at once. Each later one differs from the one before it; of several changes that come quickly one after the other
 /// only the last may be seen. Changes count by whichever process they are made, and so do flips and rollbacks. Nothing is held between two
-/// values, and nothing is read while nobody asks for the next.
+/// values, and nothing is read while nobody asks for the next; whoever asks has the query made after each commit, of whatever stream, and with
+/// each slow poll (`Options.pollInterval`).
 public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = EvstoreError
@@ -26,7 +27,7 @@ public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
         init(_ observation: Observation) { self.observation = observation }
 
         /// The next value; nil where the task was cancelled, or after an error.
-        /// - Throws: `EvstoreError`: all that the query throws.
+        /// - Throws: `EvstoreError`: all that the query throws, behind the first value but for `deadlinePassed` and `migrationInProgress`, which pass.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> Value? {
             if hasFailed { return nil }
             do throws(EvstoreError) {
@@ -36,7 +37,12 @@ public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
                     if Task.isCancelled { return nil }
                     // Order: the end before the look, so that what comes meanwhile is looked at again.
                     seen = try observation.store.last().position
-                    guard let new = try await observation.look(rows) else { continue }
+                    let new: (rows: ObservedRows, value: Value)?
+                    do { new = try await observation.look(rows) } catch {
+                        if rows != nil, error.passes { continue }
+                        throw error
+                    }
+                    guard let new else { continue }
                     rows = new.rows
                     return new.value
                 }
@@ -65,7 +71,7 @@ extension EventStore {
     ///
     ///     for try await order in store.observe("orders", key: "5", as: Order.self) { show(order) }
     ///
-    /// Each value costs a `query` of the key, which brings the read model to the log's end. Cancelling the task ends the sequence.
+    /// Cancelling the task ends the sequence.
     /// - Parameter version: at which the read model is read, whatever is live; where nil the working one, which follows flips and rollbacks
     ///   where the store was opened without one.
     public func observe(_ projection: String, at version: SchemaVersion? = nil, key: String) -> Observation<ReadModelRow?> {
@@ -88,7 +94,7 @@ extension EventStore {
         }
     }
 
-    /// The rows that `query` gives for a range of keys: now, and after each change among them. Each value costs this query.
+    /// The rows that `query` gives for a range of keys: now, and after each change among them.
     public func observe(
         _ projection: String, at version: SchemaVersion? = nil, prefix: String? = nil, from: String? = nil, to: String? = nil,
         backwards: Bool = false, limit: Int = 1_000
@@ -110,7 +116,7 @@ extension EventStore {
         }
     }
 
-    /// The rows that `query` gives in the order of an index: now, and after each change among them. Each value costs this query.
+    /// The rows that `query` gives in the order of an index: now, and after each change among them.
     public func observe(
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000
@@ -146,4 +152,14 @@ extension ObservedRows {
 
 extension QueryPage<ReadModelRow> {
     fileprivate var observed: ObservedRows { ObservedRows(rows: rows, isCut: next != nil) }
+}
+
+extension EvstoreError {
+    /// Whether others hold the read model, and will not for ever.
+    fileprivate var passes: Bool {
+        switch self {
+        case .deadlinePassed, .migrationInProgress: true
+        default: false
+        }
+    }
 }

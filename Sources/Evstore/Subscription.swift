@@ -63,7 +63,8 @@ struct Subscription: PageReader {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)
         let eventReader = try eventReader(store.history(serving: version, evolution.history), version, evolution.state)
-        return try cursor.page(eventReader, through: min(evolution.last.position, limit))
+        let end = Checkpoint(epoch: evolution.last.epoch, position: min(evolution.last.position, limit))
+        return try cursor.page(eventReader, through: end)
     }
 
     /// The reader of the page before, as long as epoch, version and history are the same; else a new one.

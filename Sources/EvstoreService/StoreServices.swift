@@ -89,7 +89,8 @@
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
-            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackups(in: directory).first?.time }, logger: logger) {
+            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackups(in: directory).first?.time }, logger: logger)
+            {
                 try await store.maintenance.backUpAwaiting(into: directory, keeping: keep)
             }
         }

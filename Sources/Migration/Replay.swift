@@ -35,7 +35,8 @@ package enum Replay {
     }
 
     private static func locked(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions, _ began: ContinuousClock.Instant
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
+        _ began: ContinuousClock.Instant
     ) async throws(EvstoreError) -> MigrationReport {
         let live = register.state.live
         if options.only == nil { try Consent.requireNotBelow(live, version) }
@@ -135,7 +136,8 @@ package enum Replay {
 
     /// Builds every read model of the version in a scratch directory, which is removed afterwards.
     private static func dryRun(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions, _ began: ContinuousClock.Instant
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
+        _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> MigrationReport {
         try register.history.requireSwiftSteps(through: version)
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)

@@ -36,7 +36,11 @@ struct GrowthTests {
                     // At which version the node works is a row of all nodes.
                     guard events % 40 == 0 else { continue }
                     flips += 1
-                    if flips % 2 == 1 { try await node.migrate(to: SchemaVersion(2)) } else { try await node.rollback(to: SchemaVersion(1)) }
+                    if flips % 2 == 1 {
+                        try await node.migrate(to: SchemaVersion(2))
+                    } else {
+                        try await node.rollback(to: SchemaVersion(1))
+                    }
                 }
                 #expect(try node.last().position == Position(UInt64(events)))
                 let frames = try await shop.cluster().status().frames

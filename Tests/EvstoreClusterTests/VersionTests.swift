@@ -95,7 +95,8 @@ struct ClusterVersionTests {
             try await a.catchUp()
             #expect(try await shop.cluster().status().nodes.map(\.name) == ["a"])
             try await shop.close("b")
-            try await StoreMaintenance.join(shop.cluster(), as: "b", into: shop.path("b-anew"), replacing: true, options: ShopCluster.options())
+            try await StoreMaintenance.join(
+                shop.cluster(), as: "b", into: shop.path("b-anew"), replacing: true, options: ShopCluster.options())
             let anew = try await shop.open("b-anew")
             #expect(try anew.versions.live == SchemaVersion(2) && anew.last().position == Position(1))
             try await shop.close()
@@ -156,7 +157,8 @@ extension ClusterVersionTests {
             let shop = try await ShopCluster(server)
             let old = try await shop.join("a")
             try await old.append([ShopCluster.placed("1")])
-            try await StoreMaintenance.join(shop.cluster(), as: "a", into: shop.path("new"), replacing: true, options: ShopCluster.options())
+            try await StoreMaintenance.join(
+                shop.cluster(), as: "a", into: shop.path("new"), replacing: true, options: ShopCluster.options())
             let new = try await shop.open("new")
             try await new.append([ShopCluster.placed("2")])
             let refused = await #expect(throws: EvstoreError.self) { try await old.append([ShopCluster.placed("3")]) }

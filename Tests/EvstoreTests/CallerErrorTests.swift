@@ -98,7 +98,9 @@ struct CallerErrorTests {
         for failsAt in [0, whole.count / 2] {
             let source = Source(bytes: whole, failsAt: failsAt)
             await #expect(throws: Own(number: 2)) {
-                try await StoreMaintenance.restore(named: "mine", into: directory.path + "/restored", options: .forTests) { try source.take($0) }
+                try await StoreMaintenance.restore(named: "mine", into: directory.path + "/restored", options: .forTests) {
+                    try source.take($0)
+                }
             }
         }
     }

@@ -28,11 +28,11 @@ struct CutWhileReadingTests {
         if case EvstoreError.epochChanged(_, let cut) = error { cut.position == Position(3) } else { false }
     }
 
-    private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventReader, Position) {
+    private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventReader, Checkpoint) {
         let evolution = try store.evolving.current()
         let eventReader = try EventReader(store, evolution.history, at: SchemaVersion(1))
         let cursor = EventCursor(store, through: evolution.last, from: from, backwards: backwards, limit: nil)
-        return (cursor, eventReader, evolution.last.position)
+        return (cursor, eventReader, evolution.last)
     }
 
     @Test("a read of the whole log, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])

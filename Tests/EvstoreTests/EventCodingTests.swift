@@ -7,7 +7,19 @@ import Testing
 struct EventCodingTests {
     private func coded(_ payload: String, metadata: String? = nil) async throws -> (event: RecordedEvent, text: String) {
         let files = try SchemaFiles(
-            versions: ["evstore: 1\nversion: 1\nevents: {E: {properties: {a: {}, b: {}, c: {}}}}"])
+            versions: [
+                """
+                evstore: 1
+                version: 1
+                events:
+                  E:
+                    properties:
+                      a: {type: array, items: {type: [number, 'null']}}
+                      b: {type: string}
+                      c: {type: boolean}
+                      d: {type: object, properties: {x: {type: number}, y: {type: number}}}
+                """
+            ])
         let temporary = try await TemporaryStore.make(files.load())
         let stream = try StreamName("s-1")
         let new = NewEvent(stream: stream, type: "E", payload: Array(payload.utf8), metadata: metadata.map { Array($0.utf8) })
@@ -30,16 +42,16 @@ struct EventCodingTests {
     @Test("an event goes through JSONEncoder and back, its payload as an object of its own")
     func there() async throws {
         let (event, text) = try await coded(
-            #"{"a":[1,2.50,{"x":null}],"b":"ü \"q\"","c":true}"#, metadata: #"{"by":"ada"}"#)
-        #expect(text.contains(#""payload":{"a":[1,2.5,{"x":null}],"b":"ü \"q\"","c":true}"#) && text.contains(#""metadata":{"by":"ada"}"#))
+            #"{"a":[1,2.50,null],"b":"ü \"q\"","c":true,"d":{}}"#, metadata: #"{"by":"ada"}"#)
+        #expect(text.contains(#""payload":{"a":[1,2.5,null],"b":"ü \"q\"","c":true,"d":{}}"#) && text.contains(#""metadata":{"by":"ada"}"#))
         #expect(text.contains(#""born":1,"#) && text.contains(#""id":"\#(event.id)""#) && text.contains(#""position":1"#))
         #expect(event.checkpoint == Checkpoint(epoch: .first, position: Position(1)))
     }
 
     @Test("numbers keep all their digits as far as a Decimal has them")
     func numbers() async throws {
-        let (_, text) = try await coded(#"{"a":12345678901234567890123456789,"b":-9223372036854775808,"c":0.1}"#)
-        #expect(text.contains("12345678901234567890123456789") && text.contains("-9223372036854775808") && text.contains("0.1}"))
+        let (_, text) = try await coded(#"{"a":[12345678901234567890123456789,-9223372036854775808],"d":{"x":0.1}}"#)
+        #expect(text.contains("12345678901234567890123456789") && text.contains("-9223372036854775808") && text.contains(#""x":0.1}"#))
     }
 
     @Test("what is no event is refused with the member that is missing")

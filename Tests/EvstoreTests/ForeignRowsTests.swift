@@ -71,7 +71,9 @@ struct ForeignRowsTests {
         _ = try made.store.maintenance.backUp { backup += $0 }
         let file = try made.write("", to: "backup")
         try Data(backup).write(to: URL(filePath: file))
-        let error = await #expect(throws: EvstoreError.self) { _ = try await StoreMaintenance.restore(from: file, into: file + "-restored") }
+        let error = await #expect(throws: EvstoreError.self) {
+            _ = try await StoreMaintenance.restore(from: file, into: file + "-restored")
+        }
         #expect(error?.details.code == "backupDamaged", "\(String(describing: error))")
         #expect(!FileManager.default.fileExists(atPath: file + "-restored"))
     }

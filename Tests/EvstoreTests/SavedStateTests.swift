@@ -10,6 +10,11 @@ private struct Put: Event {
     var n: Int
 }
 
+private struct Other: Event {
+    static let type = "Other"
+    static let version = SchemaVersion(2)
+}
+
 /// What a fold may be: text that grows, so that order and every event count.
 private struct Told: Codable, Equatable, Sendable {
     var text = ""
@@ -100,6 +105,17 @@ struct SavedStateTests {
         let state = try store.state(of: stream, fold, cache: cache())
         let wanted = try store.state(of: stream, fold).value
         #expect(!state.wasKept && state.value == wanted)
+    }
+
+    @Test("nothing is saved that was seen through steps which are not registered, and may change")
+    func unregistered() async throws {
+        let temporary = try await TemporaryStore.make(SchemaFiles(versions: [Self.versions[0]]).load())
+        let own = try await temporary.open(schemas: files.load())
+        try await put(0 ..< 20, own)
+        let newer = try StreamFold("newer", revision: 1, initial: 0) { StateHandler(Other.self) { count, _, _ in count += 1 } }
+        let state = try own.state(of: stream, newer, cache: StateCache(savedEvery: 1))
+        #expect(state.revision == Revision(19) && saved(own).isEmpty)
+        try await own.close()
     }
 
     @Test("of a store whose events are sealed nothing is written; beyond so many files all go")

@@ -66,7 +66,8 @@ struct SealedStoreTests {
         #expect(await code { _ = try await sealed.store.maintenance.addKey(.key([1, 2])) } == "usage")
         #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, derivation: .scrypt) } == "usage")
         #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: "a\nb") } == "usage")
-        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: String(repeating: "é", count: 21)) } == "usage")
+        #expect(
+            await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: String(repeating: "é", count: 21)) } == "usage")
         #expect(sealed.store.maintenance.keys().map(\.kind) == [.slot, .data])
         for _ in 0 ..< 7 { _ = try await sealed.store.maintenance.addKey(Self.other) }
         #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other) } == "usage")

@@ -1,5 +1,6 @@
 import Evstore
 import EvstoreTesting
+import Synchronization
 import Testing
 
 @Suite("Subscribing")
@@ -62,5 +63,64 @@ struct SubscriptionTests {
         await #expect { try await ahead.next() } throws: {
             if case EvstoreError.epochChanged(_, let cut) = $0 { cut.position == Position(3) } else { false }
         }
+    }
+
+    @Test("a cut that took nothing which was seen stops neither a subscription, page after page, nor a consumer that begins again")
+    func overCuts() async throws {
+        var options = Options.forTests
+        options.pageEventsMax = 2
+        let temporary = try await TemporaryStore.make(try Orders.schemas(1), options: options)
+        let store = temporary.store
+        func append(_ count: Int) async throws {
+            for _ in 0 ..< count { _ = try await store.append([try Orders.placed("1", at: 1)]) }
+        }
+        var once = ConsumerOptions()
+        once.endsAtLogEnd = true
+        func consumed() async throws -> [UInt64] {
+            let seen = Mutex<[UInt64]>([])
+            try await store.consume("mail", options: once) { event, _ in seen.withLock { $0.append(event.position.rawValue) } }
+            return seen.withLock { $0 }
+        }
+        try await append(3)
+        _ = try await store.takeSnapshot("here")
+        try await append(3)
+        _ = try await store.rollback(toSnapshot: "here", discardTail: true)
+        try await append(5)
+        for stream in [nil, try StreamName("order-1")] {
+            var events = store.subscribe(to: stream).makeAsyncIterator()
+            var seen: [RecordedEvent] = []
+            while seen.count < 8, let event = try await events.next() { seen.append(event) }
+            #expect(seen.map(\.position.rawValue) == Array(1 ... 8))
+            for event in seen.dropLast() {
+                var rest = store.subscribe(to: stream, after: event.checkpoint).makeAsyncIterator()
+                #expect(try await rest.next()?.position == Position(event.position.rawValue + 1))
+            }
+        }
+        #expect(try await consumed() == Array(1 ... 8))
+        #expect(try await consumed() == [])
+        try await append(1)
+        #expect(try await consumed() == [9])
+    }
+
+    @Test(
+        "a page that fails moves no checkpoint: what was before the event at fault is not lost to who begins there",
+        arguments: [false, true])
+    func failedPage(ofStream: Bool) async throws {
+        let files = try SchemaFiles(
+            versions: [
+                "evstore: 1\nversion: 1\nevents: {E: {required: [n], properties: {n: {type: string}}}}",
+                """
+                evstore: 1
+                version: 2
+                upcast: [{on: E, do: [{convert: {path: /n, to: integer, using: integer-text}}]}]
+                events: {E: {required: [n], properties: {n: {type: integer}}}}
+                """,
+            ])
+        let temporary = try await TemporaryStore.make(files.load(), at: 1)
+        let store = temporary.store
+        for text in ["1", "2", "x", "4"] { _ = try await store.append([try .event("s-1", "E", #"{"n":"\#(text)"}"#, at: 1)]) }
+        var pages = store.subscribe(to: ofStream ? try StreamName("s-1") : nil, at: 2).pages.makeAsyncIterator()
+        await #expect { try await pages.next() } throws: { ($0 as? EvstoreError)?.code == "noImage" }
+        #expect(pages.checkpoint == .start)
     }
 }

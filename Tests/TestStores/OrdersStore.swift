@@ -91,8 +91,9 @@ package final class OrdersStore {
     }
 
     @discardableResult
-    package func migrate(to version: Int, _ options: MigrationOptions = .init(), cancellation: Cancellation? = nil) async throws -> MigrationReport
-    {
+    package func migrate(
+        to version: Int, _ options: MigrationOptions = .init(), cancellation: Cancellation? = nil
+    ) async throws -> MigrationReport {
         try await Replay.run(site(cancellation), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
     }
 

@@ -46,8 +46,8 @@ package enum StoreFiles {
     private static func checkTree(_ path: String, _ store: String) throws {
         guard let status = try Directory.ownStatus(path) else { return }
         try check(path, status, store)
-        // What lies in `scratch` comes and goes with other processes' work.
-        guard status.isDirectory, Directory.name(of: path) != "scratch" else { return }
+        // What lies in `scratch` comes and goes with other processes' work, and each of `states` is looked at when it is read.
+        guard status.isDirectory, !["scratch", "states"].contains(Directory.name(of: path)) else { return }
         for name in try namesLeft(in: path) { try checkTree("\(path)/\(name)", store) }
     }
 

@@ -71,7 +71,7 @@ final class ConsumerPlace: Sendable {
     /// Whether events were handled whose place is not saved.
     var isAhead: Bool { state.withLock { !$0.isSaved && $0.hasHandled } }
 
-    /// Saves what is not saved, where the last time was so many seconds ago.
+    /// Saves what is not saved, where the last time was so long ago.
     func save(after interval: Duration = .zero) async throws {
         let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= interval }
         if isDue { try await write { _ in } }

@@ -3,6 +3,7 @@ internal import EventLog
 public import EventModel
 internal import Hashing
 internal import Logging
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -62,7 +63,11 @@ extension EventStore {
         if let cache, let last = result.revision, isNew {
             var entry = StateCache<State>.Entry(
                 fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint, saved: kept?.saved)
-            if save(stream, entry, cache, lastEvent: cursor.seen.position) { entry.saved = last }
+            if isDue(entry, cache) {
+                // Whatever comes of it: what can't be saved now is tried again behind as many events.
+                entry.saved = last
+                save(stream, entry, cache, lastEvent: cursor.seen.position)
+            }
             cache.put(entry, for: stream.text, asOf: forgettings)
         }
         return result
@@ -72,7 +77,7 @@ extension EventStore {
     private func saved<State>(
         _ stream: StreamName, _ fingerprint: StateCache<State>.Fingerprint, _ cache: StateCache<State>
     ) throws(EvstoreError) -> StateCache<State>.Entry? {
-        guard let saving = cache.saving, log.keyFile == nil else { return nil }
+        guard let saving = cache.saving, mayLie(fingerprint) else { return nil }
         let identity = SavedState.identity(fingerprint, stream)
         guard let saved = SavedState.read(ofFold: fingerprint.name, stream, identity, in: path) else { return nil }
         let epoch = try converting(at: path) {
@@ -90,24 +95,41 @@ extension EventStore {
         }
     }
 
-    /// Writes a state to the disk where so much has changed that it is due; false where it is not there afterwards.
+    /// Whether a state may lie on the disk: not where `forget` would have to find it, nor one that was made by steps of a version which is not
+    /// registered and may change.
+    private func mayLie<State>(_ fingerprint: StateCache<State>.Fingerprint) -> Bool {
+        log.keyFile == nil && fingerprint.version <= fingerprint.stamp.numbers.head
+    }
+
+    /// Whether so much has changed since a state was saved that it is saved again.
+    private func isDue<State>(_ entry: StateCache<State>.Entry, _ cache: StateCache<State>) -> Bool {
+        guard let saving = cache.saving, !isReadOnly, mayLie(entry.fingerprint) else { return false }
+        let since = entry.saved.map { entry.last.rawValue.minus($0.rawValue) } ?? entry.last.next.rawValue
+        return since >= UInt64(saving.events)
+    }
+
     private func save<State>(
         _ stream: StreamName, _ entry: StateCache<State>.Entry, _ cache: StateCache<State>, lastEvent position: Position
-    ) -> Bool {
-        guard let saving = cache.saving, log.keyFile == nil, !isReadOnly else { return false }
-        let since = entry.saved.map { entry.last.rawValue.minus($0.rawValue) } ?? entry.last.next.rawValue
-        guard since >= UInt64(saving.events) else { return false }
+    ) {
+        let fold = entry.fingerprint.name
         do {
-            let state = try saving.encode(entry.state)
-            guard state.count <= SavedState.bytesMax, let link = try log.read({ try $0.link(at: position) }) else { return false }
-            try SavedState(link: link, position: position, revision: entry.last, state: state).write(
-                ofFold: entry.fingerprint.name, stream, SavedState.identity(entry.fingerprint, stream), in: path,
-                filesMax: cache.streamsMax)
-            return true
-        } catch {
-            logger.warning("a state is not saved", metadata: ["fold": "\(entry.fingerprint.name)", "reason": "\(error)"])
-            return false
-        }
+            guard let state = try cache.saving?.encode(entry.state), state.count <= SavedState.bytesMax,
+                try Directory.freeBytes(path) > UInt64(clamping: options.freeDiskFloorBytes.plus(state.count))
+            else { return }
+            let link = try log.read { reader in
+                // Order: with the link, so that it is that of the log whose events were folded.
+                try reader.requireUncut(entry.checkpoint)
+                return try reader.link(at: position)
+            }
+            guard let link else { return }
+            let saved = SavedState(link: link, position: position, revision: entry.last, state: state)
+            let identity = SavedState.identity(entry.fingerprint, stream)
+            if try saved.write(ofFold: fold, stream, identity, in: path),
+                try cache.isFull(afterNew: { try SavedState.count(ofFold: fold, in: path) })
+            {
+                try SavedState.removeAll(ofFold: fold, in: path)
+            }
+        } catch { logger.warning("a state is not saved", metadata: ["fold": "\(fold)", "reason": "\(error)"]) }
     }
 
     private func isValid(_ seen: Checkpoint) -> Bool {

@@ -36,7 +36,7 @@ struct SavedState {
         var hasher = SHA256Hasher()
         let (numbers, history) = (fingerprint.stamp.numbers, fingerprint.stamp.history)
         hasher.update(fingerprint.store.bytes)
-        for text in [fingerprint.name, stream.text] {
+        for text in [fingerprint.name, stream.text, String(reflecting: State.self)] {
             hasher.update(UInt64(text.utf8.count))
             hasher.update(text)
         }
@@ -70,8 +70,8 @@ struct SavedState {
     }
 
     /// Puts it in the place of the one before, as a whole.
-    /// - Parameter filesMax: beyond so many files all are removed, this one included.
-    func write(ofFold fold: String, _ stream: StreamName, _ identity: Digest, in store: String, filesMax: Int) throws {
+    /// - Returns: whether there was none before.
+    func write(ofFold fold: String, _ stream: StreamName, _ identity: Digest, in store: String) throws -> Bool {
         var content = ByteBuffer(capacity: Self.headerBytes + state.count)
         content.append(identity.bytes)
         content.append(link.bytes)
@@ -86,10 +86,27 @@ struct SavedState {
         let path = "\(directory)/\(Self.name(fold, stream))"
         let isNew = try Directory.ownStatus(path) == nil
         let made = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        try File(made, .createNew).write(file.bytes, at: 0)
-        try Directory.rename(made, to: path)
-        guard isNew else { return }
-        let names = try Directory.names(directory)
-        if names.count > filesMax { for name in names { try Directory.remove("\(directory)/\(name)") } }
+        do {
+            try File(made, .createNew).write(file.bytes, at: 0)
+            try Directory.rename(made, to: path)
+        } catch {
+            // Of a file that can't be removed either the next that empties the cache gets rid.
+            do { try Directory.remove(made) } catch {}
+            throw error
+        }
+        return isNew
+    }
+
+    /// How many states of a fold there are, of whatever process.
+    static func count(ofFold fold: String, in store: String) throws -> Int { try names(ofFold: fold, in: store).count }
+
+    /// Removes all states of a fold, and what a process has left that was killed while it wrote one.
+    static func removeAll(ofFold fold: String, in store: String) throws {
+        for name in try names(ofFold: fold, in: store) { try Directory.remove("\(store)/\(directory)/\(name)") }
+    }
+
+    private static func names(ofFold fold: String, in store: String) throws -> [String] {
+        let prefix = String(SHA256Hasher.hash(fold).hex.prefix(16)) + "-"
+        return try Directory.names(StoreFiles.directory(directory, of: store)).filter { $0.hasPrefix(prefix) }
     }
 }

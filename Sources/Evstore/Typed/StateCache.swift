@@ -32,6 +32,8 @@ public final class StateCache<State: Sendable>: Sendable {
     private let limit: Int
     private struct Kept {
         var entries: [String: Entry] = [:]
+        /// How many states of a fold lie on the disk, as far as this cache knows; nil before it has looked.
+        var files: Int?
         /// How often each store had forgotten something when these were folded.
         var forgettings: [StoreID: UInt64] = [:]
     }
@@ -48,7 +50,7 @@ public final class StateCache<State: Sendable>: Sendable {
     /// made.** A state is written when so many events of its stream came since it was written last, and no longer than 4 MiB. What lies
     /// there may be deleted at any time. In a store whose events are sealed nothing is written.
     /// - Parameters:
-    ///   - streamsMax: the number of streams beyond which the cache is emptied, and the one on the disk.
+    ///   - streamsMax: the number of streams beyond which the cache is emptied, and what of the fold lies on the disk.
     ///   - events: at least 1.
     public convenience init(streamsMax: Int = 65_536, savedEvery events: Int) where State: Codable {
         self.init(
@@ -60,7 +62,14 @@ public final class StateCache<State: Sendable>: Sendable {
 
     private init(_ streamsMax: Int, _ saving: StateSaving<State>?) { (limit, self.saving) = (max(streamsMax, 1), saving) }
 
-    var streamsMax: Int { limit }
+    /// Counts a state that is new on the disk.
+    /// - Returns: whether these are more than there may be: they are to be removed, and none is left then.
+    func isFull(afterNew count: () throws -> Int) rethrows -> Bool {
+        let known = try kept.withLock(\.files) ?? count() - 1
+        let isFull = known >= limit
+        kept.withLock { $0.files = isFull ? 0 : known + 1 }
+        return isFull
+    }
 
     /// How many streams have a cached state.
     public var count: Int { kept.withLock { $0.entries.count } }

@@ -42,9 +42,12 @@ struct BackupCommand: Command {
         if verify { return try check(session) }
         let report = try await session.withStore(.reading) { store in
             if target != "-" {
-                return try store.maintenance.backUp(into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
+                return try store.maintenance.backUp(
+                    into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
             }
-            return try store.maintenance.backUp(cancellation: session.cancellation, progress: session.progress) { try session.output.put(raw: $0) }
+            return try store.maintenance.backUp(cancellation: session.cancellation, progress: session.progress) {
+                try session.output.put(raw: $0)
+            }
         }
         // Standard output is the backup itself.
         if target == "-" {

@@ -24,7 +24,8 @@ extension ClusterCommand {
                 guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
                 return (
                     node.log,
-                    try await store.maintenance.pruneFrames(backingUpInto: backups, cancellation: session.cancellation, progress: session.progress)
+                    try await store.maintenance.pruneFrames(
+                        backingUpInto: backups, cancellation: session.cancellation, progress: session.progress)
                 )
             }
             if session.output.json {

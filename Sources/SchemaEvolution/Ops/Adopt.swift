@@ -188,7 +188,7 @@ private final class BoundAdopt: BoundOp {
         }
         for index in dropped {
             let from = moves[index].from
-            // Null came to stand around the only place that the value was to have.
+            // Null, or another value that holds no members, came to stand around the only place that the value was to have.
             let isFirst = dropped.first { moves[$0].from == from } == index
             if !isFirst || moves.indices.contains(where: { moves[$0].from == from && !dropped.contains($0) }) { continue }
             doc.run.counts.kept -= 1

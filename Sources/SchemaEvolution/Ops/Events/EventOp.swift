@@ -115,8 +115,8 @@ struct PartLoss: Sendable {
         // The depth of the objects that the values before have made: where one is, no other takes its place.
         var made = 0
         for fill in fills where isLone ? chosen == 1 << UInt64(fill.part) : fill.takers & chosen == 0 {
-            if fill.depth > made { return fill.value }
-            made = max(made, fill.shared)
+            if fill.depth > made, let value = fill.value { return value }
+            made = max(made, fill.depth, fill.shared)
         }
         return nil
     }
