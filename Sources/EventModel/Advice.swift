@@ -138,7 +138,7 @@ extension Advice.Call: CustomStringConvertible {
         case .createCluster: "Cluster.create(schemas:)"
         case .eachElement: "ImportOptions(each: \"/entries\"), or each: \"\" for the whole of it"
         case .joinCluster: "StoreMaintenance.join(_:as:into:)"
-        case .acceptServer: "Cluster.acceptServer()"
+        case .acceptServer: "maintenance.acceptServer()"
         case .followBackups: "StoreMaintenance.follow(from:into:)"
         case .rescue: "maintenance.rescue(_:)"
         case .leaveNodes(let names): "finalize(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"

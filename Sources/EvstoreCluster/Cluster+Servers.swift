@@ -52,7 +52,7 @@ extension Cluster {
     }
 }
 
-extension EventStore {
+extension StoreMaintenance {
     /// Has this node take the server that the cluster log is reached at now for the right one, which it has refused: where the database was moved to a
     /// system that was made anew (an upgrade, a restore), and the one before is stopped for good. What the node has is compared with it as ever.
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, or the server does not say which it is; logUnavailable.

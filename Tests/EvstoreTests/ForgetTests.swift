@@ -109,7 +109,7 @@ struct ForgetTests {
             let report = try await store.verify(deep: deep)
             let errors = report.findings.filter { $0.severity == .error }
             #expect(!report.ok && errors.map(\.id) == ["STORE016"] && errors[0].message.contains("person-1"))
-            #expect(errors[0].fix?.contains("StoreMaintenance.salvage(at:into:)") == true)
+            #expect(errors[0].fix?.contains("StoreMaintenance.salvage(_:into:)") == true)
         }
         #expect { try store.read(person) } throws: { ($0 as? EvstoreError)?.message.contains("person-1") == true }
         #expect(try store.read(StreamName("person-2")).count == 1 && store.read(StreamName("order-1")).count == 1)

@@ -86,7 +86,7 @@ struct DamagedSlotTests {
         #expect(deep[0].message.contains("person-0") && deep[0].position == Position(1) && deep[1].message.contains("person-2"))
         #expect(
             deep[1].fix?.contains(" from byte \(3 * SubjectSlot.byteCount) of the file subjects on") == true
-                && deep[1].fix?.contains("StoreMaintenance.salvage(at:into:)") == true)
+                && deep[1].fix?.contains("StoreMaintenance.salvage(_:into:)") == true)
         try change { $0 = Array($0[..<(2 * 128)]) }
         #expect(try scene.log.verify(deep: true).map(\.message).filter { $0.contains("is missing") }.count == 2)
         try await scene.log.close()

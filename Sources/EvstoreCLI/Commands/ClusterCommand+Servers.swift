@@ -66,7 +66,7 @@ extension ClusterCommand {
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore(isStale: true) { store in
                 guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
-                try await store.acceptServer()
+                try await store.maintenance.acceptServer()
                 try await store.catchUp()
                 return (node.log, try store.last().position)
             }
