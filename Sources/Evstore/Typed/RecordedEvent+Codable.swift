@@ -63,10 +63,10 @@ private struct CodableJSON: Codable {
     init(_ value: JSONValue) { self.value = value }
 
     init(from decoder: any Decoder) throws {
-        if let members = try? decoder.container(keyedBy: Name.self) {
+        if let members = Self.read({ try decoder.container(keyedBy: Name.self) }) {
             value = .object(
                 try members.allKeys.map { .init(name: $0.stringValue, value: try members.decode(CodableJSON.self, forKey: $0).value) })
-        } else if var elements = try? decoder.unkeyedContainer() {
+        } else if var elements = Self.read({ try decoder.unkeyedContainer() }) {
             var list: [JSONValue] = []
             while !elements.isAtEnd { list.append(try elements.decode(CodableJSON.self).value) }
             value = .array(list)
@@ -75,11 +75,16 @@ private struct CodableJSON: Codable {
         }
     }
 
+    /// Nil where the value is of another kind: a decoder says so by an error alone.
+    private static func read<T>(_ body: () throws -> T) -> T? {
+        do { return try body() } catch { return nil }
+    }
+
     private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSONValue {
         if container.decodeNil() { return .null }
-        if let flag = try? container.decode(Bool.self) { return .bool(flag) }
-        if let number = try? container.decode(Int64.self) { return .number("\(number)") }
-        if let number = try? container.decode(Decimal.self), !number.isNaN { return .number(number.description) }
+        if let flag = read({ try container.decode(Bool.self) }) { return .bool(flag) }
+        if let number = read({ try container.decode(Int64.self) }) { return .number("\(number)") }
+        if let number = read({ try container.decode(Decimal.self) }), !number.isNaN { return .number(number.description) }
         return .string(try container.decode(String.self))
     }
 
