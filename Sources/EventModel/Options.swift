@@ -106,7 +106,7 @@ extension Duration {
     /// Longer than anybody waits; what is asked for beyond it counts as this, so that no moment is too late to be named.
     private static let longest = Duration.seconds(1 << 32)
 
-    /// The same, from zero on and no longer than anybody waits.
+    /// This duration, but at least zero and no longer than anybody waits.
     package var bounded: Duration { min(max(self, .zero), Self.longest) }
 
     package var inSeconds: Double { bounded / .seconds(1) }

@@ -173,7 +173,7 @@ struct EventCursor {
 }
 
 extension Checkpoint {
-    /// The same, with everything up to `end` looked through.
+    /// This place, or `end` where that lies behind it.
     fileprivate func reaching(_ end: Checkpoint?) -> Checkpoint {
         Checkpoint(epoch: epoch, position: max(position, end?.position ?? position))
     }
