@@ -16,13 +16,13 @@ struct EventCursor {
 
     /// Up to where the log was looked through, or from where on, backwards.
     private(set) var seen: Checkpoint
-    /// Of a stream: the revision that was looked at last; nil before the first.
+    /// The revision of the stream that was looked at last; nil before the first, and in the log.
     private(set) var last: Revision?
     /// Whether the last page left nothing behind it.
     private(set) var isAtEnd = false
 
     private enum Start {
-        /// Of a stream, its first or its last event where nil.
+        /// A stream's; its first or its last event where nil.
         case revision(Revision?)
         /// Behind `seen`, or before it, backwards; events after `top` are none of this cursor's.
         case position(top: Checkpoint)
@@ -35,7 +35,7 @@ struct EventCursor {
     init(_ store: EventStore, of stream: StreamName, from: Revision? = nil, backwards: Bool = false, limit: Int? = nil) {
         (self.store, self.stream, self.backwards, start) = (store, stream, backwards, .revision(from))
         (seen, quota) = (.start, EventQuota(limit))
-        pageEvents = min(store.options.pageEventsMax, quota.rest)
+        pageEvents = min(Self.most(store), quota.rest)
     }
 
     /// The events of a stream, or of the whole log where nil, after a checkpoint.
@@ -43,17 +43,20 @@ struct EventCursor {
         (self.store, self.stream, backwards, seen) = (store, stream, false, checkpoint)
         // The log's beginning is that of each stream, which need not be looked for.
         start = stream != nil && checkpoint.position == .start ? .revision(nil) : .position(top: checkpoint)
-        (quota, pageEvents) = (EventQuota(nil), store.options.pageEventsMax)
+        (quota, pageEvents) = (EventQuota(nil), Self.most(store))
     }
 
     /// The whole log up to `end`, from a position on or backwards from it.
     init(_ store: EventStore, through end: Checkpoint, from: Position?, backwards: Bool, limit: Int?) {
         (self.store, stream, self.backwards) = (store, nil, backwards)
-        (quota, pageEvents) = (EventQuota(limit), store.options.pageEventsMax)
+        (quota, pageEvents) = (EventQuota(limit), Self.most(store))
         let top = Checkpoint(epoch: end.epoch, position: min(from ?? end.position, end.position))
         start = .position(top: top)
         seen = Checkpoint(epoch: end.epoch, position: backwards ? top.position.next : from?.previous ?? .start)
     }
+
+    /// How many events a page has at most: a page of none would never end.
+    private static func most(_ store: EventStore) -> Int { max(store.options.pageEventsMax, 1) }
 
     /// Goes on behind what was looked at before.
     mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
@@ -102,7 +105,7 @@ struct EventCursor {
         seen = isAtEnd ? reached.reaching(end) : reached
         if !quota.take(&events) { isAtEnd = true }
         // More than is asked for is read only where what was read is not what is wanted.
-        let most = store.options.pageEventsMax
+        let most = Self.most(store)
         pageEvents = pageEvents > most / 4 ? most : pageEvents * 4
         return events
     }

@@ -130,13 +130,13 @@ private struct EventRead {
         var type: String?
     }
 
-    /// Of a stream.
+    /// Reads a stream.
     init(_ cursor: EventCursor, at version: SchemaVersion?, type: String?) {
         (self.cursor, end) = (cursor, nil)
         source = Source(store: cursor.store, version: version, type: type)
     }
 
-    /// Of the log.
+    /// Reads the log up to `end`.
     init(_ cursor: EventCursor, _ eventReader: EventReader, through end: Checkpoint) {
         (self.cursor, self.eventReader, self.end) = (cursor, eventReader, end)
         source = Source(store: cursor.store)

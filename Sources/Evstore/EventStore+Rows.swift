@@ -126,7 +126,7 @@ extension EventStore {
         return QueryPage(rows: rows, next: nil, note: model.note)
     }
 
-    /// The same with the values of the rows as a Swift type.
+    /// Rows in the order of their keys with their values as a Swift type; else as the `query` before.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, prefix: String? = nil, from: String? = nil,

@@ -77,7 +77,8 @@ extension EventStore {
     public func observe(_ projection: String, at version: SchemaVersion? = nil, key: String) -> Observation<ReadModelRow?> {
         Observation(store: self) { [self] before throws(EvstoreError) in
             let row = try await query(projection, at: version, key: key)
-            return try ObservedRows(rows: row.map { [$0] } ?? []).unlessSame(as: before) { row }
+            let rows = ObservedRows(rows: row.map { [$0] } ?? [])
+            return rows == before ? nil : (rows, row)
         }
     }
 
@@ -86,11 +87,8 @@ extension EventStore {
     public func observe<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, key: String, as type: Value.Type
     ) -> Observation<Value?> {
-        Observation(store: self) { [self] before throws(EvstoreError) in
-            let row = try await query(projection, at: version, key: key)
-            return try ObservedRows(rows: row.map { [$0] } ?? []).unlessSame(as: before) { () throws(EvstoreError) in
-                if let row { try row.value(of: projection, as: type) } else { nil }
-            }
+        observe(projection, at: version, key: key).mapping { row throws(EvstoreError) in
+            if let row { try row.value(of: projection, as: type) } else { nil }
         }
     }
 
@@ -101,7 +99,7 @@ extension EventStore {
     ) -> Observation<QueryPage<ReadModelRow>> {
         Observation(store: self) { [self] before throws(EvstoreError) in
             let page = try await query(projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit)
-            return try page.observed.unlessSame(as: before) { page }
+            return page.observed == before ? nil : (page.observed, page)
         }
     }
 
@@ -110,10 +108,8 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, prefix: String? = nil, from: String? = nil,
         to: String? = nil, backwards: Bool = false, limit: Int = 1_000
     ) -> Observation<QueryPage<TypedRow<Value>>> {
-        Observation(store: self) { [self] before throws(EvstoreError) in
-            let page = try await query(projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit)
-            return try page.observed.unlessSame(as: before) { () throws(EvstoreError) in try page.typed(projection, as: type) }
-        }
+        observe(projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit)
+            .mapping { page throws(EvstoreError) in try page.typed(projection, as: type) }
     }
 
     /// The rows that `query` gives in the order of an index: now, and after each change among them.
@@ -124,7 +120,7 @@ extension EventStore {
         Observation(store: self) { [self] before throws(EvstoreError) in
             let page = try await query(
                 projection, at: version, index: index, equals: values, from: from, to: to, backwards: backwards, limit: limit)
-            return try page.observed.unlessSame(as: before) { page }
+            return page.observed == before ? nil : (page.observed, page)
         }
     }
 
@@ -133,20 +129,18 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, index: String, equals values: [IndexValue] = [],
         from: IndexValue? = nil, to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000
     ) -> Observation<QueryPage<TypedRow<Value>>> {
-        Observation(store: self) { [self] before throws(EvstoreError) in
-            let page = try await query(
-                projection, at: version, index: index, equals: values, from: from, to: to, backwards: backwards, limit: limit)
-            return try page.observed.unlessSame(as: before) { () throws(EvstoreError) in try page.typed(projection, as: type) }
-        }
+        observe(projection, at: version, index: index, equals: values, from: from, to: to, backwards: backwards, limit: limit)
+            .mapping { page throws(EvstoreError) in try page.typed(projection, as: type) }
     }
 }
 
-extension ObservedRows {
-    /// These rows with the value that is made of them; nil where they are as they were.
-    fileprivate func unlessSame<Value>(
-        as before: ObservedRows?, _ make: () throws(EvstoreError) -> Value
-    ) throws(EvstoreError) -> (rows: ObservedRows, value: Value)? {
-        before == self ? nil : (self, try make())
+extension Observation {
+    /// The observation with each value made into something else.
+    fileprivate func mapping<New: Sendable>(_ map: @escaping @Sendable (Value) throws(EvstoreError) -> New) -> Observation<New> {
+        Observation<New>(store: store) { [look] before throws(EvstoreError) in
+            guard let found = try await look(before) else { return nil }
+            return (found.rows, try map(found.value))
+        }
     }
 }
 

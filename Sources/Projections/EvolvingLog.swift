@@ -73,7 +73,7 @@ package final class EvolvingLog: Sendable {
         (self.logger, self.assumed) = (logger, assumed)
     }
 
-    /// The same log as it is read once these are registered.
+    /// This log as it is read once these are registered.
     package func assuming(history: History, definitions: DefinitionSet) -> EvolvingLog {
         EvolvingLog(log, swiftProjections, swiftSteps, logger, assumed: (history, definitions))
     }
@@ -86,7 +86,7 @@ package final class EvolvingLog: Sendable {
         try converting("reading what \(log.path) has registered") { try log.read { reader in try current(reader) } }
     }
 
-    /// The same, in a read that is under way.
+    /// The store as of a read that is under way.
     package func current(_ reader: borrowing LogReader) throws -> Evolution {
         let transaction = reader.transaction.id
         let last = known.withLock(\.self)

@@ -125,7 +125,7 @@ extension EventStore {
             let saved = SavedState(link: link, position: position, revision: entry.last, state: state)
             let identity = SavedState.identity(entry.fingerprint, stream)
             if try saved.write(ofFold: fold, stream, identity, in: path),
-                try cache.isFull(afterNew: { try SavedState.count(ofFold: fold, in: path) })
+                try cache.isFull(ofFold: fold, in: path, counting: { try SavedState.count(ofFold: fold, in: path) })
             {
                 try SavedState.removeAll(ofFold: fold, in: path)
             }

@@ -32,8 +32,8 @@ public final class StateCache<State: Sendable>: Sendable {
     private let limit: Int
     private struct Kept {
         var entries: [String: Entry] = [:]
-        /// How many states of a fold lie on the disk, as far as this cache knows; nil before it has looked.
-        var files: Int?
+        /// How many states of each fold lie on the disk, by store and fold, as far as this cache knows; none before it has looked.
+        var files: [String: Int] = [:]
         /// How often each store had forgotten something when these were folded.
         var forgettings: [StoreID: UInt64] = [:]
     }
@@ -64,10 +64,11 @@ public final class StateCache<State: Sendable>: Sendable {
 
     /// Counts a state that is new on the disk.
     /// - Returns: whether these are more than there may be: they are to be removed, and none is left then.
-    func isFull(afterNew count: () throws -> Int) rethrows -> Bool {
-        let known = try kept.withLock(\.files) ?? count() - 1
-        let isFull = known >= limit
-        kept.withLock { $0.files = isFull ? 0 : known + 1 }
+    func isFull(ofFold fold: String, in store: String, counting count: () throws -> Int) rethrows -> Bool {
+        let place = "\(store)\n\(fold)"
+        let files = try kept.withLock { $0.files[place] }.map { $0 + 1 } ?? count()
+        let isFull = files > limit
+        kept.withLock { $0.files[place] = isFull ? 0 : files }
         return isFull
     }
 
