@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 extension AppendValidator {

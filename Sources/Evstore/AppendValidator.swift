@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import JSONText
+internal import Projections
 internal import SchemaEvolution
 
 /// Which events may be appended: the birth version where an event names none, and how strict the validator is.

@@ -1,8 +1,9 @@
 internal import EventLog
 internal import EventModel
+internal import Projections
 
-/// A place in the log, or in one stream, from which events are read page by page as an `EventReader` shows them. Each page is read in a
-/// read transaction of its own, or some; none is open in between.
+/// A place in the log, or in one stream, from which records are read page by page: mostly by an `EventConverter`, which makes events of
+/// them. Each page is read in a read transaction of its own, or some; none is open in between.
 struct EventCursor {
     let store: EventStore
     /// Nil: the whole log.
@@ -68,23 +69,23 @@ struct EventCursor {
     /// - Parameter end: the log's end, or a place before it, in the epoch of its end: nothing behind it is read, and what was looked at
     ///   counts as looked at in this epoch, also where a cut comes meanwhile. Nil is the log's end as of the page.
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what was looked at before. A page that fails moves nothing.
-    mutating func page(_ eventReader: EventReader, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
+    mutating func page(_ taker: some RecordTaker, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
         if stream != nil {
-            return try converting(at: store.path) { try store.log.read { reader in try page(eventReader, through: end, reader) } }
+            return try store.log.reading { reader in try page(taker, through: end, reader) }
         }
-        var events = try backwards ? pageBefore(eventReader) : pageAfter(eventReader, through: end ?? seen)
+        var events = try backwards ? pageBefore(taker) : pageAfter(taker, through: end ?? seen)
         if !quota.take(&events) { isAtEnd = true }
         return events
     }
 
     /// The next page of a stream, in a read that is under way.
     mutating func page(
-        _ eventReader: EventReader, through end: Checkpoint? = nil, _ reader: borrowing LogReader
+        _ taker: some RecordTaker, through end: Checkpoint? = nil, _ reader: borrowing LogReader
     ) throws -> [RecordedEvent] {
         var events: [RecordedEvent] = []
         if seen.position > .start { try reader.requireUncut(seen) }
         var reached = Checkpoint(epoch: (end ?? reader.last).epoch, position: seen.position)
-        guard let stream, let stored = try eventReader.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
+        guard let stream, let stored = try taker.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
             (seen, isAtEnd) = (reached.reaching(end), true)
             return events
         }
@@ -94,7 +95,7 @@ struct EventCursor {
         try reader.stream(stored, from: first, limit: pageEvents, backwards: backwards) { record in
             if let end, record.position > end.position { return false }
             let begin = events.count
-            try eventReader.read(record, reader, into: &events)
+            try taker.read(record, reader, into: &events)
             if backwards { events[begin...].reverse() }
             (revision, count) = (record.revision, count + 1)
             reached.position = max(reached.position, record.position)
@@ -126,7 +127,7 @@ struct EventCursor {
         return first
     }
 
-    private mutating func pageAfter(_ eventReader: EventReader, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageAfter(_ taker: some RecordTaker, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
         if end.position <= seen.position {
             try store.requireValid(seen)
             (seen.epoch, isAtEnd) = (end.epoch, true)
@@ -135,43 +136,63 @@ struct EventCursor {
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         let full = pageEvents
         try converting(at: store.path) {
-            try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: eventReader.storedTypes) {
+            try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: taker.storedTypes) {
                 block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try eventReader.read(record, reader, into: &events)
+                    try taker.read(record, reader, into: &events)
                     reached = record.position
+                    if taker.isFull { return false }
                 }
                 return events.count < full
             }
         }
-        isAtEnd = events.count < full || reached >= end.position
+        isAtEnd = events.count < full && !taker.isFull || reached >= end.position
         seen = isAtEnd ? end : Checkpoint(epoch: end.epoch, position: reached)
         return events
     }
 
-    private mutating func pageBefore(_ eventReader: EventReader) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageBefore(_ taker: some RecordTaker) throws(EvstoreError) -> [RecordedEvent] {
         guard case .position(let top) = start else { return [] }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         var rest = store.options.followBatchEvents
-        try converting(at: store.path) {
-            try store.log.read { reader in
-                try reader.requireUncut(top)
-                while rest > 0, reached > Position(1), events.count < pageEvents {
-                    reached = reached.previous
-                    rest -= 1
-                    _ = try reader.record(at: reached) { record in
-                        if let wanted = eventReader.storedTypes, !wanted.contains(store.log.name(ofType: record.type)) { return }
+        let wanted = taker.storedTypes
+        try store.log.reading { reader in
+            try reader.requireUncut(top)
+            while rest > 0, reached > Position(1), events.count < pageEvents, !taker.isFull {
+                try reader.block(endingAt: reached.previous) { record in
+                    (reached, rest) = (record.position, rest - 1)
+                    if wanted?.contains(store.log.name(ofType: record.type)) ?? true {
                         let begin = events.count
-                        try eventReader.read(record, reader, into: &events)
+                        try taker.read(record, reader, into: &events)
                         events[begin...].reverse()
                     }
+                    return rest > 0 && events.count < pageEvents && !taker.isFull
                 }
             }
         }
         seen.position = reached
-        isAtEnd = reached <= Position(1)
+        isAtEnd = reached <= Position(1) || taker.isFull
         return events
+    }
+}
+
+extension LogReader {
+    /// Lends the records of the block that `end` lies in, from that position back to the block's first, until the body returns false. A block
+    /// is checked as a whole, once for all of them.
+    fileprivate func block(endingAt end: Position, _ body: (borrowing RecordView) throws -> Bool) throws {
+        var first: Position?
+        try blocks(from: end) { block in
+            first = block.first
+            return false
+        }
+        guard let first else { throw EvstoreError.corruptBlock(position: end, reason: "there is no such event") }
+        try blocks(from: first) { block in
+            // A block is lent from its first record that is asked for on.
+            var index = Int(clamping: end.events(after: first))
+            while try index >= 0 && body(block.record(index)) { index -= 1 }
+            return false
+        }
     }
 }
 
@@ -214,6 +235,6 @@ private struct EventQuota {
 extension EventStore {
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at this checkpoint has seen.
     func requireValid(_ seen: Checkpoint) throws(EvstoreError) {
-        try converting(at: path) { try log.read { reader in try reader.requireUncut(seen) } }
+        try log.reading { reader in try reader.requireUncut(seen) }
     }
 }

@@ -1,4 +1,5 @@
 public import EventModel
+internal import Platform
 
 /// Events one after the other, for a `for try await` loop. They are read in pages as they are asked for; `pages` gives these as they are.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
@@ -34,30 +35,43 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 
     let begin: @Sendable () -> any PageReader<Event>
 
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: begin()) }
+    public func makeAsyncIterator() -> Iterator { Iterator(source: PageSource(begin())) }
 
     public struct Iterator: AsyncIteratorProtocol {
-        private var reader: any PageReader<Event>
+        private let source: PageSource<Event>
 
-        init(reader: any PageReader<Event>) { self.reader = reader }
+        fileprivate init(source: PageSource<Event>) { self.source = source }
 
         /// Up to where the log was looked through: from here a later `subscribe(after:)` goes on behind the pages that were given.
-        public var checkpoint: Checkpoint { reader.checkpoint }
+        public var checkpoint: Checkpoint { source.reader.checkpoint }
 
-        /// The next page, never empty; nil at the end, or where the sequence has none and the task was cancelled.
+        /// The next page, never empty; nil at the end, or where the sequence has none and the task was cancelled. The page is read on a thread
+        /// of the store's own.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [Event]? {
-            while true {
-                if Task.isCancelled {
-                    if reader.isEndless { return nil }
-                    throw .interrupted(again: "read again")
-                }
-                guard let page = try reader.page() else { return nil }
-                if !page.isEmpty { return page }
-                if let end = reader.end { try await end.store.wait(after: end.position) }
-            }
+            try await source.next()
         }
 
-        public mutating func next() async throws(EvstoreError) -> [Event]? { try await next(isolation: nil) }
+        public mutating func next() async throws(EvstoreError) -> [Event]? { try await source.next() }
+    }
+}
+
+/// What one iterator reads.
+private final class PageSource<Event: Sendable>: @unchecked Sendable {
+    // Sound: one task at a time asks an iterator for its next page, and awaits it.
+    var reader: any PageReader<Event>
+
+    init(_ reader: any PageReader<Event>) { self.reader = reader }
+
+    func next() async throws(EvstoreError) -> [Event]? {
+        while true {
+            if Task.isCancelled {
+                if reader.isEndless { return nil }
+                throw .interrupted(again: "read again")
+            }
+            guard let page = try await StoreThreads.run({ () throws(EvstoreError) in try reader.page() }) else { return nil }
+            if !page.isEmpty { return page }
+            if let end = reader.end { try await end.store.wait(after: end.position) }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Projections
 
 /// What an append does when its first event's id is in the store already.
 public enum SameID: Sendable, Hashable {

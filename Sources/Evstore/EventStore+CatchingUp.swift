@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Logging
+internal import Projections
 
 extension EventStore {
     /// Opens a log; where it is a node's, it has before what other nodes have appended, or a warning says how old it is.
@@ -43,7 +44,7 @@ extension EventStore {
     }
 
     private static func close(_ log: EventLog) async throws(EvstoreError) {
-        do { try await log.close() } catch { throw EvstoreError(converting: error, at: log.path) }
+        try await awaiting(at: log.path) { try await log.close() }
     }
 
     /// How old what a log shows is, as a clause.
@@ -64,7 +65,7 @@ extension EventStore {
     func nodeComplaints() throws(EvstoreError) -> [Complaint] {
         guard let membership = log.membership else { return [] }
         var found: [Complaint] = []
-        let nodes = try converting(at: path) { try log.read { try $0.nodes() } }
+        let nodes = try log.reading { try $0.nodes() }
         // None are known where it has left.
         let isMember = nodes.isEmpty || nodes.contains { $0.incarnation == membership.incarnation }
         if !isMember { found.append(.takenOut(node: membership.node, log: membership.log)) }

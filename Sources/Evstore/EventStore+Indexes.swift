@@ -1,4 +1,5 @@
 internal import EventModel
+internal import Platform
 internal import Projections
 
 extension EventStore {
@@ -26,7 +27,9 @@ extension EventStore {
         let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
         if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
-        return try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
+        return try await StoreThreads.run { () throws(EvstoreError) in
+            try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
+        }
     }
 
     /// The same with the values of the rows as a Swift type.
@@ -47,7 +50,8 @@ extension EventStore {
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
         let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         let range = try model.range(projection, index, values, from: from, to: to)
-        return (try model.generation.count(range, model.indexes), model.note)
+        let count = try await StoreThreads.run { () throws(EvstoreError) in try model.generation.count(range, model.indexes) }
+        return (count, model.note)
     }
 }
 

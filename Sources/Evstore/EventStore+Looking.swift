@@ -12,33 +12,26 @@ internal import SchemaEvolution
 extension EventStore {
     // MARK: Events
 
-    /// Events as they were stored, of those that a filter leaves, from a position on or from the newest one back: at most `limit`, of at
-    /// most `count` that are looked at, in one read transaction. Payloads are read of those alone.
+    /// Events as they were stored, those that a filter leaves, from a position on or from the newest one back: at most `limit`, of at most
+    /// `count` that are looked at.
     package func storedEvents(
         from: Position? = nil, backwards: Bool, _ filter: StoredFilter = StoredFilter(), limit: Int, lookingAt count: Int
     ) throws(EvstoreError) -> StoredPage {
-        try converting(at: path) {
-            try log.read { reader in
-                let eventReader = try EventReader(self, evolving.history(reader), at: nil)
-                var look = StoredLook(eventReader, filter, limit: limit, count: count)
-                if backwards {
-                    try look.goBack(from: min(from ?? reader.last.position, reader.last.position), reader)
-                } else {
-                    try look.goOn(from: max(from ?? .start, Position(1)), reader)
-                }
-                return look.page
-            }
-        }
+        let evolution = try evolving.current()
+        let records = FilteredRecords(try EventConverter(self, evolution.history, .birth), filter, limit: limit, count: count)
+        var cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: nil)
+        var page = StoredPage()
+        while !cursor.isEnded, !records.isFull { page.events += try cursor.page(records, through: evolution.last) }
+        (page.looked, page.last) = (records.looked, records.last)
+        return page
     }
 
     /// Where the event of an id is, whoever has made it; nil where there is none.
     package func position(of id: EventID) throws(EvstoreError) -> Position? {
-        try converting(at: path) {
-            try log.read { reader in
-                if let position = try reader.position(of: id) { return position }
-                var made = MadeIDs()
-                return try made.position(of: id, reader)
-            }
+        try log.reading { reader in
+            if let position = try reader.position(of: id) { return position }
+            var made = MadeIDs()
+            return try made.position(of: id, reader)
         }
     }
 
@@ -49,28 +42,26 @@ extension EventStore {
     package func stream(
         _ name: StreamName, at version: SchemaVersion, from: Revision? = nil, before: Revision? = nil, limit: Int
     ) throws(EvstoreError) -> SeenStream? {
-        try converting(at: path) {
-            try log.read { reader in
-                let eventReader = try eventReader(at: version, reader)
-                let stored = try eventReader.storedName(of: name, reader) ?? name
-                guard let head = try reader.head(of: stored) else { return nil }
-                var seen = SeenStream(stored: stored, last: head.revision)
-                if from == nil, before == .first { return seen }
-                let start = from ?? before.map { $0.previous } ?? head.revision
-                try reader.stream(stored, from: start, limit: limit, backwards: from == nil) { record in
-                    var event = SeenEvent(
-                        position: record.position, revision: record.revision, time: record.time, type: log.name(ofType: record.type),
-                        born: record.born)
-                    do { try eventReader.read(record, reader, into: &event.images) } catch let error as EvstoreError {
-                        if !error.isOfSight { throw error }
-                        event.error = error
-                    }
-                    seen.events.append(event)
-                    return true
+        try log.reading { reader in
+            let converter = try converter(at: version, reader)
+            let stored = try converter.storedName(of: name, reader) ?? name
+            guard let head = try reader.head(of: stored) else { return nil }
+            var seen = SeenStream(stored: stored, last: head.revision)
+            if from == nil, before == .first { return seen }
+            let start = from ?? before.map { $0.previous } ?? head.revision
+            try reader.stream(stored, from: start, limit: limit, backwards: from == nil) { record in
+                var event = SeenEvent(
+                    position: record.position, revision: record.revision, time: record.time, type: log.name(ofType: record.type),
+                    born: record.born)
+                do { try converter.read(record, reader, into: &event.images) } catch let error as EvstoreError {
+                    if !error.isOfSight { throw error }
+                    event.error = error
                 }
-                if from == nil { seen.events.reverse() }
-                return seen
+                seen.events.append(event)
+                return true
             }
+            if from == nil { seen.events.reverse() }
+            return seen
         }
     }
 
@@ -80,16 +71,14 @@ extension EventStore {
         _ projection: String, of stream: StreamName, at version: SchemaVersion, from: Revision = .first, limit: Int
     ) throws(EvstoreError) -> [RowStep] {
         let trace = try trace(projection, at: version)
-        return try converting(at: path) {
-            try log.read { reader in
-                let stored = try eventReader(at: version, reader).storedName(of: stream, reader) ?? stream
-                var events: [(position: Position, isShown: Bool)] = []
-                try reader.stream(stored, from: .first, limit: Int(clamping: from.rawValue).plus(limit)) { record in
-                    events.append((record.position, record.revision >= from))
-                    return true
-                }
-                return try events.flatMap { try trace.take($0.position, showing: $0.isShown, reader) }
+        return try log.reading { reader in
+            let stored = try converter(at: version, reader).storedName(of: stream, reader) ?? stream
+            var events: [(position: Position, isShown: Bool)] = []
+            try reader.stream(stored, from: .first, limit: Int(clamping: from.rawValue).plus(limit)) { record in
+                events.append((record.position, record.revision >= from))
+                return true
             }
+            return try events.flatMap { try trace.take($0.position, showing: $0.isShown, reader) }
         }
     }
 
@@ -100,16 +89,14 @@ extension EventStore {
         touching key: String, of projection: String, at version: SchemaVersion, before: Position? = nil, limit: Int, lookingAt count: Int
     ) throws(EvstoreError) -> RowHistory {
         let trace = try trace(projection, at: version)
-        return try converting(at: path) {
-            try log.read { reader in
-                let last = min(before?.previous ?? reader.last.position, reader.last.position)
-                if last == .start { return RowHistory(steps: [], isWhole: true, rest: nil) }
-                let first = Position(max(last.next.rawValue.minus(UInt64(clamping: count)), 1))
-                let found = try trace.history(of: Array(key.utf8), from: first, through: last, newest: limit, reader)
-                let isWhole = first == Position(1)
-                let rest = found.isCut ? found.steps.first?.position : isWhole ? nil : first
-                return RowHistory(steps: found.steps.reversed(), isWhole: isWhole, rest: rest)
-            }
+        return try log.reading { reader in
+            let last = min(before?.previous ?? reader.last.position, reader.last.position)
+            if last == .start { return RowHistory(steps: [], isWhole: true, rest: nil) }
+            let first = Position(max(last.next.rawValue.minus(UInt64(clamping: count)), 1))
+            let found = try trace.history(of: Array(key.utf8), from: first, through: last, newest: limit, reader)
+            let isWhole = first == Position(1)
+            let rest = found.isCut ? found.steps.first?.position : isWhole ? nil : first
+            return RowHistory(steps: found.steps.reversed(), isWhole: isWhole, rest: rest)
         }
     }
 
@@ -120,15 +107,7 @@ extension EventStore {
         guard let model = try standing(projection, at: version) else { return nil }
         var range = KeyRange(prefix: prefix)
         if let key { range.leave(Array(key.utf8), backwards: false) }
-        var cursor = RowCursor(model.generation, range, pageRows: limit + 1)
-        var rows: [ReadModelRow] = []
-        while let row = try cursor.next() {
-            if rows.count == limit {
-                return QueryPage(rows: rows, next: rows.last.map { QueryCursor(after: $0.key) }, note: model.note)
-            }
-            rows.append(row)
-        }
-        return QueryPage(rows: rows, next: nil, note: model.note)
+        return try model.page(range, backwards: false, limit: limit, pageRows: options.pageEventsMax)
     }
 
     /// The same in the order of an index, with what `query` takes.

@@ -1,20 +1,17 @@
 internal import EventLog
 internal import EventModel
-public import LogKeeping
 public import Migration
 internal import Projections
 
 extension EventStore {
     /// What a replay to a version would do: which read models it builds, what events lose, and why it would be refused; changes nothing.
-    /// Below the live version it is what ``planRollback(to:without:cancellation:)`` says.
+    /// Below the live version it is what ``planRollback(to:without:)`` says.
     ///
     /// Awaits a trial of the steps on a sample of the log's events and on events made from the shapes, on the store's own threads.
     /// - Throws: `EvstoreError`: unknownVersion, belowFloor, schemaInvalid, versionDiffers, interrupted.
-    public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try Plan.run(
-                site("plan a replay to \(version)", cancellation), to: version, files: schemas?.history,
-                definitions: schemas?.definitions)
+    public func plan(to version: SchemaVersion) async throws(EvstoreError) -> PlanReport {
+        try await working("plan a replay to \(version)") { (site) async throws(EvstoreError) in
+            try Plan.run(site, to: version, files: schemas?.history, definitions: schemas?.definitions)
         }
     }
 
@@ -29,11 +26,9 @@ extension EventStore {
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
     ///   unknownProjection, interrupted.
     public func planRollback(
-        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil
+        to version: SchemaVersion? = nil, without: Set<String> = []
     ) async throws(EvstoreError) -> PlanReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try Plan.back(site("plan a rollback", cancellation), to: version, without: without)
-        }
+        try await working("plan a rollback") { (site) async throws(EvstoreError) in try Plan.back(site, to: version, without: without) }
     }
 
     /// Registers what is new in the schemas given at opening, builds a version's read models beside the live ones, and flips.
@@ -44,12 +39,10 @@ extension EventStore {
     ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
     public func migrate(
-        to version: SchemaVersion, options: MigrationOptions = .init(), cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        to version: SchemaVersion, options: MigrationOptions = .init(), progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> MigrationReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Replay.run(
-                site("replay to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
-                definitions: schemas?.definitions, options: options)
+        try await working("replay to \(version)", progress) { (site) async throws(EvstoreError) in
+            try await Replay.run(site, to: version, files: schemas?.history, definitions: schemas?.definitions, options: options)
         }
     }
 
@@ -61,13 +54,10 @@ extension EventStore {
     ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
     @discardableResult
     public func rollback(
-        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        to version: SchemaVersion? = nil, without: Set<String> = [], progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        let task = "roll back" + (version.map { " to \($0)" } ?? "")
-        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await log.withBallast { () async throws(EvstoreError) in
-                try await Rollback.run(site(task, cancellation, progress: progress), to: version, without: without)
-            }
+        try await workingWithBallast("roll back" + (version.map { " to \($0)" } ?? ""), progress) { (site) async throws(EvstoreError) in
+            try await Rollback.run(site, to: version, without: without)
         }
     }
 
@@ -86,12 +76,8 @@ extension EventStore {
     public func rollback(
         toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        return try await working { (_) async throws(EvstoreError) in
-            try await log.withBallast { () async throws(EvstoreError) in
-                try await CutRollback.run(
-                    site("roll back to the snapshot \(name)", progress: progress), toSnapshot: name,
-                    TailConsent(discardTail: discardTail, epoch: epoch))
-            }
+        try await workingWithBallast("roll back to the snapshot \(name)", progress) { (site) async throws(EvstoreError) in
+            try await CutRollback.run(site, toSnapshot: name, TailConsent(discardTail: discardTail, epoch: epoch))
         }
     }
 
@@ -108,31 +94,9 @@ extension EventStore {
     public func finalize(
         _ version: SchemaVersion, leavingConsumers: Bool = false, withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
-        try await working { (_) async throws(EvstoreError) in
-            try await log.withBallast { () async throws(EvstoreError) in
-                try await Finalize.run(site("finalize \(version)"), version, leavingConsumers: leavingConsumers, withoutNodes: withoutNodes)
-            }
+        try await workingWithBallast("finalize \(version)") { (site) async throws(EvstoreError) in
+            try await Finalize.run(site, version, leavingConsumers: leavingConsumers, withoutNodes: withoutNodes)
         }
-    }
-}
-
-extension EventStore {
-    /// What was registered, replayed, flipped, rolled back and so on, oldest first; one read transaction on the calling thread.
-    ///
-    /// Blocks the calling thread for one short read transaction.
-    public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
-
-    /// The newest rows of the journal, newest first; no others are read.
-    ///
-    /// Blocks the calling thread for one short read transaction.
-    package func journal(newest limit: Int) throws(EvstoreError) -> [JournalRow] {
-        var rows: [JournalRow] = []
-        if limit < 1 { return rows }
-        try Journal.readBackwards(log) { row in
-            rows.append(row)
-            return rows.count < limit
-        }
-        return rows
     }
 
     /// The events that a version's read models (the working version's where nil) could not take in; reads the lists on the calling thread.
@@ -142,47 +106,6 @@ extension EventStore {
     public func quarantine(
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
-        try Quarantine.list(site("list the quarantine"), at: try effective(version), projection: projection)
-    }
-
-    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that lack fewer.
-    ///
-    /// Awaits the whole log for these read models, on the store's own threads.
-    /// - Throws: `EvstoreError`: migrationInProgress, programNeeded, diskFull, interrupted.
-    public func retryQuarantine(
-        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
-    ) async throws(EvstoreError) -> QuarantineRetryReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Quarantine.retry(site("retry the quarantine", cancellation, progress: progress))
-        }
-    }
-
-    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
-    /// log's events and on events made from the shapes, the same ones for the same `seed`. What is wrong is a finding, not an error.
-    ///
-    /// With `key`, a store without errors gets a signed head (`VerifyReport.head`): it says where the log ends, and which versions,
-    /// definitions, keys and forgotten streams there are. Keep it away from the store, and give it as the last of `heads` later: whatever
-    /// is no longer as it was signed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new
-    /// one names the last.
-    ///
-    /// Awaits a walk over the whole log on the store's own threads; `deep` reads every row of the read models too, and `laws` builds them
-    /// anew.
-    ///
-    /// - Parameters:
-    ///   - heads: oldest first, such as `SignedHead.series(parsing:)` gives.
-    ///   - trusted: who must have signed `heads`; the owner of `key` where it is nil.
-    ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was meant: they are warnings then.
-    /// - Throws: `EvstoreError`: signatureInvalid where another key signed `heads`, epochChanged where the log was cut meanwhile (run it
-    ///   again), programNeeded with `laws`, interrupted.
-    public func verify(
-        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
-        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil,
-        progress: ProgressHandler? = nil
-    ) async throws(EvstoreError) -> VerifyReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try Verify.run(
-                site("verify the store", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key,
-                since: heads, trusting: trusted, accepting: isAccepted)
-        }
+        try Quarantine.list(site(Job("list the quarantine")), at: try effective(version), projection: projection)
     }
 }

@@ -53,15 +53,14 @@ extension EventStore {
     /// power cut; with `Policy.migrate` also the replay.
     ///
     /// - Parameters:
-    ///   - cancellation: ends a migration of `Policy.migrate`, and the wait for another process's, as cancelling the task does the wait.
-    ///   - progress: is called for both; for the wait with the step `wait`.
+    ///   - progress: hears of a migration of `Policy.migrate`, and of the wait for another process's, with the step `wait`.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
     ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate`
     ///   throws.
     public static func open(
         _ path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
-        logger: Logger? = nil, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        logger: Logger? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
@@ -80,7 +79,7 @@ extension EventStore {
         let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))
         do {
-            try await store.settle(cancellation, progress)
+            try await store.settle(progress)
         } catch {
             try await store.close()
             throw error
@@ -99,12 +98,12 @@ extension EventStore {
     public static func open(
         _ path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
-        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
         func opened() async throws(EvstoreError) -> EventStore {
             try await open(
                 path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
-                logger: logger, cancellation: cancellation, progress: progress)
+                logger: logger, progress: progress)
         }
         while true {
             do { return try await opened() } catch EvstoreError.storeNotFound {}
@@ -134,7 +133,7 @@ extension EventStore {
 
 extension EventStore {
     /// Applies the policy to the version that the program works at.
-    private func settle(_ cancellation: Cancellation?, _ progress: ProgressHandler?) async throws(EvstoreError) {
+    private func settle(_ progress: ProgressHandler?) async throws(EvstoreError) {
         guard let version = programVersion else { return }
         let evolution = try evolving.current()
         let state = evolution.state
@@ -160,7 +159,7 @@ extension EventStore {
             }
             do {
                 let options = MigrationOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)
-                try await migrate(to: version, options, keepWindow, cancellation, progress)
+                try await migrate(to: version, options, keepWindow, progress)
             } catch {
                 guard onError == .openAnyway, error.code != "interrupted" else { throw error }
                 logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.message)"])
@@ -190,38 +189,37 @@ extension EventStore {
         guard case .migrate = policy else { return false }
         if version > state.top { return true }
         guard log.membership != nil, version > state.live else { return false }
-        return try journal().last { ["flip", "rollback", "cut"].contains($0.what) }.map { $0.what == "flip" } ?? true
+        return try maintenance.journal().last { [.flip, .rollback, .cut].contains($0.kind) }.map { $0.kind == .flip } ?? true
     }
 
     /// Replays to a version that is due, unless another process has done so meanwhile.
     private func migrate(
-        to version: SchemaVersion, _ options: MigrationOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
-        _ progress: ProgressHandler?
+        to version: SchemaVersion, _ options: MigrationOptions, _ keepWindow: Policy.WindowPolicy, _ progress: ProgressHandler?
     ) async throws(EvstoreError) {
         let live = try evolving.current().state.live
-        try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
+        try await waitingForOthers(progress) { () async throws(EvstoreError) in
             let state = try self.evolving.current().state
             if try !self.isDue(version, state) { return try self.requirePromised(version, state) }
-            let report = try await self.migrate(to: version, options: options, cancellation: cancellation, progress: progress)
+            let report = try await self.migrate(to: version, options: options, progress: progress)
             self.logger.notice(
                 "replayed at opening",
                 metadata: ["from": "\(report.from)", "to": "\(report.to)", "quarantined": "\(report.quarantined)"])
         }
         guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
-        try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
+        try await waitingForOthers(progress) { () async throws(EvstoreError) in
             let state = try self.evolving.current().state
             guard state.live == version else { return }
             // The window stays open for consumers that see events at an older version, and for nodes that work at one.
-            let nodes = try converting(at: self.path) { try self.log.read { try $0.nodes().map(\.live) } }
+            let nodes = try self.log.reading { try $0.nodes().map(\.live) }
             let oldest = try (self.consumers().map(\.version) + nodes).filter { $0 >= state.floor }.min()
             let floor = min(live, oldest ?? live)
-            _ = try await Finalize.run(self.site("open the store"), version, floor: floor)
+            _ = try await Finalize.run(self.site(Job("open the store")), version, floor: floor)
         }
     }
 
     /// Repeats work that one process at a time can do until the lock is free or the deadline has passed.
     private func waitingForOthers(
-        _ cancellation: Cancellation?, _ progress: ProgressHandler?, _ work: () async throws(EvstoreError) -> Void
+        _ progress: ProgressHandler?, _ work: () async throws(EvstoreError) -> Void
     ) async throws(EvstoreError) {
         let deadline = ContinuousClock.Instant.within(options.migrationDeadline)
         while true {
@@ -232,7 +230,6 @@ extension EventStore {
             do { try await Task.sleep(for: options.pollInterval.bounded) } catch {
                 throw .interrupted(again: "open the store again")
             }
-            if cancellation?.isCancelled == true { throw .interrupted(again: "open the store again") }
         }
     }
 

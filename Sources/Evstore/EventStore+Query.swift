@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Platform
 internal import Projections
 
 extension EventStore {
@@ -9,7 +10,8 @@ extension EventStore {
     ///
     /// Awaits the folding of the events that were appended since the last query, nothing where there are none; a read model that was never
     /// built is built first. Where another caller or process is at it, awaits that one, at most `Options.readModelDeadline`. Rows
-    /// are read on the calling thread, in pages of `Options.pageEventsMax`; no transaction is open while `body` runs.
+    /// are read, and given to `body`, on a thread of the store's own, in pages of `Options.pageEventsMax`; no transaction is open while `body`
+    /// runs.
     ///
     /// - Parameters:
     ///   - key: asks for one row; an unknown key gives none.
@@ -31,8 +33,10 @@ extension EventStore {
         var range = KeyRange(prefix: prefix, from: from, to: to)
         try cursor?.leave(&range, backwards: backwards)
         var rows = RowCursor(model.generation, key: key, range, backwards: backwards, pageRows: options.pageEventsMax)
-        while let row = try rows.next() {
-            if try !body(row) { break }
+        try await StoreThreads.run {
+            while let row = try rows.next() {
+                if try !body(row) { break }
+            }
         }
         return model.note
     }
@@ -52,15 +56,18 @@ extension EventStore {
         let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         let range = KeyRange(prefix: prefix, from: from, to: to)
         if key == nil, range == .all { return (try model.generation.header.rows, model.note) }
-        var count: UInt64 = 0
         var rows = RowCursor(model.generation, key: key, range, pageRows: options.pageEventsMax)
-        while try rows.next() != nil { count += 1 }
+        let count = try await StoreThreads.run { () throws(EvstoreError) in
+            var count: UInt64 = 0
+            while try rows.next() != nil { count += 1 }
+            return count
+        }
         return (count, model.note)
     }
 
     /// Gives the keys whose rows differ between two versions to `body` in key order until it returns false.
     ///
-    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on the calling thread.
+    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on a thread of the store's own.
     /// - Throws: `EvstoreError`, as `query` does, though whatever `Options.queriesMayLag` says; ioFailure where one of the two can't be brought
     ///   as far as the other; or what `body` throws, as it is.
     @discardableResult
@@ -79,8 +86,10 @@ extension EventStore {
         var pairs = try RowPairs(
             RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
             RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
-        while let pair = try pairs.next() {
-            if try pair.isReal, try !body(pair) { break }
+        try await StoreThreads.run {
+            while let pair = try pairs.next() {
+                if try pair.isReal, try !body(pair) { break }
+            }
         }
         return (first.note, second.note)
     }

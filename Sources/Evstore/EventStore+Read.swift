@@ -91,25 +91,36 @@ extension EventStore {
     ) throws(EvstoreError) -> EventRead {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
-        let eventReader = try EventReader(self, history(serving: version, evolution.history), at: version, type: type)
+        let converter = try EventConverter(self, history(serving: version, evolution.history), .version(version), type: type)
         let cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: limit)
-        return EventRead(cursor, eventReader, through: evolution.last)
+        return EventRead(cursor, converter, through: evolution.last)
     }
 
     /// What reads events at a version, the working one where nil, as of a read that is under way.
-    func eventReader(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventReader {
+    func converter(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = version ?? programVersion ?? reader.stamp.live
-        return try EventReader(self, history(serving: version, evolving.history(reader)), at: version, type: type)
+        return try EventConverter(self, history(serving: version, evolving.history(reader)), .version(version), type: type)
+    }
+
+    /// One event as it is seen at a version: none where a step hides it, several where one was split.
+    ///
+    /// Every read does the same for each event that it comes to. Blocks the calling thread for one short read transaction.
+    /// - Throws: `EvstoreError`: noImage, programNeeded.
+    public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
+        var images: [RecordedEvent] = []
+        try log.reading { reader in
+            let converter = try converter(at: version, reader)
+            _ = try reader.record(at: position) { record in try converter.read(record, reader, into: &images) }
+        }
+        return images
     }
 
     /// The event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
     public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
         var events: [RecordedEvent] = []
-        try converting(at: path) {
-            try log.read { reader in
-                let eventReader = try EventReader(self, evolving.history(reader), at: nil)
-                _ = try reader.record(at: position) { record in try eventReader.read(record, reader, into: &events) }
-            }
+        try log.reading { reader in
+            let converter = try EventConverter(self, evolving.history(reader), .birth)
+            _ = try reader.record(at: position) { record in try converter.read(record, reader, into: &events) }
         }
         return events.first
     }
@@ -120,7 +131,7 @@ private struct EventRead {
     private(set) var cursor: EventCursor
     private let source: Source
     /// Made for the first page, for all pages.
-    private var eventReader: EventReader?
+    private var converter: EventConverter?
     private let end: Checkpoint?
 
     /// What the reader of a stream is made for; that of the log is given.
@@ -137,22 +148,20 @@ private struct EventRead {
     }
 
     /// Reads the log up to `end`.
-    init(_ cursor: EventCursor, _ eventReader: EventReader, through end: Checkpoint) {
-        (self.cursor, self.eventReader, self.end) = (cursor, eventReader, end)
+    init(_ cursor: EventCursor, _ converter: EventConverter, through end: Checkpoint) {
+        (self.cursor, self.converter, self.end) = (cursor, converter, end)
         source = Source(store: cursor.store)
     }
 
     /// The next page, which may be empty; nil at the end.
     mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
         if cursor.isEnded { return nil }
-        if let eventReader { return try cursor.page(eventReader, through: end) }
+        if let converter { return try cursor.page(converter, through: end) }
         let store = source.store
-        return try converting(at: store.path) {
-            try store.log.read { reader in
-                let made = try store.eventReader(at: source.version, type: source.type, reader)
-                eventReader = made
-                return try cursor.page(made, reader)
-            }
+        return try store.log.reading { reader in
+            let made = try store.converter(at: source.version, type: source.type, reader)
+            converter = made
+            return try cursor.page(made, reader)
         }
     }
 }

@@ -57,8 +57,8 @@ extension EventStore {
         if let known, let current = headerIfThere(known, evolution, end) {
             (generation, header) = (known, current)
         } else {
-            (generation, obstacle) = try await working { (cancellation) async throws(EvstoreError) in
-                try await self.broughtUp(definition, evolution, to: position, mayLag: mayLag, cancellation)
+            (generation, obstacle) = try await working("build the read models of \(version)") { (site) async throws(EvstoreError) in
+                try await self.broughtUp(definition, evolution, to: position, mayLag: mayLag, site)
             }
             header = try generation.header
         }
@@ -90,11 +90,11 @@ extension EventStore {
     /// The generation of a definition, built where there is none, and brought up as far as this handle can. Where a node meets a cut
     /// meanwhile, what was built may have gone beyond it: that is done again.
     private func broughtUp(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ cancellation: Cancellation
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ site: MigrationSite
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         var evolution = evolution
         while true {
-            do { return try await broughtUpOnce(definition, evolution, to: position, mayLag: mayLag, cancellation) } catch {
+            do { return try await broughtUpOnce(definition, evolution, to: position, mayLag: mayLag, site) } catch {
                 let now = try evolving.current()
                 if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
                 generations.removeAll()
@@ -104,19 +104,19 @@ extension EventStore {
     }
 
     private func broughtUpOnce(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ cancellation: Cancellation
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ site: MigrationSite
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         let version = definition.version
         var evolution = evolution
         if evolution.state.generations[definition.fingerprint.hex] == nil {
-            try await build(definition, at: version, cancellation)
+            try await build(definition, at: version, site)
             evolution = try evolving.current()
         }
         let end = position ?? evolution.last.position
         do { return try await caughtUp(definition, evolution, to: end, mayLag: mayLag) } catch {
             guard mustBuildAnew(after: error), !isReadOnly else { throw error }
             generations.removeAll()
-            try await build(definition, at: version, cancellation)
+            try await build(definition, at: version, site)
             return try await caughtUp(definition, evolving.current(), to: end, mayLag: mayLag)
         }
     }
@@ -161,7 +161,7 @@ extension EventStore {
         }
     }
 
-    private func build(_ definition: Definition, at version: SchemaVersion, _ cancellation: Cancellation) async throws(EvstoreError) {
+    private func build(_ definition: Definition, at version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
         logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
@@ -169,7 +169,7 @@ extension EventStore {
         let end = ContinuousClock.Instant.within(options.readModelDeadline)
         while true {
             do throws(EvstoreError) {
-                return try await MissingGenerations.build(site("build the read models of \(version)", cancellation), at: version)
+                return try await MissingGenerations.build(site, at: version)
             } catch {
                 guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
             }
@@ -210,9 +210,4 @@ extension EventStore {
     }
 
     private func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
-
-    /// Where a migration works, for the rooms below.
-    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: ProgressHandler? = nil) -> MigrationSite {
-        MigrationSite(evolving, options: options, task: task, progress: progress, cancellation: cancellation)
-    }
 }

@@ -20,13 +20,11 @@ extension EventStore {
     /// - Throws: `EvstoreError.idReused` where the stored events differ.
     func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard let id = events.first?.id else { return nil }
-        return try converting(at: path) {
-            try log.read { reader in
-                guard let position = try reader.position(of: id) else { return nil }
-                let version = programVersion ?? reader.stamp.live
-                let history = try history(serving: version, evolving.history(reader))
-                return try receipt(of: StoredAppend(position: position, version: version, history: history), for: events, sameID, reader)
-            }
+        return try log.reading { reader in
+            guard let position = try reader.position(of: id) else { return nil }
+            let version = programVersion ?? reader.stamp.live
+            let history = try history(serving: version, evolving.history(reader))
+            return try receipt(of: StoredAppend(position: position, version: version, history: history), for: events, sameID, reader)
         }
     }
 
@@ -37,32 +35,28 @@ extension EventStore {
     /// - Throws: `EvstoreError.idReused` also where it is not the first event whose id that is.
     func repeatedMade(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard events.contains(where: { $0.id?.hasMadeForm == true }) else { return nil }
-        return try converting(at: path) {
-            try log.read { reader in
-                var made = MadeIDs()
-                for (index, event) in events.enumerated() {
-                    guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
-                    guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
-                    let version = programVersion ?? reader.stamp.live
-                    let history = try history(serving: version, evolving.history(reader))
-                    let stored = StoredAppend(position: position, version: version, history: history, isAlone: events.count == 1)
-                    return try receipt(of: stored, for: events, sameID, reader)
-                }
-                return nil
+        return try log.reading { reader in
+            var made = MadeIDs()
+            for (index, event) in events.enumerated() {
+                guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
+                guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
+                let version = programVersion ?? reader.stamp.live
+                let history = try history(serving: version, evolving.history(reader))
+                let stored = StoredAppend(position: position, version: version, history: history, isAlone: events.count == 1)
+                return try receipt(of: stored, for: events, sameID, reader)
             }
+            return nil
         }
     }
 
     /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store.
     func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
-        try converting(at: path) {
-            try log.read { reader in
-                guard let position = try reader.position(of: id) else { return nil }
-                let version = programVersion ?? reader.stamp.live
-                let history = try history(serving: version, evolving.history(reader))
-                let stored = StoredAppend(position: position, version: version, history: history)
-                return try appended(stored, at: version, count: 1, reader).receipt
-            }
+        try log.reading { reader in
+            guard let position = try reader.position(of: id) else { return nil }
+            let version = programVersion ?? reader.stamp.live
+            let history = try history(serving: version, evolving.history(reader))
+            let stored = StoredAppend(position: position, version: version, history: history)
+            return try appended(stored, at: version, count: 1, reader).receipt
         }
     }
 
@@ -96,7 +90,7 @@ extension EventStore {
         _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
         let position = stored.position
-        let eventReader = try EventReader(self, stored.history, at: version)
+        let converter = try EventConverter(self, stored.history, .version(version))
         var events: [(event: RecordedEvent, isForgotten: Bool)] = []
         var receipt: AppendReceipt?
         var next = position
@@ -104,13 +98,13 @@ extension EventStore {
             let belongs =
                 try reader.record(at: next) { record in
                     guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
-                    let name = try eventReader.stream(of: record, reader)
+                    let name = try converter.stream(of: record, reader)
                     receipt = AppendReceipt(
                         positions: position.through(next), stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
                     // An event without an image at the version of the request differs from it.
                     var seen: [RecordedEvent] = []
-                    do { try eventReader.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
+                    do { try converter.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
                     let isForgotten = record.isForgotten
                     events += seen.map { ($0, isForgotten) }
                     return true

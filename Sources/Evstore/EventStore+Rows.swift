@@ -1,5 +1,6 @@
 internal import Bytes
 internal import EventModel
+internal import Platform
 internal import Projections
 
 /// A place in the rows of a read model, from which a later page goes on, in this process or in another.
@@ -113,17 +114,9 @@ extension EventStore {
         let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         var range = KeyRange(prefix: prefix, from: from, to: to)
         try cursor?.leave(&range, backwards: backwards)
-        // One more than is given tells whether there is more.
-        let pageRows = min(limit == .max ? limit : limit + 1, options.pageEventsMax)
-        var walk = RowCursor(model.generation, range, backwards: backwards, pageRows: pageRows)
-        var rows: [ReadModelRow] = []
-        while let row = try walk.next() {
-            if rows.count == limit {
-                return QueryPage(rows: rows, next: rows.last.map { QueryCursor(after: $0.key) }, note: model.note)
-            }
-            rows.append(row)
+        return try await StoreThreads.run { () throws(EvstoreError) in
+            try model.page(range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
         }
-        return QueryPage(rows: rows, next: nil, note: model.note)
     }
 
     /// Rows in the order of their keys with their values as a Swift type; else as the `query` before.
@@ -135,6 +128,22 @@ extension EventStore {
         let page = try await query(
             projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit, after: cursor)
         return try page.typed(projection, as: type)
+    }
+}
+
+extension ReadModel {
+    /// At most `limit` rows of a range of keys, in transactions of so many rows.
+    func page(_ range: KeyRange, backwards: Bool, limit: Int, pageRows: Int) throws(EvstoreError) -> QueryPage<ReadModelRow> {
+        // One more than is given tells whether there is more.
+        let count = min(limit == .max ? limit : limit + 1, pageRows)
+        var (walk, rows) = (RowCursor(generation, range, backwards: backwards, pageRows: count), [ReadModelRow]())
+        while let row = try walk.next() {
+            if rows.count == limit {
+                return QueryPage(rows: rows, next: rows.last.map { QueryCursor(after: $0.key) }, note: note)
+            }
+            rows.append(row)
+        }
+        return QueryPage(rows: rows, next: nil, note: note)
     }
 }
 

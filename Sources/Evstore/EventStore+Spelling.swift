@@ -33,15 +33,13 @@ extension EventStore {
     ) throws(EvstoreError) -> SpelledAppend {
         var result = SpelledAppend(events: events, conditions: conditions)
         guard history.rekeysStreams else { return result }
-        try converting(at: path) {
-            try log.read { reader in
-                for index in events.indices {
-                    result.events[index].stream = try result.find(
-                        events[index].stream, at: events[index].born, isMade: true, history, reader)
-                }
-                for index in conditions.indices {
-                    result.conditions[index].stream = try result.find(conditions[index].stream, at: version, isMade: false, history, reader)
-                }
+        try log.reading { reader in
+            for index in events.indices {
+                result.events[index].stream = try result.find(
+                    events[index].stream, at: events[index].born, isMade: true, history, reader)
+            }
+            for index in conditions.indices {
+                result.conditions[index].stream = try result.find(conditions[index].stream, at: version, isMade: false, history, reader)
             }
         }
         return result

@@ -83,7 +83,7 @@ public final class EventStore: Sendable {
     ///
     /// Blocks the calling thread for one short read transaction.
     public func last() throws(EvstoreError) -> Checkpoint {
-        try converting(at: path) { try log.read { reader in reader.last } }
+        try log.reading { reader in reader.last }
     }
 
     /// Waits until the appends that are under way are durable, then closes the handle, which serves nothing afterwards. In the child of a
@@ -96,7 +96,7 @@ public final class EventStore: Sendable {
         await background.stop()
         try await StoreThreads.run { () async throws(EvstoreError) in
             self.generations.removeAll()
-            do { try await self.log.close() } catch { throw EvstoreError(converting: error, at: self.path) }
+            try await awaiting(at: self.path) { try await self.log.close() }
         }
     }
 

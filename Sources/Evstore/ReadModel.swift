@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import Projections
 
 /// One row of a read model.
 public struct ReadModelRow: Hashable, Sendable {

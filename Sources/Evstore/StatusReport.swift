@@ -96,7 +96,7 @@ final class DrillMemory: Sendable {
         var found = (row: UInt64(0), drill: before.drill)
         try Journal.readBackwards(log, after: before.row) { row in
             found.row = max(found.row, row.number)
-            guard row.what == "drill" else { return true }
+            guard row.kind == .drill else { return true }
             found.drill = DrillMark(time: row.time, passed: row.outcome.hasPrefix("passed"))
             return false
         }
@@ -134,10 +134,10 @@ extension EventStore {
     /// The store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
         let evolution = try evolving.current()
-        let census = try converting(at: path) { try log.read { reader in try reader.census() } }
+        let census = try log.reading { reader in try reader.census() }
         let projections = try projections(at: evolution.state.live)
         let usage = try converting(at: path) { try log.usage }
-        let member = try converting(at: path) { try log.read { try $0.membership() } }
+        let member = try log.reading { try $0.membership() }
         let replica = try converting(at: path) { try log.replica() }
         let trouble = log.clusterTrouble
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }

@@ -68,49 +68,31 @@ package struct StandingDifferences: Sendable {
     init(a: QueryNote, b: QueryNote) { (self.a, self.b) = (a, b) }
 }
 
-/// Looks for stored events, a block of the log at a time, since each block is checked as a whole.
-struct StoredLook {
-    private let eventReader: EventReader
+/// Takes the records that a filter leaves, as they were stored.
+final class FilteredRecords: RecordTaker {
+    private let converter: EventConverter
     private let filter: StoredFilter
     private let limit, count: Int
-    private(set) var page = StoredPage()
+    private var found = 0
+    /// How many records were looked at, and which was the last.
+    private(set) var looked = 0
+    private(set) var last: Position?
 
-    init(_ eventReader: EventReader, _ filter: StoredFilter, limit: Int, count: Int) {
-        (self.eventReader, self.filter, self.limit, self.count) = (eventReader, filter, limit, count)
+    init(_ converter: EventConverter, _ filter: StoredFilter, limit: Int, count: Int) {
+        (self.converter, self.filter, self.limit, self.count) = (converter, filter, limit, count)
     }
 
-    private var isFull: Bool { page.events.count >= limit || page.looked >= count }
+    var storedTypes: Set<Name>? { nil }
+    var isFull: Bool { found >= limit || looked >= count }
 
-    mutating func goOn(from begin: Position, _ reader: borrowing LogReader) throws {
-        try reader.blocks(from: begin) { block in
-            for index in block.indices where !isFull { try take(block.record(index), reader) }
-            return !isFull
-        }
-    }
+    func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? { stream }
 
-    mutating func goBack(from end: Position, _ reader: borrowing LogReader) throws {
-        var end = end
-        while end > .start, !isFull {
-            var first = end
-            try reader.blocks(from: end) { block in
-                first = block.first
-                return false
-            }
-            // A block is lent from its first record that is asked for on.
-            try reader.blocks(from: first) { block in
-                let last = Int(clamping: end.events(after: first))
-                for index in (0 ... last).reversed() where !isFull { try take(block.record(index), reader) }
-                return false
-            }
-            end = first.previous
-        }
-    }
-
-    private mutating func take(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws {
-        (page.looked, page.last) = (page.looked + 1, record.position)
+    func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws {
+        (looked, last) = (looked + 1, record.position)
         if let born = filter.born, born != record.born { return }
-        if let type = filter.type, type != eventReader.store.log.name(ofType: record.type) { return }
-        if let stream = filter.stream, try !eventReader.stream(of: record, reader).text.hasPrefix(stream) { return }
-        try eventReader.read(record, reader, into: &page.events)
+        if let type = filter.type, type != converter.store.log.name(ofType: record.type) { return }
+        if let stream = filter.stream, try !converter.stream(of: record, reader).text.hasPrefix(stream) { return }
+        try converter.read(record, reader, into: &events)
+        found += 1
     }
 }

@@ -41,7 +41,7 @@ struct Subscription: PageReader {
     private let type: String?
     private var cursor: EventCursor
     /// The reader of the last page, with the epoch and history that it was made for.
-    private var last: (eventReader: EventReader, version: SchemaVersion, epoch: Epoch, history: Digest)?
+    private var last: (converter: EventConverter, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
     init(_ store: EventStore, to stream: StreamName?, after checkpoint: Checkpoint, at version: SchemaVersion?, type: String?) {
         (self.store, self.version, self.type) = (store, version, type)
@@ -62,18 +62,18 @@ struct Subscription: PageReader {
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)
-        let eventReader = try eventReader(store.history(serving: version, evolution.history), version, evolution.state)
+        let converter = try converter(store.history(serving: version, evolution.history), version, evolution.state)
         let end = Checkpoint(epoch: evolution.last.epoch, position: min(evolution.last.position, limit))
-        return try cursor.page(eventReader, through: end)
+        return try cursor.page(converter, through: end)
     }
 
     /// The reader of the page before, as long as epoch, version and history are the same; else a new one.
-    private mutating func eventReader(
+    private mutating func converter(
         _ history: History, _ version: SchemaVersion, _ state: StoreState
-    ) throws(EvstoreError) -> EventReader {
-        if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.eventReader }
-        let eventReader = try EventReader(store, history, at: version, type: type)
-        last = (eventReader, version, state.epoch, state.history)
-        return eventReader
+    ) throws(EvstoreError) -> EventConverter {
+        if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.converter }
+        let converter = try EventConverter(store, history, .version(version), type: type)
+        last = (converter, version, state.epoch, state.history)
+        return converter
     }
 }

@@ -7,22 +7,22 @@ enum Input {
     /// The whole input, of at most `bytesMax` bytes; no more than that is read of an endless one.
     /// - Parameter refusal: makes the error for a larger input from its size.
     static func all(
-        _ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, refusal: ((Int) -> EvstoreError)? = nil
+        _ path: String, atMost bytesMax: Int, _ interrupts: Interrupts, refusal: ((Int) -> EvstoreError)? = nil
     ) throws -> [UInt8] {
         var bytes = ByteBuffer()
         let file = try open(path)
-        while try more(of: file, into: &bytes, path, cancellation) {
+        while try more(of: file, into: &bytes, path, interrupts) {
             if bytes.count > bytesMax { throw refusal?(bytes.count) ?? tooLarge(path, bytesMax) }
         }
         return bytes.array()
     }
 
     /// Calls `body` with each line, without its line feed; no line may have more than `bytesMax` bytes.
-    static func lines(_ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, _ body: ([UInt8]) throws -> Void) throws {
+    static func lines(_ path: String, atMost bytesMax: Int, _ interrupts: Interrupts, _ body: ([UInt8]) throws -> Void) throws {
         let file = try open(path)
         var piece = ByteBuffer()
         var line: [UInt8] = []
-        while try more(of: file, into: &piece, path, cancellation) {
+        while try more(of: file, into: &piece, path, interrupts) {
             for part in piece.array().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
                 if part.offset > 0 {
                     try body(line)
@@ -40,8 +40,8 @@ enum Input {
     static func isFile(_ path: String) -> Bool { InputFile.isThere(path) }
 
     /// Returns as many bytes as it is asked for, fewer only at the end.
-    static func pieces(_ path: String, _ cancellation: Cancellation) throws -> (Int) throws -> [UInt8] {
-        let reader = PieceReader(try open(path), path, cancellation)
+    static func pieces(_ path: String, _ interrupts: Interrupts) throws -> (Int) throws -> [UInt8] {
+        let reader = PieceReader(try open(path), path, interrupts)
         return reader.take
     }
 
@@ -49,16 +49,16 @@ enum Input {
     private final class PieceReader {
         private let file: InputFile
         private let path: String
-        private let cancellation: Cancellation
+        private let interrupts: Interrupts
         private var bytes = ByteBuffer()
 
-        init(_ file: consuming InputFile, _ path: String, _ cancellation: Cancellation) {
-            (self.path, self.cancellation) = (path, cancellation)
+        init(_ file: consuming InputFile, _ path: String, _ interrupts: Interrupts) {
+            (self.path, self.interrupts) = (path, interrupts)
             self.file = file
         }
 
         func take(_ count: Int) throws -> [UInt8] {
-            while bytes.count < count, try Input.more(of: file, into: &bytes, path, cancellation) {}
+            while bytes.count < count, try Input.more(of: file, into: &bytes, path, interrupts) {}
             let taken = min(count, bytes.count)
             defer { bytes.removeFirst(taken) }
             return [UInt8](copying: bytes.slice(0, taken))
@@ -80,10 +80,10 @@ enum Input {
 
     /// Appends the next bytes; false at the end.
     private static func more(
-        of file: borrowing InputFile, into bytes: inout ByteBuffer, _ path: String, _ cancellation: Cancellation
+        of file: borrowing InputFile, into bytes: inout ByteBuffer, _ path: String, _ interrupts: Interrupts
     ) throws(EvstoreError) -> Bool {
         while !file.isReady(withinMilliseconds: 200) {
-            if cancellation.isCancelled { throw .interrupted(again: "") }
+            if interrupts.isCancelled { throw .interrupted(again: "") }
         }
         do {
             return try file.read(into: &bytes, atMost: 64 << 10) > 0

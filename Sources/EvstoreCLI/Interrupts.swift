@@ -8,7 +8,7 @@ internal import Synchronization
 /// Handles ^C, SIGTERM and the closing of the terminal: the first signal cancels the work at its next chunk, the second ends the program
 /// at once, which a store survives as it survives a power cut.
 final class Interrupts: Sendable {
-    let cancellation = Cancellation()
+    private let received = Atomic<Bool>(false)
     private let onFirst = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Handles the signals from here on, and makes a closed pipe the error of a write.
@@ -20,7 +20,7 @@ final class Interrupts: Sendable {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             // The source lives as long as its handler, which is as long as the program.
-            source.setEventHandler { withExtendedLifetime(source) { self.received() } }
+            source.setEventHandler { withExtendedLifetime(source) { self.receive() } }
             source.resume()
         }
     }
@@ -40,15 +40,17 @@ final class Interrupts: Sendable {
     /// Called at the first signal, besides the cancellation.
     func atFirst(_ body: @escaping @Sendable () -> Void) {
         onFirst.withLock { $0 = body }
-        if cancellation.isCancelled { body() }
+        if isCancelled { body() }
     }
 
-    private func received() {
-        if cancellation.isCancelled { _exit(9) }
-        cancellation.cancel()
+    /// Whether a signal has asked the work to end.
+    var isCancelled: Bool { received.load(ordering: .acquiring) }
+
+    private func receive() {
+        if received.exchange(true, ordering: .acquiringAndReleasing) { _exit(9) }
         onFirst.withLock(\.self)?()
     }
 
     /// Throws where a signal has cancelled the work; called between the lines of a listing.
-    func check() throws { if cancellation.isCancelled { throw EvstoreError.interrupted(again: "") } }
+    func check() throws { if isCancelled { throw EvstoreError.interrupted(again: "") } }
 }

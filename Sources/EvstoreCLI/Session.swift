@@ -18,8 +18,6 @@ struct Session: Sendable {
     let application: Application
     private let known = Monitor<Schemas?>(nil)
 
-    var cancellation: Cancellation { interrupts.cancellation }
-
     var progress: ProgressHandler { { [bar] in bar.take($0) } }
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }

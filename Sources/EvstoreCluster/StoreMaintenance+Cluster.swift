@@ -18,17 +18,14 @@ extension StoreMaintenance {
     ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
     public static func join(
         _ cluster: Cluster, as node: String, into path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
-        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         try Cluster.checkNode(node)
-        try await StoreThreads.run { () async throws(EvstoreError) in
+        try await working("join", progress) { (job) async throws(EvstoreError) in
             do {
                 try cluster.requireOneServer()
                 let (database, new) = (cluster.database(), NewNode(node, isReplacing: replacing))
-                func report(_ done: UInt64, _ total: UInt64) throws {
-                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
-                    progress?(ProgressEvent(step: "join", done: done, total: total))
-                }
+                func report(_ done: UInt64, _ total: UInt64) throws { try job.advance("join", done: done, total: total) }
                 let isReplica = try EventLog.isReplica(at: path)
                 // A join that was killed at its end has made the store, and is no member yet.
                 let isUnfinished = try !isReplica && EventLog.isUnfinishedNode(at: path, node, of: cluster.name)
@@ -81,14 +78,13 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked, logUnavailable,
     ///   interrupted.
     public func copy(
-        to cluster: Cluster, as node: String?, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        to cluster: Cluster, as node: String?, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         if let node { try Cluster.checkNode(node) }
-        try await StoreThreads.run { () async throws(EvstoreError) in
+        try await working("copy \(path) to \(cluster.name)", progress) { (job) async throws(EvstoreError) in
             do {
                 _ = try await log.copy(to: cluster.database(), as: node) { done, total in
-                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "copy it again") }
-                    progress?(ProgressEvent(step: "copy", done: done, total: total))
+                    try job.advance("copy", done: done, total: total)
                 }
             } catch { throw storeError(error, path, doing: "copying \(path) to \(cluster.name)") }
         }

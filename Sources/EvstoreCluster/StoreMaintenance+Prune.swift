@@ -26,25 +26,22 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log; otherBackup, backupDamaged; logUnavailable,
     ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, interrupted.
     public func pruneFrames(
-        backingUpInto directory: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        backingUpInto directory: String, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> PruneReport {
         guard let membership = log.membership else { throw .usage("\(path) belongs to no cluster log") }
-        return try await StoreThreads.run { () async throws(EvstoreError) in
+        return try await working("prune", progress) { (job) async throws(EvstoreError) in
             do {
                 // Order: who is a node is known before anybody's frames go.
                 try await log.takeInFrames()
                 log.reportNode()
-                let made = try backUp(into: directory, cancellation: cancellation, progress: progress)
-                let runs = try StoreMaintenance.verifyBackups(in: directory, cancellation: cancellation, progress: progress)
+                let made = try await backUp(into: directory, progress: progress)
+                let runs = try await StoreMaintenance.verifyBackups(in: directory, progress: progress)
                 if let damage = runs.last?.damage { throw EvstoreError.backupDamaged(path: directory, reason: damage) }
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 let nodes = try log.read { try $0.nodes() }.map(\.name)
                 return try database.prune(
                     nodes, having: Checkpoint(epoch: made.epoch, position: made.position), membership
-                ) { done, total in
-                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "prune again") }
-                    progress?(ProgressEvent(step: "prune", done: done, total: total))
-                }
+                ) { done, total in try job.advance("prune", done: done, total: total) }
             } catch { throw storeError(error, path, doing: "pruning \(membership.log)") }
         }
     }

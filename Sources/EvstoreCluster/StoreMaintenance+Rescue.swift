@@ -4,6 +4,7 @@ public import EventModel
 public import Evstore
 internal import Hashing
 internal import Platform
+internal import Projections
 
 /// What a node has and its cluster log has not.
 public struct RescueReport: Sendable {
@@ -19,16 +20,19 @@ extension StoreMaintenance {
     /// Calls `body` with the lines of the events that this node has and the cluster log has not, after that was set back: by a failover to a
     /// standby that was behind. Changes nothing; an import of the lines into the cluster appends each of them once.
     ///
-    /// Blocks the calling thread for as long as PostgreSQL and the events take.
+    /// Awaits PostgreSQL and the reading of the events; `body` is called on a thread of the store's own.
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, logUnavailable; what `body` throws, as it is.
-    public func rescue(_ body: (_ lines: [UInt8]) throws -> Bool) throws -> RescueReport {
+    public func rescue(_ body: (_ lines: [UInt8]) throws -> Bool) async throws -> RescueReport {
         guard let membership = log.membership else { throw EvstoreError.usage("\(path) belongs to no cluster log") }
-        let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
-        let row = try database.readyRow()
-        let last = try log.read { $0.last.position }
-        let common = try commonEnd(database, row)
-        if common < last { try store.export(from: common.next, body) }
-        return RescueReport(common: common, last: last)
+        let report = try await working("rescue") { (_) throws(EvstoreError) in
+            try converting(at: path) {
+                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                let (row, last) = (try database.readyRow(), try log.read { $0.last.position })
+                return RescueReport(common: try commonEnd(database, row), last: last)
+            }
+        }
+        if report.common < report.last { try await store.export(from: report.common.next, body) }
+        return report
     }
 
     /// The last position at which a frame ends that this node has, too: in the newest epoch that has one.

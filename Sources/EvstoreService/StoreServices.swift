@@ -91,7 +91,7 @@
         ) -> ScheduleService {
             ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackups(in: directory).first?.time }, logger: logger)
             {
-                try await store.maintenance.backUpAwaiting(into: directory, keeping: keep)
+                _ = try await store.maintenance.backUp(into: directory, keeping: keep)
             }
         }
 

@@ -50,7 +50,7 @@ public final class MigrationTest: Sendable {
     public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> MigrationReport {
         let target = version ?? temporary.schemas.head
         let report = try await store.migrate(to: target, options: MigrationOptions(yes: yes))
-        let sweep = try store.checkConversions(at: target)
+        let sweep = try await store.maintenance.checkConversion(at: target)
         if let failure = sweep.failures.first {
             throw ScenarioFailure(
                 description: "\(sweep.failed) of \(sweep.events) events have no image at \(target), the first: \(failure)")
@@ -69,7 +69,7 @@ public final class MigrationTest: Sendable {
                     \(from) has, [] for none; a way back needs them, or goes without them
                     """)
         }
-        let before = try lines(at: from)
+        let before = try await lines(at: from)
         _ = try await store.rollback(to: from, without: without)
         let released = try await temporary.open(steps: steps, projections: releasedProjections ?? projections)
         try await released.follow(at: from)
@@ -78,13 +78,13 @@ public final class MigrationTest: Sendable {
         for (name, digest) in fresh where rows[name] != digest {
             throw ScenarioFailure(description: "\(name) at \(from) is not what a replay from scratch gives")
         }
-        if try lines(at: from) != before { throw ScenarioFailure(description: "events read at \(from) are others than before") }
+        if try await lines(at: from) != before { throw ScenarioFailure(description: "events read at \(from) are others than before") }
         try await released.close()
     }
 
-    private func lines(at version: SchemaVersion) throws -> [UInt8] {
+    private func lines(at version: SchemaVersion) async throws -> [UInt8] {
         var text: [UInt8] = []
-        try store.export(at: version) { lines in
+        try await store.export(convertedTo: version) { lines in
             text += lines
             return true
         }

@@ -7,12 +7,12 @@ extension Archive {
     package static func keepTail(
         _ cut: ClusterCut, through last: Checkpoint, of evolving: EvolvingLog
     ) throws(EvstoreError) -> @Sendable (SchemaVersion) -> [UInt8] {
-        let site = MigrationSite(evolving, options: evolving.options, task: "cut at position \(cut.position)")
+        let site = MigrationSite(evolving, options: evolving.options, Job("cut at position \(cut.position)"))
         let tail = last.position.events(after: cut.position)
         if tail > 0 { _ = try writeFiles(site, after: cut.position, through: last) }
         let live = try site.state().live
         return { now in
-            Journal.Entry("cut", from: live, to: now, position: cut.position, outcome: "to \(cut.note), \(tail) events archived")
+            Journal.Entry(.cut, from: live, to: now, position: cut.position, outcome: "to \(cut.note), \(tail) events archived")
                 .bytes(at: .now, by: Journal.caller)
         }
     }

@@ -17,9 +17,10 @@ package enum Archive {
     /// has the same name and events.
     static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
         // Files of a cut that was interrupted before it was made: the log still has the events.
-        if site.log.keyFile != nil, try migrating({ try Directory.status("\(site.store)/archive") }) != nil {
+        let isThere = try converting { try Directory.status("\(site.store)/archive") != nil }
+        if site.log.keyFile != nil, isThere {
             let path = path(in: site.store, after: position, through: last)
-            try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) }
+            try await awaiting { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) }
         }
         return try writeFiles(site, after: position, through: last)
     }
@@ -33,7 +34,7 @@ package enum Archive {
     static func writeFiles(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
         let place = Place(directory: "\(site.store)/archive", after: position, through: last)
         let (directory, name, path) = (place.directory, place.name, place.path)
-        try migrating {
+        try converting {
             _ = try StoreFiles.directory("archive", of: site.store)
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
@@ -67,7 +68,7 @@ package enum Archive {
         let names = StreamNames(site.log, try site.evolving.current().history)
         let sealer = try site.log.makeLineSealer()
         while next <= last {
-            try site.checkCancellation()
+            try site.job.check()
             let start = next
             try site.log.read { reader in
                 try reader.blocks(from: next) { block in
@@ -87,7 +88,7 @@ package enum Archive {
             try file.write(buffer.array(), at: offset)
             offset += buffer.count
             buffer.removeAll()
-            site.say("archive", done: next.previous.events(after: position), total: last.events(after: position))
+            site.job.report("archive", done: next.previous.events(after: position), total: last.events(after: position))
         }
         return hasher.finalize()
     }

@@ -23,7 +23,7 @@ struct BackLoss {
         let windows = try SampleWindows(site, eventsMax: eventsMax, after: start, bornAbove: target)
         let history = try site.evolving.current().history
         var quiet = site
-        quiet.progress = nil
+        quiet.job = quiet.job.silent
         let tally = try Laws.check(quiet, history, windows, at: target)
         sample = tally.passed
         loss = tally.losses.planned(history, from: state.live, to: target).filter { $0.count > 0 }

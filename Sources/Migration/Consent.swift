@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 /// What a replay does only with the caller's consent.
@@ -67,7 +68,7 @@ package struct TailConsent: Sendable {
                 how: "look at what was cut: \(.journal)")
         }
         guard site.log.membership != nil, epoch == nil else { return }
-        let cuts = try migrating { try site.log.read { try $0.cuts() } }
+        let cuts = try site.log.reading { try $0.cuts() }
         let isRepeated = cuts.contains { $0.epoch > snapshot.epoch && $0.position == snapshot.position }
         if isRepeated {
             throw .consentNeeded(

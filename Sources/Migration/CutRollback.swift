@@ -20,7 +20,7 @@ package enum CutRollback {
         // A node meets the cuts of others while programs have it open, and so its own.
         let lock = isNode ? try MigrationLock.take(site) : try MigrationLock.takeExclusively(site)
         defer { lock.release() }
-        if isNode { try await migrating { try await site.log.takeInFrames() } }
+        if isNode { try await awaiting { try await site.log.takeInFrames() } }
         let (state, last) = (try site.state(), try site.last())
         try requireSame(snapshot, site)
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
@@ -65,9 +65,7 @@ package enum CutRollback {
 
     private static func requireSame(_ snapshot: SnapshotReport, _ site: MigrationSite) throws(EvstoreError) {
         let seen = Checkpoint(epoch: snapshot.epoch, position: snapshot.position)
-        let (cuts, link) = try migrating {
-            try site.log.read { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
-        }
+        let (cuts, link) = try site.log.reading { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
         if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
         // A snapshot taken right after a cut noted the link that its epoch began with, which no block holds.
         if snapshot.position == .start || cuts.contains(seen) { return }
@@ -83,41 +81,37 @@ package enum CutRollback {
     ) async throws(EvstoreError) -> Checkpoint {
         let kept = try GenerationSweep.mapped(site, planned, through: snapshot.position)
         let digest = try generationSet.digest(site)
-        return try await migrating {
-            try await site.log.update { update in
-                try update.requireStamp(of: planned)
-                let end = update.last
-                guard end.position == snapshot.position.plus(report.tail) || update.node != nil && report.tail > 0 else {
-                    throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
-                }
-                if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }
-                // What no node below could take in is never offered.
-                if let below = try update.nodes().first(where: { $0.live < snapshot.floor && $0.name != update.node?.node }) {
-                    throw EvstoreError.verificationFailed(
-                        reason: "node \(below.name) is at \(below.live), below the snapshot's floor \(snapshot.floor); nothing was changed")
-                }
-                try update.lowerNodes(to: snapshot.top)
-                update.state.generations = kept
-                for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
-                (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
-                try update.state.checkNumbers()
-                let differs = report.differing.isEmpty ? "" : "; not as noted: \(report.differing.joined(separator: ", "))"
-                let outcome = "to \(snapshot.name), \(report.tail) events archived\(differs)"
-                try Journal.append(
-                    .init("cut", from: planned.live, to: snapshot.live, position: snapshot.position, outcome: outcome, digest: digest),
-                    to: &update)
-                MigrationPhase.reached(.cutInside)
-                return end
+        return try await site.log.changing { update in
+            try update.requireStamp(of: planned)
+            let end = update.last
+            guard end.position == snapshot.position.plus(report.tail) || update.node != nil && report.tail > 0 else {
+                throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
             }
+            if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }
+            // What no node below could take in is never offered.
+            if let below = try update.nodes().first(where: { $0.live < snapshot.floor && $0.name != update.node?.node }) {
+                throw EvstoreError.verificationFailed(
+                    reason: "node \(below.name) is at \(below.live), below the snapshot's floor \(snapshot.floor); nothing was changed")
+            }
+            try update.lowerNodes(to: snapshot.top)
+            update.state.generations = kept
+            for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
+            (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
+            try update.state.checkNumbers()
+            let differs = report.differing.isEmpty ? "" : "; not as noted: \(report.differing.joined(separator: ", "))"
+            let outcome = "to \(snapshot.name), \(report.tail) events archived\(differs)"
+            try Journal.append(
+                .init(.cut, from: planned.live, to: snapshot.live, position: snapshot.position, outcome: outcome, digest: digest),
+                to: &update)
+            MigrationPhase.reached(.cutInside)
+            return end
         }
     }
 
     /// Names the read models that were built before a node's cut: those that it had may have gone beyond it.
     private static func adopt(_ generationSet: GenerationSet, _ site: MigrationSite) async throws(EvstoreError) {
-        try await migrating {
-            try await site.log.update { update in
-                for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
-            }
+        try await site.log.changing { update in
+            for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
         }
     }
 }

@@ -37,23 +37,21 @@ package enum Finalize {
         let floor = max(floor ?? version, planned.floor)
         let top = floor == version ? version : planned.top
         let named = try GenerationSet.fingerprints(site, from: floor, through: top)
-        try await migrating {
-            try await site.log.update { update in
-                try update.requireStamp(of: planned)
-                if !leaving.consumers { try requireNoConsumers(below: floor, update) }
-                try requireNoNodes(below: floor, without: leaving.nodes, &update)
-                let from = update.state.floor
-                // Another node may be live above.
-                let top = max(top, try update.nodes().map(\.live).max() ?? top)
-                update.state.generations = update.state.generations.filter { named.contains($0.key) }
-                guard from != floor || update.state.top != top else { return }
-                (update.state.floor, update.state.top) = (floor, top)
-                try update.state.checkNumbers()
-                let seconds = began.duration(to: .now).inSeconds
-                try Journal.append(
-                    .init("finalize", from: from, to: floor, position: update.last.position, seconds: seconds), to: &update)
-                MigrationPhase.reached(.finalizeInside)
-            }
+        try await site.log.changing { update in
+            try update.requireStamp(of: planned)
+            if !leaving.consumers { try requireNoConsumers(below: floor, update) }
+            try requireNoNodes(below: floor, without: leaving.nodes, &update)
+            let from = update.state.floor
+            // Another node may be live above.
+            let top = max(top, try update.nodes().map(\.live).max() ?? top)
+            update.state.generations = update.state.generations.filter { named.contains($0.key) }
+            guard from != floor || update.state.top != top else { return }
+            (update.state.floor, update.state.top) = (floor, top)
+            try update.state.checkNumbers()
+            let seconds = began.duration(to: .now).inSeconds
+            try Journal.append(
+                .init(.finalize, from: from, to: floor, position: update.last.position, seconds: seconds), to: &update)
+            MigrationPhase.reached(.finalizeInside)
         }
         return (floor, named)
     }

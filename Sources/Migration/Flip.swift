@@ -13,6 +13,8 @@ enum Flip {
         /// Under the same version: adds read models that were missing.
         case complete
 
+        fileprivate var kind: JournalKind { JournalKind(rawValue: rawValue) }
+
         fileprivate var inside: MigrationPhase {
             switch self {
             case .replay: .flipInside
@@ -54,15 +56,13 @@ enum Flip {
     /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
     static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
         let bytes = try order.generationSet.bytesOnDisk()
-        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await migrating {
-            try await site.log.update { update in
-                let (time, began) = (Timestamp.now, ContinuousClock.now)
-                try update.requireStamp(of: order.planned)
-                guard try order.generationSet.isReady(site, at: update.last) else { return nil }
-                try move(order, digest: try order.generationSet.digest(site), bytes, in: &update)
-                MigrationPhase.reached(order.cause.inside)
-                return (update.last.position, time, began)
-            }
+        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await site.log.changing { update in
+            let (time, began) = (Timestamp.now, ContinuousClock.now)
+            try update.requireStamp(of: order.planned)
+            guard try order.generationSet.isReady(site, at: update.last) else { return nil }
+            try move(order, digest: try order.generationSet.digest(site), bytes, in: &update)
+            MigrationPhase.reached(order.cause.inside)
+            return (update.last.position, time, began)
         }
         guard let flipped else { return nil }
         let pause = flipped.began.duration(to: .now)
@@ -82,9 +82,9 @@ enum Flip {
         let seconds = order.began.duration(to: .now).inSeconds
         try Journal.append(
             .init(
-                order.cause.rawValue, from: from, to: to, position: position, seconds: seconds, readModelBytes: bytes,
+                order.cause.kind, from: from, to: to, position: position, seconds: seconds, readModelBytes: bytes,
                 outcome: order.outcome, digest: digest),
             to: &update)
-        if order.cause == .replay { try Journal.append(.init("flip", from: from, to: to, position: position, digest: digest), to: &update) }
+        if order.cause == .replay { try Journal.append(.init(.flip, from: from, to: to, position: position, digest: digest), to: &update) }
     }
 }

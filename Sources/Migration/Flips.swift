@@ -11,7 +11,7 @@ struct Flips {
     private var list: [Flip] = []
 
     init(_ log: EventLog) throws(EvstoreError) {
-        for row in try Journal.list(log) where row.what == "flip" {
+        for row in try Journal.list(log) where row.kind == .flip {
             if let from = row.from, let to = row.to { list.append(Flip(from: from, to: to, position: row.position ?? .start)) }
         }
     }

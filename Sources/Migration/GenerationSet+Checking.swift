@@ -78,8 +78,8 @@ extension GenerationSet {
             let before = try generation.header
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
             if before.rows > rowsMax { return nil }
-            let counted = try generation.recount(site.cancellation)
-            let indexFault = try generation.indexFault(indexes, site.cancellation)
+            let counted = try generation.recount(site.job)
+            let indexFault = try generation.indexFault(indexes, site.job)
             guard try generation.header == before else { continue }
             if counted.rows == before.rows, counted.digest == before.digest {
                 guard let indexFault else { return nil }
@@ -175,7 +175,7 @@ extension GenerationSet {
                     if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version, site)) }
                     continue
                 }
-                try site.checkCancellation()
+                try site.job.check()
                 if let finding = try generationSet.brokenPages(entry, in: name, site) {
                     // LMDB must not follow damaged pages.
                     findings.append(finding)

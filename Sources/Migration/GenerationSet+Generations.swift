@@ -21,7 +21,7 @@ extension GenerationSet {
         _ site: MigrationSite, _ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)
     ) throws(EvstoreError) {
         let names = try Generation.names(in: root).filter(Generation.isName)
-        let cuts = try migrating { try site.log.read { reader in try reader.cuts() } }
+        let cuts = try site.log.reading { reader in try reader.cuts() }
         for index in entries.indices {
             let entry = entries[index]
             let mapped = state.generations[entry.fingerprint]
@@ -50,17 +50,16 @@ extension GenerationSet {
         _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
     ) throws(EvstoreError) -> [Entry] {
         for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
-        try site.checkCancellation()
+        try site.job.check()
         let wanted = entries.indices.filter { entries[$0].directory == nil }
         if wanted.isEmpty { return [] }
         var made: [String] = []
         do {
             var build = BulkBuild(evolving, at: version, try create(wanted, &made, site))
             (build.onError, build.jobs, build.through) = (onError, jobs, through)
-            witnesses = try build.run(cancellation: site.cancellation, progress: site.progress).witnesses
+            witnesses = try build.run(site.job).witnesses
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
-            if case .interrupted = error { throw site.interrupted }
             throw error
         }
         for (index, name) in zip(wanted, made) { entries[index].directory = name }
@@ -88,12 +87,7 @@ extension GenerationSet {
         let follower = Follower(evolving)
         for entry in present where entry.definition.isAvailable {
             guard let name = entry.directory else { continue }
-            do {
-                try follower.catchUp(try open(name, site), entry.definition, cancellation: site.cancellation, progress: site.progress)
-            } catch {
-                if case .interrupted = error { throw site.interrupted }
-                throw error
-            }
+            try follower.catchUp(try open(name, site), entry.definition, site.job)
         }
     }
 
@@ -114,7 +108,7 @@ extension GenerationSet {
     func bytesOnDisk(of index: Int) throws(EvstoreError) -> UInt64 { try bytesOnDisk(entries[index].directory.map { [$0] } ?? []) }
 
     private func bytesOnDisk(_ names: [String]) throws(EvstoreError) -> UInt64 {
-        try migrating {
+        try converting {
             var bytes: UInt64 = 0
             for name in names {
                 let directory = Generation.home(in: root) + "/" + name

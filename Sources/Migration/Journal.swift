@@ -3,6 +3,7 @@ package import EventLog
 package import EventModel
 internal import Glibc
 internal import JSONText
+internal import Projections
 
 /// What was done to a store, who did it and what came of it: rows of the log environment that are only ever added.
 package enum Journal {
@@ -13,7 +14,7 @@ package enum Journal {
 
     /// All rows, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [JournalRow] {
-        let rows = try migrating { try log.read { reader in try reader.rows(.journal) } }
+        let rows = try log.reading { reader in try reader.rows(.journal) }
         var result: [JournalRow] = []
         for row in rows { result.append(try JournalRow(key: row.key, value: row.value)) }
         return result
@@ -23,18 +24,16 @@ package enum Journal {
     package static func readBackwards(
         _ log: EventLog, after number: UInt64 = 0, _ body: (JournalRow) throws -> Bool
     ) throws(EvstoreError) {
-        try migrating {
-            try log.read { reader in
-                try reader.rowsBackwards(.journal) { key, value in
-                    try JournalRow.number(of: key) > number && body(JournalRow(key: key, value: value))
-                }
+        try log.reading { reader in
+            try reader.rowsBackwards(.journal) { key, value in
+                try JournalRow.number(of: key) > number && body(JournalRow(key: key, value: value))
             }
         }
     }
 
     /// The content of a row; the time and the caller are added when it is written.
     package struct Entry: Sendable {
-        package var what: String
+        package var kind: JournalKind
         package var from: SchemaVersion?
         package var to: SchemaVersion?
         package var position: Position?
@@ -44,17 +43,17 @@ package enum Journal {
         package var digest: String?
 
         package init(
-            _ what: String, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
+            _ kind: JournalKind, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
             seconds: Double? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
         ) {
-            (self.what, self.from, self.to, self.position) = (what, from, to, position)
+            (self.kind, self.from, self.to, self.position) = (kind, from, to, position)
             (self.seconds, self.readModelBytes, self.outcome, self.digest) = (seconds, readModelBytes, outcome, digest)
         }
 
         func bytes(at time: Timestamp, by: String) -> [UInt8] {
             var fields = Fields()
             fields.set("time", time.description)
-            fields.set("what", what)
+            fields.set("what", kind.rawValue)
             fields.set("from", from.map { UInt64($0.rawValue) })
             fields.set("to", to.map { UInt64($0.rawValue) })
             fields.set("position", position?.rawValue)
@@ -82,7 +81,7 @@ extension JournalRow {
             throw .storeDamaged(path: "journal", reason: "the row of \(what) has a number that no row has")
         }
         number = Self.number(of: key)
-        (self.time, self.what, self.outcome) = (time, what, outcome)
+        (self.time, kind, self.outcome) = (time, JournalKind(rawValue: what), outcome)
         (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
         (seconds, by, digest) = (fields.decimal("seconds"), fields.text("by") ?? "", fields.text("digest"))
         readModelBytes = fields.number("readModelBytes")

@@ -20,13 +20,13 @@ package enum Laws {
             for range in windows.part(part, of: jobs) {
                 var count: UInt64 = 0
                 try Sample.visit(range, site) { () throws(EvstoreError) in
-                    try site.checkCancellation()
+                    try site.job.check()
                     let now = done.withLock { done in
                         done += count
                         return done
                     }
                     count = 0
-                    site.say("laws", done: now)
+                    site.job.report("laws", done: now)
                 } _: { record, reader in
                     if let version = windows.bornAbove, record.born <= version { return }
                     (count, end) = (count + 1, record.position)
@@ -46,8 +46,8 @@ package enum Laws {
         let names = StreamNames(site.log, history)
         var rest = events[...]
         while let first = rest.first {
-            try site.checkCancellation()
-            site.say("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
+            try site.job.check()
+            site.job.report("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
             // Those that lie close to each other are of few blocks.
             let near = rest.prefix { $0 < first.plus(512) }
             rest = rest.dropFirst(near.count)
@@ -77,7 +77,7 @@ package enum Laws {
             let start = try site.beginOfAppend(from: 1 + part * last / jobs)
             let end = try site.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
             try Sample.read(from: start, through: end, history, site) { (events) throws(EvstoreError) in
-                try site.checkCancellation()
+                try site.job.check()
                 for event in events {
                     trial.check(next: event, at: targets)
                     trial.check(accepted: event, from: state.floor)
@@ -86,7 +86,7 @@ package enum Laws {
                     done += UInt64(events.count)
                     return done
                 }
-                site.say("laws", done: now, total: last)
+                site.job.report("laws", done: now, total: last)
             }
             trial.finishAppend(at: targets)
             return trial.tally
@@ -100,8 +100,8 @@ package enum Laws {
         return try inJobs(site, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             for index in kinds.indices where index % jobs == part {
-                try site.checkCancellation()
-                site.say("laws generated", done: UInt64(index), total: UInt64(kinds.count))
+                try site.job.check()
+                site.job.report("laws generated", done: UInt64(index), total: UInt64(kinds.count))
                 trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
             }
             for number in 2 ..< max(history.head.number + 1, 2) where number % jobs == part {
@@ -119,8 +119,8 @@ package enum Laws {
             var trial = LawTrial(history, isFull: true)
             for index in events.indices where index % jobs == part {
                 if index % 100 == 0 {
-                    try site.checkCancellation()
-                    site.say("laws mutated", done: UInt64(index), total: UInt64(events.count))
+                    try site.job.check()
+                    site.job.report("laws mutated", done: UInt64(index), total: UInt64(events.count))
                 }
                 trial.check(mutationsOf: events[index], seed: seed &+ UInt64(index))
             }
@@ -133,7 +133,7 @@ package enum Laws {
     ) throws(EvstoreError) -> LawTally {
         let jobs = max(1, min(site.options.replayJobs ?? Processors.count, 1 + most))
         let parts = Monitor<[Int: LawTally]>([:])
-        try migrating {
+        try converting {
             try inParallel(jobs) { part in
                 let tally = try work(part, jobs)
                 parts.withLock { $0[part] = tally }
@@ -162,12 +162,10 @@ extension LawTrial {
 extension MigrationSite {
     /// The first position from one on at which an append begins, or the one after the last event.
     fileprivate func beginOfAppend(from start: UInt64) throws(EvstoreError) -> UInt64 {
-        try migrating {
-            try log.read { reader in
-                var position = start
-                while try reader.closedRecord(at: Position(position), { $0.continuesAppend }) == true { position += 1 }
-                return position
-            }
+        try log.reading { reader in
+            var position = start
+            while try reader.closedRecord(at: Position(position), { $0.continuesAppend }) == true { position += 1 }
+            return position
         }
     }
 }

@@ -24,7 +24,7 @@ struct LiveRows {
 
     init(_ site: MigrationSite, _ state: StoreState) throws(EvstoreError) {
         live = try GenerationSet.registered(site, at: state.live, state)
-        census = try migrating { try site.log.read { reader in try reader.census() } }
+        census = try site.log.reading { reader in try reader.census() }
         windows = try SampleWindows(site, eventsMax: Self.eventsTried)
     }
 
@@ -52,18 +52,13 @@ struct LiveRows {
 
     /// Whether the log still has no events of a type and birth version that it had none of when its events were counted.
     func haveAll(_ site: MigrationSite) throws(EvstoreError) -> Bool {
-        let now = try migrating { try site.log.read { reader in try reader.census() } }
+        let now = try site.log.reading { reader in try reader.census() }
         return now.allSatisfy { row in row.count == 0 || census.contains { $0.born == row.born && $0.type == row.type && $0.count > 0 } }
     }
 
     /// Brings a read model to the log's end, so that few events are left to follow from its rows.
     func follow(_ generation: Generation, _ definition: Definition, _ site: MigrationSite) throws(EvstoreError) {
-        do {
-            try Follower(site.evolving).catchUp(generation, definition, cancellation: site.cancellation, progress: site.progress)
-        } catch {
-            if case .interrupted = error { throw site.interrupted }
-            throw error
-        }
+        try Follower(site.evolving).catchUp(generation, definition, site.job)
     }
 }
 
@@ -79,7 +74,7 @@ extension GenerationSet {
     mutating func map(_ rows: LiveRows, _ site: MigrationSite) throws(EvstoreError) -> MappedModels {
         var mapped = MappedModels()
         for index in entries.indices where entries[index].directory == nil {
-            try site.checkCancellation()
+            try site.job.check()
             do throws(EvstoreError) {
                 guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self, site) else { continue }
                 try rows.follow(source, older, site)
@@ -113,10 +108,9 @@ extension GenerationSet {
         func remove() throws(EvstoreError) { for name in made { try Generation.remove(named: name, in: root) } }
         do {
             let build = MappedBuild(evolving, map, of: source, into: try create([index], &made, site)[0])
-            if try build.run(rowsMax: rowsMax, cancellation: site.cancellation, progress: site.progress) { return made.first }
+            if try build.run(rowsMax: rowsMax, site.job) { return made.first }
         } catch {
             try remove()
-            if case .interrupted = error { throw site.interrupted }
             throw error
         }
         try remove()
@@ -131,7 +125,7 @@ extension GenerationSet {
         measured.root = scratch.path
         var mapped: Set<String> = []
         for index in entries.indices where entries[index].directory == nil {
-            try site.checkCancellation()
+            try site.job.check()
             let (name, began) = (entries[index].name, ContinuousClock.now)
             do throws(EvstoreError) {
                 switch try rows.way(to: entries[index], of: self, site) {

@@ -28,7 +28,7 @@ struct Measure {
         let merged = MergedAppends(site.log, viewer, StreamNames(site.log, history), at: target)
         let rekeys = history.rekeysStreams
         for (index, event) in sample.events.enumerated() {
-            if index % 1_000 == 0 { try site.checkCancellation() }
+            if index % 1_000 == 0 { try site.job.check() }
             let kind = Kind(type: event.type, born: event.born)
             seen[kind, default: 0] += 1
             let before = viewer.counts
@@ -43,7 +43,7 @@ struct Measure {
                     of: TypeAtVersion(type: event.type, version: event.born), stream: event.stream, at: target, validating: true
                 ) { _ in }
             } catch {
-                switch evstoreError(error) {
+                switch EvstoreError(converting: error) {
                 case .noImage(var failure):
                     failed[kind, default: 0] += 1
                     failure.position = event.position

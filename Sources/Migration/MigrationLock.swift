@@ -1,6 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import Platform
+internal import Projections
 
 /// The lock that allows one migration of a store at a time; it ends with the process, however that ends.
 package struct MigrationLock: Sendable {
@@ -10,7 +11,7 @@ package struct MigrationLock: Sendable {
 
     private init(_ held: HeldLock, alone: EventLog? = nil, _ site: MigrationSite) {
         (self.held, self.alone, teller) = (held, alone, site.teller)
-        teller.begin(held, site.task)
+        teller.begin(held, site.job.name)
     }
 
     /// - Throws: `EvstoreError.migrationInProgress`, naming the holder.
@@ -30,7 +31,7 @@ package struct MigrationLock: Sendable {
     /// - Throws: `EvstoreError.locked` where one has.
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(site)
-        try migrating { try site.log.takeAlone(what: site.task) }
+        try converting { try site.log.takeAlone(what: site.job.name) }
         return MigrationLock(held, alone: site.log, site)
     }
 
@@ -45,9 +46,9 @@ package struct MigrationLock: Sendable {
     }
 
     private static func acquire(_ site: MigrationSite, shared: Bool = false) throws(EvstoreError) -> HeldLock {
-        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.task) } catch {
-            if case .locked(_, let holder) = evstoreError(error) { throw .migrationInProgress(holder: holder) }
-            throw evstoreError(error)
+        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.job.name) } catch {
+            if case .locked(_, let holder) = EvstoreError(converting: error) { throw .migrationInProgress(holder: holder) }
+            throw EvstoreError(converting: error)
         }
     }
 }

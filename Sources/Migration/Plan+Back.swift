@@ -77,13 +77,7 @@ extension Plan {
         let behind = try site.last().position.events(after: start.position)
         let measured = min(behind, eventsMeasured)
         let began = ContinuousClock.now
-        do {
-            try Follower(evolving).catchUp(
-                generation, entry.definition, to: start.position.plus(measured), cancellation: site.cancellation)
-        } catch {
-            if case .interrupted = error { throw site.interrupted }
-            throw error
-        }
+        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), site.job)
         return began.duration(to: .now).inSeconds * Double(behind) / Double(measured)
     }
 }

@@ -21,7 +21,7 @@ package enum Plan {
         let sample = try Sample(site, SampleWindows(site))
         let seen = try Measure(history, version, sample, site)
         var quiet = site
-        quiet.progress = nil
+        quiet.job = quiet.job.silent
         let laws = try Laws.check(quiet, history, sample.windows, at: version)
 
         var report = PlanReport(from: state.live, to: version)
@@ -68,7 +68,7 @@ package enum Plan {
     }
 
     static func census(_ site: MigrationSite) throws(EvstoreError) -> [CensusRow] {
-        try migrating { try site.log.read { reader in try reader.census() } }.filter { $0.count > 0 }
+        try site.log.reading { reader in try reader.census() }.filter { $0.count > 0 }
     }
 
     /// How many events that a build would consume may have no image, and were looked at neither in the sample nor by the trial.

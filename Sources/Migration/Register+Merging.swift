@@ -16,7 +16,7 @@ extension Register {
 
     /// The lowest version at or above which no event was born and that the live version does not build on.
     private static func oldestChangeable(_ state: StoreState, _ site: MigrationSite) throws(EvstoreError) -> SchemaVersion {
-        let census = try migrating { try site.log.read { reader in try reader.census() } }
+        let census = try site.log.reading { reader in try reader.census() }
         let born = census.filter { $0.count > 0 }.map(\.born).max() ?? SchemaVersion(0)
         return max(born, state.live).next
     }

@@ -25,7 +25,7 @@ package struct Register: Sendable {
         _ site: MigrationSite, files: History?, definitions: DefinitionSet?, through version: SchemaVersion
     ) throws(EvstoreError) {
         let stored = try site.evolving.current()
-        let rows = try migrating { () throws in try site.log.read { reader in try reader.rows(.definitions) } }
+        let rows = try site.log.reading { reader in try reader.rows(.definitions) }
         let registered = try RegisteredRows.definitions(rows)
         state = stored.state
         let versions = try Self.versions(stored.history, files, through: version, state, site)
@@ -51,19 +51,17 @@ package struct Register: Sendable {
         guard !newVersions.isEmpty || writesDefinitions else { return state }
         let (planned, register) = (state, self)
         MigrationPhase.reached(.registerBefore)
-        let state = try await migrating {
-            try await site.log.update { update in
-                try update.requireStamp(of: planned)
-                try RegisteredRows.register(&update, versions: register.newVersions)
-                if writesDefinitions { try register.writeDefinitions(to: &update) }
-                try update.state.checkNumbers()
-                let digest = update.state.history.hex
-                try Journal.append(
-                    .init("register", from: planned.head, to: update.state.head, position: update.last.position, digest: digest),
-                    to: &update)
-                MigrationPhase.reached(.registerInside)
-                return update.state
-            }
+        let state = try await site.log.changing { update in
+            try update.requireStamp(of: planned)
+            try RegisteredRows.register(&update, versions: register.newVersions)
+            if writesDefinitions { try register.writeDefinitions(to: &update) }
+            try update.state.checkNumbers()
+            let digest = update.state.history.hex
+            try Journal.append(
+                .init(.register, from: planned.head, to: update.state.head, position: update.last.position, digest: digest),
+                to: &update)
+            MigrationPhase.reached(.registerInside)
+            return update.state
         }
         MigrationPhase.reached(.registerAfter)
         return state

@@ -91,7 +91,7 @@ package enum Replay {
 
     private static func snapshot(before version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> String {
         let snapshot = try await Snapshot.takeBefore(version, site)
-        site.say("snapshot", "\(snapshot.name) at position \(snapshot.position)")
+        site.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
         return snapshot.name
     }
 
@@ -102,7 +102,7 @@ package enum Replay {
         let (from, to) = (order.planned.live, order.generationSet.version)
         var (order, isVerified) = (order, false)
         while true {
-            try site.checkCancellation()
+            try site.job.check()
             try order.generationSet.follow(site)
             MigrationPhase.reached(.catchUpAfter)
             if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, site) }
@@ -116,7 +116,7 @@ package enum Replay {
             site.logger.info(
                 "flipped to another version",
                 metadata: ["live": "\(to)", "position": "\(flip.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
-            site.say("flip", "\(to) is live at position \(flip.position)")
+            site.job.report("flip", "\(to) is live at position \(flip.position)")
             return flip
         }
     }
@@ -131,7 +131,7 @@ package enum Replay {
         try Consent.requireForLoss(
             laws, generationSet.evolving.current().history, from: from, to: generationSet.version, given: options.yes)
         MigrationPhase.reached(.verifyAfter)
-        site.say("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
+        site.job.report("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
     }
 
     /// Builds every read model of the version in a scratch directory, which is removed afterwards.
@@ -158,7 +158,7 @@ package enum Replay {
 
     private static func count(_ report: inout MigrationReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
         guard !built.isEmpty else { return }
-        let census = try migrating { try site.log.read { reader in try reader.census() } }
+        let census = try site.log.reading { reader in try reader.census() }
         report.events = census.sum(\.count)
         report.upcast = census.sum { $0.born == report.to ? 0 : $0.count }
     }
@@ -189,7 +189,7 @@ package enum Replay {
             try await site.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
-                try Journal.append(.init("replay", from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
+                try Journal.append(.init(.replay, from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
             }
         }
         do { try await noting.value } catch {

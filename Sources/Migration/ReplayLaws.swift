@@ -34,7 +34,7 @@ struct ReplayLaws {
         defer { scratch.remove() }
         let definitions = try site.evolving.current().definitions(at: version).filter(\.isAvailable)
         guard !definitions.isEmpty else { return }
-        site.say("laws of read models", total: events)
+        site.job.report("laws of read models", total: events)
         let bench = ReplayBench(site: site, version: version, definitions: definitions, root: scratch.path)
         do {
             let one = try bench.replay(jobs: 1, chunkEvents: 61, through: through.position)
@@ -85,7 +85,6 @@ struct ReplayLaws {
     }
 
     private mutating func unbuilt(_ version: SchemaVersion, _ error: EvstoreError) throws(EvstoreError) {
-        if case .interrupted = error { throw site.interrupted }
         findings.append(Finding(id: "LAW103", message: "L6: the read models of \(version) can't be built: \(error.message)"))
     }
 
@@ -143,7 +142,7 @@ private struct ReplayBench {
         let middle = start.plus(end.events(after: start) / 2)
         for (definition, generation) in zip(definitions, try build(jobs: 1, chunkEvents: 1_024, through: start)) {
             for position in [middle, end] {
-                try Follower(site.evolving).catchUp(generation, definition, to: position, cancellation: site.cancellation)
+                try Follower(site.evolving).catchUp(generation, definition, to: position, site.job)
             }
             headers.append(try generation.header)
         }
@@ -153,13 +152,13 @@ private struct ReplayBench {
     private func build(jobs: Int, chunkEvents: Int, through: Position) throws(EvstoreError) -> [Generation] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for definition in definitions {
-            try site.checkCancellation()
+            try site.job.check()
             let made = try Generation.create(for: definition, in: root, of: site.log)
             targets.append((definition, made))
         }
         var build = BulkBuild(site.evolving, at: version, targets)
         (build.onError, build.jobs, build.chunkEvents, build.through) = (.quarantine, jobs, chunkEvents, through)
-        _ = try build.run(cancellation: site.cancellation)
+        _ = try build.run(site.job)
         return targets.map(\.generation)
     }
 }

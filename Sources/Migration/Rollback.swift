@@ -64,7 +64,7 @@ package enum Rollback {
     /// Follows to the end of the log, checks, and flips; again where appends were faster.
     private static func move(_ site: MigrationSite, _ order: Flip.Order) async throws(EvstoreError) -> Flip.Outcome {
         while true {
-            try site.checkCancellation()
+            try site.job.check()
             try order.generationSet.follow(site)
             MigrationPhase.reached(.rollbackFollowed)
             try order.generationSet.verify(site, rowsMax: site.options.rollbackVerifyRowsMax)

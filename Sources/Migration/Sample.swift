@@ -58,7 +58,7 @@ struct Sample: Sendable {
         let history = try site.evolving.current().history
         var found: [LawEvent] = []
         for range in windows.ranges {
-            try site.checkCancellation()
+            try site.job.check()
             try Self.read(from: range.lowerBound, through: range.upperBound, history, site) { events in
                 found += windows.bornAbove.map { version in events.filter { $0.born > version } } ?? events
             }
@@ -98,17 +98,15 @@ struct Sample: Sendable {
         var next = range.lowerBound
         while next <= range.upperBound {
             var (count, last) = (0, next)
-            try migrating {
-                try site.log.read { reader in
-                    try reader.blocks(from: Position(next)) { block in
-                        for index in 0 ..< block.count {
-                            let record = block.record(index)
-                            guard (next ... range.upperBound).contains(record.position.rawValue) else { continue }
-                            try body(record, reader)
-                            (count, last) = (count + 1, record.position.rawValue)
-                        }
-                        return count < 1_000 && block.last.rawValue < range.upperBound
+            try site.log.reading { reader in
+                try reader.blocks(from: Position(next)) { block in
+                    for index in 0 ..< block.count {
+                        let record = block.record(index)
+                        guard (next ... range.upperBound).contains(record.position.rawValue) else { continue }
+                        try body(record, reader)
+                        (count, last) = (count + 1, record.position.rawValue)
                     }
+                    return count < 1_000 && block.last.rawValue < range.upperBound
                 }
             }
             if count == 0 { return }

@@ -26,7 +26,7 @@ final class SampleTrial: Sendable {
     func begin() {
         // Two steps run at the same time, and only the other one reports its progress.
         var silent = site
-        silent.progress = nil
+        silent.job = silent.job.silent
         do { _ = try run(silent) } catch { outcome.withLock { $0 = nil } }
     }
 

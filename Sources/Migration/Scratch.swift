@@ -3,6 +3,7 @@ package import EventModel
 internal import FoundationEssentials
 internal import LMDB
 internal import Platform
+internal import Projections
 
 /// A directory for work that is thrown away: below the store, or below TMPDIR where the store can't be written.
 package struct Scratch: Sendable {
@@ -13,7 +14,7 @@ package struct Scratch: Sendable {
     package var path: String { directory.path }
 
     package static func make(_ site: MigrationSite) throws(EvstoreError) -> Scratch {
-        try migrating {
+        try converting {
             if !site.log.isReadOnly { return try make(below: StoreFiles.directory(scratch, of: site.store)) }
             return try make(below: ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
         }

@@ -13,11 +13,9 @@ package enum Snapshot {
     package static func take(_ site: MigrationSite, name: String) async throws(EvstoreError) -> SnapshotReport {
         try checkName(name)
         let generationSet = try followedGenerationSet(site)
-        let report = try await migrating {
-            try await site.log.update { update in
-                guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
-                return try put(name, generationSet, site, into: &update)
-            }
+        let report = try await site.log.changing { update in
+            guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
+            return try put(name, generationSet, site, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
         return report
@@ -26,19 +24,17 @@ package enum Snapshot {
     /// The restore point before a replay: `before-vN`, with its position where that name is taken by another moment.
     static func takeBefore(_ version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> SnapshotReport {
         let generationSet = try followedGenerationSet(site)
-        let report = try await migrating {
-            try await site.log.update { update in
-                let plain = "before-\(version)"
-                for name in [plain, "\(plain)@\(update.last.position)"] {
-                    guard let row = try update.get(.snapshots, Array(name.utf8)) else {
-                        return try put(name, generationSet, site, into: &update)
-                    }
-                    let known = try SnapshotReport(name: name, row: row)
-                    if known.isMoment(of: update) { return known }
+        let report = try await site.log.changing { update in
+            let plain = "before-\(version)"
+            for name in [plain, "\(plain)@\(update.last.position)"] {
+                guard let row = try update.get(.snapshots, Array(name.utf8)) else {
+                    return try put(name, generationSet, site, into: &update)
                 }
-                // A snapshot of the same position in an earlier epoch has that name.
-                return try put("\(plain)@\(update.last)", generationSet, site, into: &update)
+                let known = try SnapshotReport(name: name, row: row)
+                if known.isMoment(of: update) { return known }
             }
+            // A snapshot of the same position in an earlier epoch has that name.
+            return try put("\(plain)@\(update.last)", generationSet, site, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
         if let count = site.options.replaySnapshotsKept { _ = try await prune(site, keeping: count) { $0.name.hasPrefix("before-v") } }
@@ -47,7 +43,7 @@ package enum Snapshot {
 
     /// All of them, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [SnapshotReport] {
-        let rows = try migrating { try log.read { reader in try reader.rows(.snapshots) } }
+        let rows = try log.reading { reader in try reader.rows(.snapshots) }
         var reports: [SnapshotReport] = []
         for row in rows { reports.append(try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)) }
         return reports.sorted { ($0.time, $0.name) < ($1.time, $1.name) }
@@ -67,13 +63,11 @@ package enum Snapshot {
         guard count >= 0 else { throw .usage("the number of snapshots to keep is 0 or more") }
         let forgotten = try list(site.log).filter(isChosen).dropLast(count).map(\.name)
         if forgotten.isEmpty { return [] }
-        try await migrating {
-            try await site.log.update { update in
-                for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
-                let entry = Journal.Entry(
-                    "snapshot", position: update.last.position, outcome: "pruned \(forgotten.joined(separator: ", "))")
-                try Journal.append(entry, to: &update)
-            }
+        try await site.log.changing { update in
+            for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
+            let entry = Journal.Entry(
+                .snapshot, position: update.last.position, outcome: "pruned \(forgotten.joined(separator: ", "))")
+            try Journal.append(entry, to: &update)
         }
         return forgotten
     }
@@ -101,7 +95,7 @@ package enum Snapshot {
             name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
             head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(site, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
-        let entry = Journal.Entry("snapshot", to: state.live, position: report.position, outcome: name, digest: report.link)
+        let entry = Journal.Entry(.snapshot, to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)
         MigrationPhase.reached(.snapshotInside)
         return report

@@ -158,7 +158,7 @@ struct FailedDiskTests {
             let outcome = try faulty.run("twice", notes.path)
             #expect(outcome.lines.prefix(2) == ["commitOutcomeUnknown", "commitOutcomeUnknown"], "call \(nth): \(outcome.output)")
             let again = try await EventStore.open(notes.path, options: .forTests)
-            #expect(try await again.verify(deep: true).ok)
+            #expect(try await again.maintenance.verify(deep: true).ok)
             try await again.close()
         }
     }

@@ -64,6 +64,6 @@ struct ForkTests {
                 "child: 0", "parent: 3, held: true",
             ])
         #expect(try notes.store.last().position.rawValue == 3)
-        #expect(try await notes.store.verify().ok)
+        #expect(try await notes.store.maintenance.verify().ok)
     }
 }

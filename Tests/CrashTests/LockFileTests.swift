@@ -25,7 +25,7 @@ struct LockFileTests {
         try await store.close()
         let again = try await EventStore.open(notes.path, options: .forTests)
         #expect(try await again.append([Note.event(20)]).position == Position(2))
-        #expect(try await again.verify(deep: true).ok)
+        #expect(try await again.maintenance.verify(deep: true).ok)
         try await again.close()
     }
 

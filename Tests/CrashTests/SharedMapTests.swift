@@ -30,7 +30,7 @@ struct SharedMapTests {
             #expect(receipt.position.rawValue == count)
             #expect(try await store.count("notes").rows == count)
         }
-        #expect(try await store.verify().ok)
+        #expect(try await store.maintenance.verify().ok)
         try await store.close()
     }
 

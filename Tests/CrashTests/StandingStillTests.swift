@@ -110,7 +110,7 @@ struct StandingStillTests {
         let working = Task {
             while !Task.isCancelled { await Task.yield() }
             switch what {
-            case "verify": _ = try await store.verify(laws: true)
+            case "verify": _ = try await store.maintenance.verify(laws: true)
             case "plan": _ = try await store.plan(to: version)
             case "replay": _ = try await store.migrate(to: version)
             case "query": _ = try await store.count("notes")
@@ -138,7 +138,7 @@ struct StandingStillTests {
         #expect(try writer.goOn().exit == 0)
         let again = try await EventStore.open(notes.path, options: .forTests)
         #expect(try again.last().position == Position(2))
-        #expect(try await again.verify(deep: true).ok)
+        #expect(try await again.maintenance.verify(deep: true).ok)
         try await again.close()
     }
 

@@ -93,7 +93,7 @@ struct CyclesTests {
         let stepping = try await Self.domain.store(at: version)
         for next in version + 1 ... 4 { _ = try await stepping.store.migrate(to: SchemaVersion(next)) }
         #expect(try stepping.store.digests(at: 4) == report.digests)
-        let verified = try await store.verify(deep: true, laws: true)
+        let verified = try await store.maintenance.verify(deep: true, laws: true)
         #expect(verified.ok && verified.laws.allSatisfy { $0.failed == 0 || $0.law == "L2" })
     }
 
@@ -142,9 +142,9 @@ struct CyclesTests {
         #expect(!steps.all.isEmpty)
         try await temporary.store.close()
         let restarted = try await temporary.open()
-        let journal = try restarted.journal()
-        #expect(journal.contains { $0.what == "flip" && $0.from == SchemaVersion(1) && $0.to == SchemaVersion(4) })
-        #expect(journal.contains { $0.what == "replay" && $0.seconds != nil && $0.position == Position(4) })
+        let journal = try restarted.maintenance.journal()
+        #expect(journal.contains { $0.kind == .flip && $0.from == SchemaVersion(1) && $0.to == SchemaVersion(4) })
+        #expect(journal.contains { $0.kind == .replay && $0.seconds != nil && $0.position == Position(4) })
     }
 
     @Test("a rollback keeps what was born at version 4, and is a replay of the older version from scratch")

@@ -142,7 +142,7 @@ private struct SchedulerScene {
             }
         }
         outcome.live = Int(versions.live.number)
-        outcome.isSound = try await store.verify(deep: true).ok
+        outcome.isSound = try await store.maintenance.verify(deep: true).ok
         try await store.close()
         return outcome
     }

@@ -48,7 +48,7 @@ struct SavesTests {
         let stepping = try await Self.domain.store()
         for version in 2 ... 4 { _ = try await stepping.store.migrate(to: SchemaVersion(version)) }
         #expect(try stepping.store.digests(at: 4) == store.digests(at: 4))
-        #expect(try await store.verify(deep: true, laws: true).ok)
+        #expect(try await store.maintenance.verify(deep: true, laws: true).ok)
     }
 
     @Test("newer than this game: refused with the word upgrade")
@@ -89,7 +89,7 @@ struct SavesTests {
         #expect(row.contains(#""name":"Ole""#) && row.contains(#""credits":12"#) && row.contains(#""level":3"#))
         #expect(row.contains(#""savedAt":"1970-01-01T00:00:00Z""#), "what it does not say is a default")
         var log = ""
-        try store.export { lines in
+        try await store.export { lines in
             log += String(decoding: lines, as: UTF8.self)
             return true
         }
@@ -139,10 +139,10 @@ struct SavesTests {
         let store = temporary.store
         _ = try await store.migrate(to: SchemaVersion(5))
         _ = try await store.append([try slot("ada4", level: 0, version: 4)])
-        #expect(try await store.verify(deep: true).findings.map(\.id) == [])
+        #expect(try await store.maintenance.verify(deep: true).findings.map(\.id) == [])
         _ = try await store.rollback()
         #expect(try store.versions.live == SchemaVersion(4))
-        let findings = try await store.verify(deep: true).findings
+        let findings = try await store.maintenance.verify(deep: true).findings
         #expect(findings.map(\.id) == ["ROW101"] && findings.allSatisfy { $0.fix?.contains("append an event") == true })
         await #expect { try await store.migrate(to: SchemaVersion(5)) } throws: { ($0 as? EvstoreError)?.code == "invalidRow" }
         _ = try await store.append([try slot("ada4", level: 1, version: 4)])
@@ -171,7 +171,7 @@ struct SavesTests {
         #expect(kept.count == 5)
         #expect(kept.map(\.position.rawValue) == kept.map(\.position.rawValue).sorted())
         #expect(kept.last?.live == SchemaVersion(3))
-        #expect(try store.verifySnapshots().isEmpty)
+        #expect(try store.maintenance.verifySnapshots().isEmpty)
     }
 
     @Test("a slot holds its 5 newest saves, whole, and one of them is brought back without touching other slots")
@@ -200,12 +200,12 @@ struct SavesTests {
         _ = try await temporary.store.migrate(to: SchemaVersion(4), progress: { steps.add($0.step) })
         #expect(!steps.all.isEmpty)
         try await temporary.store.close()
-        let journal = try await temporary.open().journal()
-        let replay = try #require(journal.last { $0.what == "replay" })
+        let journal = try await temporary.open().maintenance.journal()
+        let replay = try #require(journal.last { $0.kind == .replay })
         #expect(replay.position == Position(5) && replay.seconds != nil && replay.from == SchemaVersion(1))
         #expect(replay.readModelBytes ?? 0 > 0)
-        #expect(journal.contains { $0.what == "snapshot" && $0.outcome == "before-v4" })
-        #expect(journal.last?.what == "flip")
+        #expect(journal.contains { $0.kind == .snapshot && $0.outcome == "before-v4" })
+        #expect(journal.last?.kind == .flip)
     }
 
     @Test("a rollback keeps what was born at 2.0.0, and is a replay of the older version from scratch")

@@ -136,7 +136,7 @@ struct SettingsTests {
         let outcomes = await [first, second].compactMap(\.self)
         #expect(outcomes.allSatisfy { $0 == "migrationInProgress" } && outcomes.count <= 1)
         #expect(try store.versions.live == SchemaVersion(5))
-        #expect(try store.journal().filter { $0.what == "flip" && $0.to == SchemaVersion(5) }.count <= 1)
+        #expect(try store.maintenance.journal().filter { $0.kind == .flip && $0.to == SchemaVersion(5) }.count <= 1)
     }
 
     static func code(_ body: @Sendable () async throws -> MigrationReport) async -> String? {

@@ -24,7 +24,7 @@ struct TicketsTests {
     @Test("made up texts that are no numbers are refused wherever the codec is, and no law fails", arguments: [1, 2, 3, 4] as [UInt64])
     func laws(seed: UInt64) async throws {
         let temporary = try await Self.domain.store(at: 3)
-        let report = try await temporary.store.verify(deep: true, laws: true, seed: seed)
+        let report = try await temporary.store.maintenance.verify(deep: true, laws: true, seed: seed)
         #expect(report.ok && report.laws.allSatisfy { $0.failed == 0 }, "seed \(seed): \(report.findings)")
         let wrong = #"{"id":"9","receipt":"none","seats":[{"seat":"A1","cents":"x"}],"total":"x"}"#
         await #expect(throws: EvstoreError.self) {

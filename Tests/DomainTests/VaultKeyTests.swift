@@ -59,7 +59,7 @@ struct VaultKeyTests {
         #expect(try await secrets.opened(in: anew) == 300)
         try await anew.rollBackAndCompare(to: 1)
         #expect(try await secrets.opened(in: anew) == 300)
-        #expect(try await anew.verify(deep: true, laws: true).ok)
+        #expect(try await anew.maintenance.verify(deep: true, laws: true).ok)
         try await anew.close()
         try FileManager.default.removeItem(atPath: path)
     }
@@ -86,7 +86,7 @@ struct VaultKeyTests {
         #expect(try after.digests(at: 5) == digests)
         try await after.rollBackAndCompare(to: 1)
         #expect(try await secrets.opened(in: after) == 60)
-        #expect(try after.journal().filter { $0.what == "key" }.map(\.outcome).suffix(2) == ["add slot 3", "retire slot 2"])
+        #expect(try after.maintenance.journal().filter { $0.kind == .key }.map(\.outcome).suffix(2) == ["add slot 3", "retire slot 2"])
         try await after.close()
     }
 }

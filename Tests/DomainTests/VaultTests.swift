@@ -65,7 +65,7 @@ struct VaultTests {
         #expect(try launched.digests(at: 5) == (try await launched.freshDigests(at: 5)))
         try await launched.rollBackAndCompare(to: 1)
         #expect(try launched.all(at: 0).map(\.json) == raw)
-        #expect(try await launched.verify(deep: true, laws: true).ok)
+        #expect(try await launched.maintenance.verify(deep: true, laws: true).ok)
     }
 
     @Test("a corrupted record of old data is kept and listed, and ends neither a replay nor a read; what is newer has no way down to 0")
@@ -98,7 +98,7 @@ struct VaultTests {
         #expect(try launched.versions.live == SchemaVersion(5))
         #expect(try launched.all().map(\.json) == stepping.store.all().map(\.json))
         #expect(try launched.digests(at: 5) == stepping.store.digests(at: 5))
-        #expect(try launched.journal().contains { $0.what == "flip" && $0.to == SchemaVersion(5) })
+        #expect(try launched.maintenance.journal().contains { $0.kind == .flip && $0.to == SchemaVersion(5) })
     }
 
     @Test("a new field is empty, a category becomes a list, and no category becomes an empty one")

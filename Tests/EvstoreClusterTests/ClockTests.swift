@@ -40,7 +40,8 @@ struct ClockTests {
             try await a.catchUp()
             let b = try await shop.open("b")
             try await b.catchUp()
-            #expect(try ShopCluster.lines(a) == ShopCluster.lines(b) && a.last() == Checkpoint(epoch: Epoch(2), position: Position(8)))
+            #expect(
+                try await ShopCluster.lines(a) == ShopCluster.lines(b) && a.last() == Checkpoint(epoch: Epoch(2), position: Position(8)))
             var years: [Int] = []
             for position in 1 ... 8 as ClosedRange<UInt64> {
                 let time = try #require(try a.event(position: Position(position))).time
@@ -50,7 +51,7 @@ struct ClockTests {
             #expect(abs(years[0] - years[1]) >= 99 && years[0] == years[2] && years[1] == years[3])
             for store in [a, b] {
                 #expect(try await store.count("orders").rows == 3)
-                #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+                #expect(try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
             }
             // What leaves the cluster gets an epoch of its own by the clock, and others after it.
             try await shop.close("b")

@@ -21,12 +21,12 @@ private struct OrderPlaced: Event {
 struct ClusterCutTests {
     private static func expectSame(_ shop: ShopCluster, _ nodes: [String]) async throws {
         for node in nodes { try await shop[node].catchUp() }
-        let lines = try ShopCluster.lines(shop[nodes[0]])
+        let lines = try await ShopCluster.lines(shop[nodes[0]])
         for node in nodes {
-            #expect(try ShopCluster.lines(shop[node]) == lines, "\(node)")
+            #expect(try await ShopCluster.lines(shop[node]) == lines, "\(node)")
             #expect(try shop[node].log.read { try $0.lastLink } == shop[nodes[0]].log.read { try $0.lastLink }, "\(node)")
             #expect(try await shop[node].count("orders").rows == shop[nodes[0]].count("orders").rows, "\(node)")
-            #expect(try await shop[node].verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "\(node)")
+            #expect(try await shop[node].maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "\(node)")
         }
     }
 
@@ -38,7 +38,7 @@ struct ClusterCutTests {
             let a = shop["a"]
             for number in 0 ..< 40 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 7)", number)]) }
             try await a.catchUp()
-            let kept = try ShopCluster.lines(a)
+            let kept = try await ShopCluster.lines(a)
             _ = try await a.takeSnapshot("good")
             for number in 40 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
             try await shop["b"].catchUp()
@@ -50,7 +50,7 @@ struct ClusterCutTests {
             #expect(unasked?.code == "consentNeeded")
             let report = try await a.rollback(toSnapshot: "good", discardTail: true)
             #expect(report.tail == 20 && report.archive.map { FileManager.default.fileExists(atPath: $0) } == true, "\(report)")
-            #expect(try ShopCluster.lines(a) == kept)
+            #expect(try await ShopCluster.lines(a) == kept)
             // Its version is the newest that is promised now.
             try await shop["b"].catchUp()
             #expect(try (shop["b"].versions.live, shop["b"].versions.top) == (SchemaVersion(1), SchemaVersion(1)))
@@ -63,7 +63,7 @@ struct ClusterCutTests {
             let lines = try String(contentsOfFile: report.archive ?? "", encoding: .utf8)
             #expect(lines.split(separator: "\n").count == 20)
             for node in ["a", "b", "c"] {
-                let rows = try shop[node].journal().filter { $0.what == "cut" }
+                let rows = try shop[node].maintenance.journal().filter { $0.kind == .cut }
                 #expect(rows.count == 1 && rows[0].outcome == "to good by a, 20 events archived", "\(rows)")
             }
             // What was taken off comes back by an import, on whatever node.
@@ -114,7 +114,7 @@ struct ClusterCutTests {
             #expect(try a.last().epoch == Epoch(3))
             for node in ["a", "b"] {
                 let all =
-                    try ShopCluster.lines(shop[node]).joined()
+                    try await ShopCluster.lines(shop[node]).joined()
                     + shop.archives(node).values.map { String(decoding: $0, as: UTF8.self) }.joined()
                 for id in acknowledged { #expect(all.components(separatedBy: "\"id\":\"\(id)\"").count == 2, "\(id) on \(node)") }
             }

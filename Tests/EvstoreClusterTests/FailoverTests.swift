@@ -43,8 +43,8 @@ struct FailoverTests {
                 try await group.waitForAll()
             }
             for node in ["a", "b"] { try await shop[node].catchUp() }
-            let lines = try ShopCluster.lines(shop["a"])
-            #expect(try ShopCluster.lines(shop["b"]) == lines)
+            let lines = try await ShopCluster.lines(shop["a"])
+            #expect(try await ShopCluster.lines(shop["b"]) == lines)
             #expect(lines.count == 480)
             for (id, position) in await acknowledged.positions {
                 #expect(lines[Int(position) - 1].contains("\"\(id)\""), "\(id) at \(position)")
@@ -111,7 +111,7 @@ struct FailoverTests {
             let again = await #expect(throws: EvstoreError.self) { try await after.catchUp() }
             #expect(again?.code == "clusterWentBack", "\(again?.message ?? "")")
             var rescued = ""
-            let report = try after.maintenance.rescue { lines in
+            let report = try await after.maintenance.rescue { lines in
                 rescued += String(decoding: lines, as: UTF8.self)
                 return true
             }

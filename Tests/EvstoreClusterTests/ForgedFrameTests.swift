@@ -92,7 +92,7 @@ struct ForgedFrameTests {
                 try Self.add(rows, to: server)
                 let (node, code) = (a, await Self.code { [a] in try await a.catchUp() })
                 #expect(["clusterDamaged", "schemaNewer"].contains(code), "\(name): \(code)")
-                #expect(try node.last().position == Position(3) && ShopCluster.lines(node).count == 3, "\(name)")
+                #expect(try await node.last().position == Position(3) && ShopCluster.lines(node).count == 3, "\(name)")
                 try await shop.close("a")
                 try await Self.expectReading(shop, name)
                 let joined = await Self.code { try await StoreMaintenance.join(shop.cluster(), as: "b", into: shop.path("b")) }
@@ -103,7 +103,7 @@ struct ForgedFrameTests {
             }
             let receipt = try await a.append([ShopCluster.placed("2")])
             #expect(receipt.positions == 4 ... 4)
-            #expect(try await a.verify(deep: true).ok)
+            #expect(try await a.maintenance.verify(deep: true).ok)
             try await shop.close()
         }
     }
@@ -131,11 +131,11 @@ struct ForgedFrameTests {
                 let code = await Self.code { [a] in try await a.catchUp() }
                 try await shop.close("a")
                 a = try await shop.open("a")
-                #expect(try ShopCluster.lines(a).count == 1 && a.status().versions.head.rawValue > 0, "round \(round): \(code)")
+                #expect(try await ShopCluster.lines(a).count == 1 && a.status().versions.head.rawValue > 0, "round \(round): \(code)")
                 #expect(try await a.count("orders").rows == 1, "round \(round): \(code)")
                 if code != "none" { try shop.setBack(to: frames) }
             }
-            #expect(try await a.verify(deep: true).ok)
+            #expect(try await a.maintenance.verify(deep: true).ok)
             try await shop.close()
         }
     }

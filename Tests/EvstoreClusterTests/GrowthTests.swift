@@ -46,11 +46,11 @@ struct GrowthTests {
                 let frames = try await shop.cluster().status().frames
                 // The cluster's beginning, the node's own row and the files of version 2 are frames, too.
                 #expect(frames <= UInt64(events + flips + 4), "\(frames) frames of \(events) events and \(flips) flips")
-                let lines = try ShopCluster.lines(node)
+                let lines = try await ShopCluster.lines(node)
                 for line in 0 ..< events { #expect(lines[line].contains(#""total":\#(line)}"#), "event \(line)") }
                 let other = try await shop.join("b")
-                #expect(try ShopCluster.lines(other) == lines)
-                #expect(try await node.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+                #expect(try await ShopCluster.lines(other) == lines)
+                #expect(try await node.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
                 try await node.close()
                 try await shop.close()
             }

@@ -35,7 +35,7 @@ struct KilledCallsTests {
             }
             #expect(kills > tried / 2, "\(kills) kills")
             try await other.catchUp()
-            let lines = try ShopCluster.lines(other)
+            let lines = try await ShopCluster.lines(other)
             for name in told {
                 for number in 0 ..< Self.events {
                     let id = "\"id\":\"\(name)-0-\(number)\""
@@ -44,8 +44,8 @@ struct KilledCallsTests {
             }
             let own = try await shop.open("a")
             try await own.catchUp()
-            #expect(try ShopCluster.lines(own) == lines)
-            #expect(try await own.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+            #expect(try await ShopCluster.lines(own) == lines)
+            #expect(try await own.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
             print("killed calls: \(kills) kills of \(count) calls")
             try await shop.close()
         }

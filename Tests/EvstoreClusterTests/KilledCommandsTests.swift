@@ -25,8 +25,8 @@ struct KilledCommandsTests {
     }
 
     private static func expectWhole(_ store: EventStore, _ lines: [String], _ place: String) async throws {
-        #expect(try ShopCluster.lines(store) == lines, "\(place)")
-        #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "\(place)")
+        #expect(try await ShopCluster.lines(store) == lines, "\(place)")
+        #expect(try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "\(place)")
     }
 
     @Test("cluster copy is made again by the same command, and the store is the first node, with all of its events")
@@ -37,7 +37,7 @@ struct KilledCommandsTests {
             let store = try await EventStore.create(
                 original, schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
             for number in 0 ..< 60 { try await store.append([ShopCluster.placed("\(number % 9)", number)]) }
-            let lines = try ShopCluster.lines(store)
+            let lines = try await ShopCluster.lines(store)
             try await store.close()
             func copy(_ number: Int, _ fault: DiskFault?) throws -> (outcome: BuiltProgram.Outcome, calls: Int) {
                 try Self.run(shop, shop.path("copy-\(number)"), fault, ["cluster", "copy", "--name", "copy-\(number)", "--node", "first"])

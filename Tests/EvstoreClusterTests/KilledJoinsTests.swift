@@ -21,7 +21,7 @@ struct KilledJoinsTests {
             let copies = shop.path("copies")
             if isReplica { try BuiltProgram().must("--store", shop.path("a"), "backup", copies) }
             for number in 0 ..< 10 { try await a.append([ShopCluster.placed("behind", number)]) }
-            let lines = try ShopCluster.lines(a)
+            let lines = try await ShopCluster.lines(a)
             func join(_ node: String, _ fault: DiskFault?) throws -> (outcome: BuiltProgram.Outcome, calls: Int) {
                 let place = shop.path("at-\(node)")
                 var disk = FaultyDisk(root: place)
@@ -49,8 +49,8 @@ struct KilledJoinsTests {
                 let isDone = again.exit == 0 || again.errors.contains("already something")
                 #expect(isDone, "call \(call) of \(count): \(again.exit) \(again.errors)")
                 let store = try await shop.open("at-\(node)/store")
-                #expect(try store.clusterNode?.node == node && ShopCluster.lines(store) == lines, "call \(call)")
-                #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "call \(call)")
+                #expect(try await store.clusterNode?.node == node && ShopCluster.lines(store) == lines, "call \(call)")
+                #expect(try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "call \(call)")
                 try await shop.close("at-\(node)/store")
             }
             #expect(kills > tried / 2, "\(kills) kills of \(tried)")

@@ -88,10 +88,10 @@ struct KilledNodesTests {
             try await store.catchUp()
             #expect(try store.last().position == Position(UInt64(total)), note)
             links.insert(try store.log.read { try $0.lastLink.hex })
-            #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, note)
+            #expect(try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, note)
         }
         #expect(links.count == 1, note)
-        let lines = try ShopCluster.lines(shop["a"])
+        let lines = try await ShopCluster.lines(shop["a"])
         var found: [String: String] = [:]
         var revisions: [Substring: Int] = [:]
         for (index, line) in lines.enumerated() {

@@ -27,7 +27,7 @@ struct LyingServerTests {
                 let outcome = await Self.code {
                     switch number % 4 {
                     case 0: _ = try await shop.cluster(port: proxy.port).status()
-                    case 1: _ = try node.maintenance.rescue { _ in true }
+                    case 1: _ = try await node.maintenance.rescue { _ in true }
                     case 2:
                         try await StoreMaintenance.join(
                             shop.cluster(port: proxy.port), as: "c\(number)", into: shop.path("c\(number)"),
@@ -45,9 +45,9 @@ struct LyingServerTests {
                 try await node.maintenance.acceptServer()
                 try await node.catchUp()
             }
-            #expect(try ShopCluster.lines(node) == ShopCluster.lines(a))
+            #expect(try await ShopCluster.lines(node) == ShopCluster.lines(a))
             try await node.append([ShopCluster.placed("last")])
-            #expect(try await node.verify(deep: true).ok)
+            #expect(try await node.maintenance.verify(deep: true).ok)
             try await shop.close()
         }
     }

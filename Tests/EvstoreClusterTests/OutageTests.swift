@@ -93,8 +93,8 @@ struct OutageTests {
             let again = try await shop.open("a")
             try await again.append([ShopCluster.placed("last", id: "last")])
             let other = try await shop.join("b")
-            let lines = try ShopCluster.lines(other)
-            #expect(try ShopCluster.lines(again) == lines)
+            let lines = try await ShopCluster.lines(other)
+            #expect(try await ShopCluster.lines(again) == lines)
             for id in told + ["last"] { #expect(lines.count { $0.contains("\"id\":\"\(id)\",") } >= 1, "\(id)") }
             print("a full disk: \(told.count) appends, then \(refused?.message ?? "")")
             try await shop.close()
@@ -119,9 +119,9 @@ struct OutageTests {
             try await a.catchUp()
             try await b.catchUp()
             #expect(proxy.broken == 10)
-            let lines = try ShopCluster.lines(a)
+            let lines = try await ShopCluster.lines(a)
             #expect(lines.count == 20)
-            #expect(try ShopCluster.lines(b) == lines)
+            #expect(try await ShopCluster.lines(b) == lines)
             try await shop.close()
         }
     }

@@ -65,7 +65,7 @@ struct RecoveredNodeTests {
             let store = try await shop.open("cut")
             try await store.catchUp()
             #expect(try store.last().position == Position(40))
-            #expect(try await store.verify(deep: true).ok)
+            #expect(try await store.maintenance.verify(deep: true).ok)
             try await shop.close()
         }
         return isTried
@@ -88,7 +88,7 @@ struct RecoveredNodeTests {
                 try await store.append(ShopCluster.placed("0"), expecting: .noStream)
             }
             #expect(refused?.code == "clusterWentBack", "\(refused?.message ?? "")")
-            let rescued = try store.maintenance.rescue { _ in true }
+            let rescued = try await store.maintenance.rescue { _ in true }
             #expect(rescued.last == Position(40) && rescued.events > 0)
             try await shop.close()
         }

@@ -125,9 +125,9 @@ final class ShopCluster {
     }
 
     /// The lines of all events of a node, at their birth versions.
-    static func lines(_ store: EventStore) throws -> [String] {
+    static func lines(_ store: EventStore) async throws -> [String] {
         var text: [UInt8] = []
-        try store.export { lines in
+        try await store.export { lines in
             text += lines
             return true
         }

@@ -144,7 +144,7 @@
             try metrics.take(of: store, backups: temporary.path + "-none")
             #expect(throws: Never.self) { try factory.expectGauge("evstore_consumer_held", [("consumer", "mailer")]) }
             #expect(try factory.expectGauge("evstore_disk_bytes", [("part", "log")]).lastValue ?? 0 > 0)
-            try await store.removeConsumer("mailer")
+            try await store.maintenance.removeConsumer("mailer")
             try metrics.take(of: store)
             #expect(throws: (any Error).self) { try factory.expectGauge("evstore_consumer_held", [("consumer", "mailer")]) }
         }

@@ -77,23 +77,23 @@ struct CallerErrorTests {
     func exports() async throws {
         let temporary = try await store()
         let store = temporary.store
-        #expect(throws: Own(number: 1)) { try store.export { _ in throw Own(number: 1) } }
+        await #expect(throws: Own(number: 1)) { try await store.export { _ in throw Own(number: 1) } }
         var lines = ""
         for number in 10 ..< 4_200 {
             lines += #"{"stream":"order-\#(number)","type":"OrderPaid","data":{"id":"\#(number)","method":"card"}}"# + "\n"
         }
         let directory = try TemporaryDirectory()
         _ = try await store.importLines(from: .file(try directory.write(lines, to: "lines.jsonl")), as: SchemaVersion(1))
-        #expect(throws: Own(number: 2)) { try store.export { _ in throw Own(number: 2) } }
+        await #expect(throws: Own(number: 2)) { try await store.export { _ in throw Own(number: 2) } }
     }
 
     @Test("of what a backup is given to and of what a restore takes from")
     func backups() async throws {
         let temporary = try await store()
         let store = temporary.store
-        #expect(throws: Own(number: 1)) { try store.maintenance.backUp { _ in throw Own(number: 1) } }
+        await #expect(throws: Own(number: 1)) { try await store.maintenance.backUp { _ in throw Own(number: 1) } }
         var whole: [UInt8] = []
-        _ = try store.maintenance.backUp { whole += $0 }
+        _ = try await store.maintenance.backUp { whole += $0 }
         let directory = try TemporaryDirectory()
         for failsAt in [0, whole.count / 2] {
             let source = Source(bytes: whole, failsAt: failsAt)

@@ -90,7 +90,7 @@ struct CanaryTests {
             _ = try await store.importLines(from: .file(file), as: v1, options: ImportOptions(onError: .quarantine))
         }
         #expect(try await count(store) == 31)
-        _ = try store.maintenance.backUp(into: home + "/copies")
+        _ = try await store.maintenance.backUp(into: home + "/copies")
         let inScratch = Mutex<Set<String>>([])
         let drill = try await store.maintenance.drill(seed: 1) { _ in
             let found = places(of: canary, below: path + "/scratch")
@@ -110,8 +110,8 @@ struct CanaryTests {
         try await append(60 ..< 70)
         _ = try await store.migrate(to: v2, options: MigrationOptions(onError: .quarantine, yes: true))
         _ = try await store.finalize(v2)
-        _ = try store.maintenance.backUp(into: home + "/copies")
-        #expect(try await store.verify(deep: true).ok)
+        _ = try await store.maintenance.backUp(into: home + "/copies")
+        #expect(try await store.maintenance.verify(deep: true).ok)
         try await store.close()
         try await copies(of: temporary, in: home)
         return (places(of: canary, below: home).union(inScratch.withLock { $0 }), places(of: rowKey, below: home))

@@ -30,9 +30,9 @@ struct CloudEventTests {
         return all
     }
 
-    private func exported(_ store: EventStore) throws -> [String] {
+    private func exported(_ store: EventStore) async throws -> [String] {
         var text = ""
-        try store.export(format: .cloudevents) { lines in
+        try await store.export(format: .cloudevents) { lines in
             text += String(decoding: lines, as: UTF8.self)
             return true
         }
@@ -88,7 +88,7 @@ struct CloudEventTests {
             let report = try await run(temporary, [Self.line("/a", "7"), Self.line("/b", "7")])
             #expect(report.added == (round == 0 ? 1 : 0))
         }
-        let sources = try exported(temporary.store).filter { $0.contains(#""id":"7""#) }
+        let sources = try await exported(temporary.store).filter { $0.contains(#""id":"7""#) }
         #expect(sources.count == 2 && sources[1].contains(#""source":"/b""#))
     }
 
@@ -100,7 +100,7 @@ struct CloudEventTests {
         let ours = #"{"specversion":"1.0","id":"2","source":"/a","type":"OrderPlaced","dataschema":"urn:evstore:x/v2","data":\#(data)}"#
         _ = try await run(temporary, [foreign, ours])
         #expect(try events(temporary.store).map(\.born) == [SchemaVersion(1), SchemaVersion(2)])
-        #expect(try exported(temporary.store)[0].contains("https://shop.example/schemas/order/v2"))
+        #expect(try await exported(temporary.store)[0].contains("https://shop.example/schemas/order/v2"))
     }
 
     @Test("an export gives attributes as they came, also over several stores; what an export itself says stays in the metadata")
@@ -111,13 +111,13 @@ struct CloudEventTests {
         let attributes = #","traceparent":"00-ab-cd-01","partitionkey":"7","sampled":true,"priority":3"#
         let kept = #","position":"12","dataschema":"https://shop.example/v2","datacontenttype":"text/json","metadata":"{\"by\":\"us\"}""#
         _ = try await run(first, [Self.line("/till/7", "1", attributes), Self.line("/till/8", "1", attributes + kept)])
-        let lines = try exported(first.store)
+        let lines = try await exported(first.store)
         #expect(lines[1].contains(#""id":"1","source":"/till/7""#) && lines[1].contains(attributes) && !lines[1].contains("metadata"))
         #expect(lines[2].contains(#""id":"1","source":"/till/8""#) && lines[2].contains(attributes))
         let second = try await Orders.store(at: 1)
         #expect(try await run(second, lines).added == 3)
         func plain(_ lines: [String]) -> [String] { lines.map { $0.replacing(#/urn:evstore:[^\/"]*\/v/#, with: "/v") } }
-        #expect(try plain(exported(second.store)) == plain(lines))
+        #expect(try await plain(exported(second.store)) == plain(lines))
         #expect(try await run(first, exported(second.store)).added == 0)
         #expect(try await run(first, lines).added == 0)
     }
@@ -132,12 +132,12 @@ struct CloudEventTests {
         ])
         let own = metadata.dropFirst().prefix { $0 != "]" && $0 != "}" }
         for _ in 0 ..< 3 {
-            let lines = try exported(store.store)
+            let lines = try await exported(store.store)
             store = try await Orders.store(at: 1)
             #expect(try await run(store, lines).added == 1)
             let kept = try events(store.store).map { String(decoding: $0.metadata, as: UTF8.self) }
             #expect(kept[0].replacing("\\", with: "").contains(own), "\(kept)")
-            #expect(try exported(store.store)[0].contains(#""id":"own","source":"urn:evstore:"#))
+            #expect(try await exported(store.store)[0].contains(#""id":"own","source":"urn:evstore:"#))
         }
     }
 
@@ -147,10 +147,10 @@ struct CloudEventTests {
         let payload = #"{"id":"1","customer":"Ann","total":1}"#
         let quotes = String(repeating: #"\""#, count: first.store.options.eventBytesMax / 2 - 500)
         _ = try await first.store.append([try .event("order-1", "OrderPlaced", payload, metadata: #"{"a":"\#(quotes)"}"#)])
-        let lines = try exported(first.store)
+        let lines = try await exported(first.store)
         #expect(lines[0].utf8.count > 2_000_000)
         #expect(try await run(second, lines).added == 1)
-        #expect(try exported(second.store)[0].contains(quotes.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))
+        #expect(try await exported(second.store)[0].contains(quotes.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))
     }
 
     @Test("where a line names no stream the type's template does, of an event line too")

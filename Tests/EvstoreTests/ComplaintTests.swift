@@ -68,7 +68,7 @@ struct ComplaintTests {
             #expect(try await store.plan(to: SchemaVersion(1)).quarantined == lacking)
             let replayed = try await store.migrate(to: SchemaVersion(1), options: MigrationOptions(dryRun: true, onError: .quarantine))
             #expect(replayed.quarantined == lacking)
-            #expect(try await store.retryQuarantine().before == UInt64(rows))
+            #expect(try await store.maintenance.retryQuarantine().before == UInt64(rows))
         }
     }
 
@@ -97,7 +97,7 @@ struct ComplaintTests {
         _ = try await store.append([.event("s", "E", "{}", at: 1)])
         _ = try await store.count("p")
         try await store.log.update { update in
-            try Journal.append(.init("drill", outcome: "failed: restore"), to: &update)
+            try Journal.append(.init(.drill, outcome: "failed: restore"), to: &update)
             var row = ConsumerRow(
                 name: "mailer", number: 1, place: Checkpoint(epoch: .first, position: .start), version: SchemaVersion(1), types: nil)
             (row.failing, row.attempts, row.error) = (Position(1), 3, "no answer")

@@ -20,7 +20,7 @@ struct ConsumerCopiesTests {
             #expect(try copy.parked(of: "mailer").map(\.position) == [Position(2)], "\(what)")
             try await copy.close()
         }
-        _ = try store.maintenance.backUp(into: directory.path + "/backups")
+        _ = try await store.maintenance.backUp(into: directory.path + "/backups")
         _ = try await StoreMaintenance.restore(from: directory.path + "/backups", into: directory.path + "/restored")
         try await expectKept(directory.path + "/restored", "a backup")
         try await store.close()
@@ -42,7 +42,7 @@ struct ConsumerCopiesTests {
             if event.position == Position(2) { throw Told(description: String(decoding: event.payload, as: UTF8.self)) }
         }
         #expect(try store.parked(of: "mailer").map(\.error) == ["Told"])
-        let findings = try await store.verify(deep: true).findings
+        let findings = try await store.maintenance.verify(deep: true).findings
         #expect(findings.filter { $0.severity == .error } == [])
         _ = try await store.maintenance.recipher(into: directory.path + "/other", secret: .key(Array(repeating: 9, count: 32)))
         try await store.close()

@@ -94,7 +94,7 @@ struct ConsumerTests {
             parked.position == Position(3) && parked.attempts == 3 && parked.error == "the address is gone"
                 && parked.stream.text == "order-2")
         isMended.store(true, ordering: .relaxed)
-        #expect(try await store.retryParked(of: "mailer") == 1)
+        #expect(try await store.maintenance.retryParked(of: "mailer") == 1)
         try await seen.wait(for: 6)
         while try !store.parked(of: "mailer").isEmpty { try await Task.sleep(for: .milliseconds(5)) }
         #expect(seen.all == [1, 2, 4, 5, 6, 3])
@@ -179,7 +179,7 @@ struct ConsumerTests {
         try await first.wait(for: 5)
         let other = Task { try await temporary.store.consume("mailer") { event, _ in second.add(event) } }
         #expect(try #require(try temporary.store.consumers().first).holder?.contains("consuming as mailer") == true)
-        await #expect(throws: EvstoreError.self) { try await temporary.store.resetConsumer("mailer", to: .start) }
+        await #expect(throws: EvstoreError.self) { try await temporary.store.maintenance.resetConsumer("mailer", to: .start) }
         _ = try await temporary.store.append(try orders(5 ..< 8))
         try await first.wait(for: 8)
         #expect(second.all.isEmpty)
@@ -204,11 +204,11 @@ struct ConsumerTests {
         late.cancel()
         try await late.value
         #expect(seen.all == [4])
-        try await store.resetConsumer("late", to: .start)
+        try await store.maintenance.resetConsumer("late", to: .start)
         #expect(try store.consumers().first?.place.position == .start)
-        try await store.removeConsumer("late")
+        try await store.maintenance.removeConsumer("late")
         #expect(try store.consumers().isEmpty)
-        await #expect(throws: EvstoreError.unknownConsumer("late", known: [])) { try await store.removeConsumer("late") }
+        await #expect(throws: EvstoreError.unknownConsumer("late", known: [])) { try await store.maintenance.removeConsumer("late") }
         await #expect(throws: EvstoreError.self) { try await store.consume("a b") { _, _ in } }
         await #expect(throws: EvstoreError.self) { try await store.consume("a", types: ["Nothing"]) { _, _ in } }
     }

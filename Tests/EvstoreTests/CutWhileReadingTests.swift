@@ -28,11 +28,11 @@ struct CutWhileReadingTests {
         if case EvstoreError.epochChanged(_, let cut) = error { cut.position == Position(3) } else { false }
     }
 
-    private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventReader, Checkpoint) {
+    private func cursor(_ store: EventStore, from: Position? = nil, backwards: Bool) throws -> (EventCursor, EventConverter, Checkpoint) {
         let evolution = try store.evolving.current()
-        let eventReader = try EventReader(store, evolution.history, at: SchemaVersion(1))
+        let converter = try EventConverter(store, evolution.history, .version(1))
         let cursor = EventCursor(store, through: evolution.last, from: from, backwards: backwards, limit: nil)
-        return (cursor, eventReader, evolution.last)
+        return (cursor, converter, evolution.last)
     }
 
     @Test("a read of the whole log, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])
@@ -59,7 +59,7 @@ struct CutWhileReadingTests {
     func stream(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
-        let reader = try EventReader(store, store.history, at: SchemaVersion(1))
+        let reader = try EventConverter(store, store.history, .version(1))
         var cursor = EventCursor(store, of: try StreamName("order-1"), backwards: backwards)
         for _ in 0 ..< (backwards ? 1 : 2) { _ = try cursor.page(reader) }
         try await cut(store)

@@ -47,7 +47,7 @@ struct DamagedModelTests {
         } throws: { if case EvstoreError.storeDamaged = $0 { true } else { false } }
         #expect(try await rows(temporary.store) == sound)
         #expect(try FileManager.default.contentsOfDirectory(atPath: generations).contains { $0 != name })
-        #expect(try await temporary.store.verify(deep: true).ok)
+        #expect(try await temporary.store.maintenance.verify(deep: true).ok)
     }
 
     @Test(
@@ -75,11 +75,11 @@ struct DamagedModelTests {
         try change("\(generations)/\(name)/data.mdb")
         let store = try await temporary.open()
         #expect(try store.projections().first?.checkpoint == nil)
-        let found = try await store.verify().findings
+        let found = try await store.maintenance.verify().findings
         #expect(found.map(\.id) == ["STORE014"])
         #expect(try await rows(store) == sound)
         #expect(try FileManager.default.contentsOfDirectory(atPath: generations).contains { $0 != name })
-        #expect(try await store.verify(deep: true).ok)
+        #expect(try await store.maintenance.verify(deep: true).ok)
         try await store.close()
     }
 
@@ -87,7 +87,7 @@ struct DamagedModelTests {
     func verified() async throws {
         let (temporary, sound, generations, name) = try await scene()
         try change("\(generations)/\(name)/data.mdb")
-        let report = try await temporary.store.verify()
+        let report = try await temporary.store.maintenance.verify()
         #expect(!report.ok && report.findings.map(\.id) == ["STORE014"])
         #expect(try await rows(temporary.store) == sound)
     }

@@ -75,10 +75,10 @@ struct DocumentedTests {
         let directory = try TemporaryDirectory()
         let (store, backups, restoredPath) = (orders.store, directory.path + "/backups", directory.path + "/orders.restored")
 
-        let report = try store.maintenance.backUp(into: backups, keeping: 14)
+        let report = try await store.maintenance.backUp(into: backups, keeping: 14)
         let restored = try await StoreMaintenance.restore(from: backups, into: restoredPath, to: .position(Position(1)))
         let places = try StoreMaintenance.backups(in: backups).map(\.position)
-        let damaged = try StoreMaintenance.verifyBackups(in: backups).filter { $0.damage != nil }
+        let damaged = try await StoreMaintenance.verifyBackups(in: backups).filter { $0.damage != nil }
 
         let replicaPath = directory.path + "/standby"
         let taken = try await StoreMaintenance.follow(from: backups, into: replicaPath)
@@ -91,7 +91,7 @@ struct DocumentedTests {
         try await standby.close()
         #expect(report.position == Position(2) && restored.position == Position(1))
         #expect(places == [Position(2)] && damaged.isEmpty)
-        #expect(try StoreMaintenance.verifyBackups(in: backups).map(\.run.number) == [1])
+        #expect(try await StoreMaintenance.verifyBackups(in: backups).map(\.run.number) == [1])
         withExtendedLifetime(orders) {}
     }
 

@@ -1,6 +1,7 @@
 import EventModel
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Exporting")
@@ -25,7 +26,7 @@ struct ExportTests {
         let store = try await EventStore.open(temporary.store.path, options: options)
         for version in [nil, SchemaVersion(1), SchemaVersion(2)] {
             var lines: [String] = []
-            try store.export(at: version, from: Position(7)) { text in
+            try await store.export(convertedTo: version, from: Position(7)) { text in
                 #expect(text.last == UInt8(ascii: "\n"))
                 lines += String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
                 return true
@@ -46,13 +47,13 @@ struct ExportTests {
         struct Full: Error {}
         let temporary = try await Self.store()
         var pieces = 0
-        try temporary.store.export { _ in
+        try await temporary.store.export { _ in
             pieces += 1
             return false
         }
         #expect(pieces == 1)
-        #expect(throws: Full.self) { try temporary.store.export { _ in throw Full() } }
-        try temporary.store.export(from: Position(UInt64(Self.count + 1))) { _ in
+        await #expect(throws: Full.self) { try await temporary.store.export { _ in throw Full() } }
+        try await temporary.store.export(from: Position(UInt64(Self.count + 1))) { _ in
             Issue.record("there is nothing behind the last event")
             return true
         }
@@ -61,12 +62,12 @@ struct ExportTests {
     @Test("a cancelled export returns the position to go on from")
     func cancelled() async throws {
         let temporary = try await Self.store()
-        let cancellation = Cancellation()
-        cancellation.cancel()
-        let error = #expect(throws: EvstoreError.self) {
-            try temporary.store.export(cancellation: cancellation) { _ in
-                Issue.record("nothing is wanted any more")
-                return true
+        let error = await #expect(throws: EvstoreError.self) {
+            try await inCancelledTask {
+                try await temporary.store.export { _ in
+                    Issue.record("nothing is wanted any more")
+                    return true
+                }
             }
         }
         #expect(error == .interrupted(again: "export again, from position 1"))
@@ -81,7 +82,7 @@ struct ExportTests {
         _ = try await ImportTests().run(temporary, lines)
         for format in EventFormat.allCases {
             var text = ""
-            try temporary.store.export(format: format) { lines in
+            try await temporary.store.export(format: format) { lines in
                 text += String(decoding: lines, as: UTF8.self)
                 return true
             }

@@ -65,10 +65,10 @@ struct ForeignRowsTests {
 
     private func requireDamage(_ row: Row, of made: TemporaryStore) async throws {
         try put(row, into: made.store)
-        let found = try await made.store.verify()
+        let found = try await made.store.maintenance.verify()
         #expect(!found.ok && found.findings.contains { $0.id == "STORE022" }, "\(found.findings)")
         var backup: [UInt8] = []
-        _ = try made.store.maintenance.backUp { backup += $0 }
+        _ = try await made.store.maintenance.backUp { backup += $0 }
         let file = try made.write("", to: "backup")
         try Data(backup).write(to: URL(filePath: file))
         let error = await #expect(throws: EvstoreError.self) {
@@ -102,7 +102,7 @@ struct ForeignRowsTests {
             return try await requireDamage(row, of: made)
         }
         try put(row, into: made.store)
-        for ask in [{ _ = try made.store.status() }, { _ = try made.store.journal() }] {
+        for ask in [{ _ = try made.store.status() }, { _ = try made.store.maintenance.journal() }] {
             let error = #expect(throws: EvstoreError.self) { try ask() }
             #expect(error?.message.contains("the row \"numbers\"") == true)
         }
@@ -137,7 +137,7 @@ struct ForeignRowsTests {
         }
         let planned = await #expect(throws: EvstoreError.self) { _ = try await made.store.plan(to: SchemaVersion(1)) }
         #expect(planned?.message.contains("census") == true)
-        let found = try await made.store.verify()
+        let found = try await made.store.maintenance.verify()
         #expect(!found.ok)
     }
 
@@ -145,7 +145,7 @@ struct ForeignRowsTests {
     func files() async throws {
         let made = try await make()
         let backups = made.path + "-backups"
-        _ = try made.store.maintenance.backUp(into: backups)
+        _ = try await made.store.maintenance.backUp(into: backups)
         let beyond: [UInt64] = [.max, .max - 1, 1 << 63, 4]
         for position in beyond {
             let error = await #expect(throws: EvstoreError.self) {

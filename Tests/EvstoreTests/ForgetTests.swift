@@ -33,8 +33,8 @@ struct ForgetTests {
         _ = try await store.rollback()
         #expect(try await SealedPersons.people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         _ = try await store.migrate(to: SchemaVersion(2))
-        #expect(try await store.verify(deep: true, laws: true, seed: 3).ok)
-        #expect(try store.journal().contains { $0.what == "forget" && $0.outcome == "1 forgotten, 0 before" })
+        #expect(try await store.maintenance.verify(deep: true, laws: true, seed: 3).ok)
+        #expect(try store.maintenance.journal().contains { $0.kind == .forget && $0.outcome == "1 forgotten, 0 before" })
         #expect(try await store.forget([person]).before == [person])
     }
 
@@ -106,7 +106,7 @@ struct ForgetTests {
         let person = try StreamName("person-1")
         let store = try await temporary.open()
         for deep in [false, true] {
-            let report = try await store.verify(deep: deep)
+            let report = try await store.maintenance.verify(deep: deep)
             let errors = report.findings.filter { $0.severity == .error }
             #expect(!report.ok && errors.map(\.id) == ["STORE016"] && errors[0].message.contains("person-1"))
             #expect(errors[0].fix?.contains("StoreMaintenance.salvage(_:into:)") == true)
@@ -120,7 +120,7 @@ struct ForgetTests {
         let new = try await EventStore.open(path + "-new", options: store.options)
         #expect(try new.read(person).map(\.json) == [#"{"id":"1","name":"","born":null,"homes":[{"city":"","kind":"house"}]}"#])
         #expect(try await SealedPersons.people(new) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
-        #expect(try await new.verify(deep: true).ok)
+        #expect(try await new.maintenance.verify(deep: true).ok)
         try await new.close()
     }
 
@@ -202,7 +202,7 @@ struct ForgetTests {
             }
             #expect(rows.allSatisfy { !$0.contains("Ada") }, "\(rows)")
         }
-        #expect(try store.journal().contains { $0.what == "forget" && $0.outcome == "1 forgotten, 0 before" })
+        #expect(try store.maintenance.journal().contains { $0.kind == .forget && $0.outcome == "1 forgotten, 0 before" })
         try await other.close()
     }
 }

@@ -93,13 +93,13 @@ struct ForgottenCopiesTests {
     func pruned() async throws {
         let temporary = try await SealedPersons.store()
         let (store, copies) = (temporary.store, temporary.path + "-copies")
-        _ = try store.maintenance.backUp(into: copies)
+        _ = try await store.maintenance.backUp(into: copies)
         _ = try await store.forget([StreamName("person-1")])
         let old = try File(copies + "/rows/0000000001.evf", .read)
         // Neither is what a backup has left.
         try FileManager.default.createDirectory(atPath: copies + "/blocks/mine.new", withIntermediateDirectories: true)
         try Data("x".utf8).write(to: URL(filePath: copies + "/blocks/7.new"))
-        #expect(try store.maintenance.backUp(into: copies, keeping: 1).pruned == 1)
+        #expect(try await store.maintenance.backUp(into: copies, keeping: 1).pruned == 1)
         #expect(try overwritten(old) && Directory.names(copies + "/rows").count == 1)
         #expect(try Directory.names(copies + "/blocks").filter { $0.hasSuffix(".new") } == ["mine.new"])
         try FileManager.default.removeItem(atPath: copies)

@@ -27,12 +27,12 @@ struct ImportOnceTests {
     }
 
     private func fromPipe(
-        _ store: EventStore, _ text: String, pieces: [Int] = [], _ options: ImportOptions = .init(), _ cancellation: Cancellation? = nil,
+        _ store: EventStore, _ text: String, pieces: [Int] = [], _ options: ImportOptions = .init(),
         progress: (@Sendable (ProgressEvent) -> Void)? = nil
     ) async throws -> ImportReport {
         let pipe = try pieces.isEmpty ? FilledPipe(text) : FilledPipe(text, pieces: pieces)
         return try await store.importLines(
-            from: .descriptor(pipe.descriptor), as: SchemaVersion(1), options: options, cancellation: cancellation, progress: progress)
+            from: .descriptor(pipe.descriptor), as: SchemaVersion(1), options: options, progress: progress)
     }
 
     private func fromFile(_ temporary: TemporaryStore, _ text: String, _ options: ImportOptions = .init()) async throws -> ImportReport {
@@ -58,7 +58,7 @@ struct ImportOnceTests {
             try await Task.sleep(for: .milliseconds(batch))
         }
         var lines = ""
-        try temporary.store.export { some in
+        try await temporary.store.export { some in
             lines += String(decoding: some, as: UTF8.self)
             return true
         }
@@ -114,13 +114,13 @@ struct ImportOnceTests {
     @Test("an import that waits for whoever writes into its pipe lets others in, and says who is at work where that takes too long")
     func turn() async throws {
         let temporary = try await Self.store()
-        let (pipe, began) = (try OpenPipe(), Cancellation())
+        let (pipe, began) = (try OpenPipe(), Flag())
         let first = Task {
             try await temporary.store.importLines(
-                from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1), progress: { _ in began.cancel() })
+                from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1), progress: { _ in began.set() })
         }
         try pipe.writing.write(contentsOf: Data((Self.lines(0 ..< 21) + "{").utf8))
-        while !began.isCancelled { try await Task.sleep(for: .milliseconds(5)) }
+        while !began.isSet { try await Task.sleep(for: .milliseconds(5)) }
         // The first has appended some or all of what it was given, and waits for the rest of a line.
         let others = try await fromPipe(temporary.store, Self.lines(0 ..< 25)).added
         #expect(others >= 4)
@@ -145,10 +145,10 @@ struct ImportOnceTests {
     @Test("whole lines are appended while the next is written byte by byte, and others get their turn", .timeLimit(.minutes(5)))
     func dribble() async throws {
         let temporary = try await Self.store()
-        let (pipe, isEnough) = (try OpenPipe(), Cancellation())
+        let (pipe, isEnough) = (try OpenPipe(), Flag())
         Thread.detachNewThread { [writer = pipe.writing] in
             writer.write(Data(Self.lines(0 ..< 3).utf8))
-            while !isEnough.isCancelled {
+            while !isEnough.isSet {
                 writer.write(Data(" ".utf8))
                 usleep(2_000)
             }
@@ -160,7 +160,7 @@ struct ImportOnceTests {
         }
         while try temporary.store.last().position < Position(3) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(try await fromPipe(temporary.store, Self.lines(0 ..< 3) + Self.lines(5 ..< 7)).added == 2)
-        isEnough.cancel()
+        isEnough.set()
         #expect(try await first.value.added == 4)
         #expect(try temporary.store.last().position == Position(6))
     }
@@ -191,9 +191,10 @@ struct ImportOnceTests {
                     _ = try await fromPipe(store, text, pieces: Bool.random(using: &random) ? pieces : [], options)
                 case 4:
                     let last = UInt64.random(in: 0 ... 60, using: &random)
-                    let stop = Cancellation()
                     do {
-                        _ = try await fromPipe(store, text, pieces: pieces, ImportOptions(), stop) { if $0.done >= last { stop.cancel() } }
+                        _ = try await cancellable { cancel in
+                            try await fromPipe(store, text, pieces: pieces) { if $0.done >= last { cancel() } }
+                        }
                     } catch EvstoreError.interrupted { isWhole = false }
                 default:
                     async let one = fromPipe(store, text, pieces: pieces)

@@ -179,7 +179,7 @@ struct ImportTests {
         ])
         _ = try await temporary.store.append([try Orders.placed("2", at: 1)])
         var text = ""
-        try temporary.store.export { lines in
+        try await temporary.store.export { lines in
             text += String(decoding: lines, as: UTF8.self)
             return true
         }

@@ -144,7 +144,7 @@ struct IndexTests {
         try await check(store, &random)
         try await check(store, at: 2, &random)
         #expect(try store.projections(at: SchemaVersion(2)).first?.digest == before)
-        #expect(try await store.verify(deep: true).ok)
+        #expect(try await store.maintenance.verify(deep: true).ok)
     }
 
     @Test("an index that is built in several sorted runs has the order of one")
@@ -164,7 +164,7 @@ struct IndexTests {
         _ = try await store.migrate(to: SchemaVersion(2))
         let rows = try await store.query("things", as: Thing.self, index: "by-total", limit: .max).rows
         #expect(rows.count == count && rows.map(\.key) == rows.sorted(by: precedes).map(\.key))
-        #expect(try await store.verify(deep: true).ok)
+        #expect(try await store.maintenance.verify(deep: true).ok)
     }
 
     @Test("an index that does not exist, values beyond its members and cursors of another order are refused")

@@ -44,7 +44,7 @@ struct InputFormsTests {
         #expect(try payloads(temporary.store, at: 0) == objects)
         for format in EventFormat.allCases {
             var text = ""
-            try temporary.store.export(format: format) { lines in
+            try await temporary.store.export(format: format) { lines in
                 text += String(decoding: lines, as: UTF8.self)
                 return true
             }

@@ -20,19 +20,19 @@ struct LedgerTests {
         let old = try Data(contentsOf: keys)
         _ = try await temporary.store.forget([person])
         _ = try await temporary.store.append([.event("person-1", "Joined", #"{"id":"1","name":"Ada again"}"#)])
-        #expect(try await temporary.store.verify(deep: true).ok)
+        #expect(try await temporary.store.maintenance.verify(deep: true).ok)
         let new = try Data(contentsOf: keys)
         try await temporary.store.close()
         try (old + new[old.count...]).write(to: keys)
         let store = try await temporary.open()
         #expect(try store.read(person).map { $0.json.contains("Ada") } == [true, true])
         for deep in [false, true] {
-            let errors = try await store.verify(deep: deep).findings.filter { $0.severity == .error }
+            let errors = try await store.maintenance.verify(deep: deep).findings.filter { $0.severity == .error }
             #expect(
                 errors.map(\.id) == ["STORE017"] && errors[0].message.contains("person-1") && errors[0].fix?.contains("person-1") == true)
         }
         #expect(try await store.forget([person]).forgotten == [person])
-        #expect(try await store.verify(deep: true).ok && !isShown(store))
+        #expect(try await store.maintenance.verify(deep: true).ok && !isShown(store))
         try await store.close()
     }
 
@@ -43,16 +43,16 @@ struct LedgerTests {
         let temporary = try await SealedPersons.store()
         let (store, copies) = (temporary.store, temporary.path + "-copies")
         defer { try? FileManager.default.removeItem(atPath: copies) }
-        _ = try store.maintenance.backUp(into: copies)
+        _ = try await store.maintenance.backUp(into: copies)
         _ = try await store.forget([person])
-        _ = try store.maintenance.backUp(into: copies)
+        _ = try await store.maintenance.backUp(into: copies)
         try FileManager.default.removeItem(atPath: copies + "/runs/0000000002.json")
         let into = temporary.path + "-restored"
         defer { try? FileManager.default.removeItem(atPath: into) }
         _ = try await StoreMaintenance.restore(from: copies, into: into, options: store.options)
         let restored = try await EventStore.open(into, options: store.options)
         #expect(try !isShown(restored) && restored.read(StreamName("person-2")).contains { $0.json.contains("Alan") })
-        #expect(try await restored.verify(deep: true).ok)
+        #expect(try await restored.maintenance.verify(deep: true).ok)
         // It goes on from there.
         let log = try EventLog.open(at: into, options: store.options)
         #expect(try log.ledger().count == 1)

@@ -136,7 +136,7 @@ struct MergeTests {
         #expect(plan.types.allSatisfy { $0.failures == 0 })
         #expect(plan.types.first { $0.type == "Priced" }?.changes.contains("merged") == true)
         #expect(try await store.migrate(to: SchemaVersion(2)).quarantined == 0)
-        let verified = try await store.verify(deep: true, laws: true)
+        let verified = try await store.maintenance.verify(deep: true, laws: true)
         #expect(verified.ok && verified.notExercised.isEmpty)
         #expect(verified.exercised.map(\.op) == ["merge-events (op 1)"])
         #expect(verified.laws.allSatisfy { $0.tried > 0 && $0.failed == 0 }, "\(verified.laws)")

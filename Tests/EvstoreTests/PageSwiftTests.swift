@@ -25,7 +25,7 @@ struct PageSwiftTests {
         let orders = try await Orders.store(at: 1, events: [try Orders.placed("1", at: 1)])
         let (store, version) = (orders.store, SchemaVersion(1))
 
-        let sums = Task.detached(priority: .utility) { try store.checkConversions(at: version) }
+        let sums = Task(priority: .utility) { try await store.maintenance.checkConversion(at: version) }
 
         #expect(try await sums.value.failures.isEmpty)
     }

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Logging
+import TestSupport
 import Testing
 
 @testable import Migration
@@ -54,11 +55,7 @@ struct ProgressLogTests {
         try await store.rollback()
         #expect(recorded.lines.contains { $0.hasPrefix("info a rollback begins from=v2") && $0.hasSuffix("to=v1") })
         #expect(recorded.lines.contains { $0.hasPrefix("info a rollback ended live=v1") && $0.hasSuffix("tail=0") })
-        let cancelled = Cancellation()
-        cancelled.cancel()
-        await #expect(throws: EvstoreError.self) {
-            try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(), cancellation: cancelled)
-        }
+        await #expect(throws: EvstoreError.self) { try await inCancelledTask { try await store.migrate(to: 2) } }
         #expect(recorded.lines.contains { $0.hasPrefix("info a replay was stopped error=") && $0.hasSuffix("to=v2") })
         try await store.close()
     }

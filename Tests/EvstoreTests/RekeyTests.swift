@@ -67,7 +67,7 @@ struct RekeyTests {
         }
         #expect(try store.read(try StreamName("pref-theme"), at: SchemaVersion(2)).isEmpty)
         var born: [String] = []
-        try store.export { lines in
+        try await store.export { lines in
             born += String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             return true
         }
@@ -93,7 +93,7 @@ struct RekeyTests {
             }
             #expect(rows == [name + #" {"value":3}"#])
         }
-        #expect(try await store.verify(laws: true).findings.filter { $0.severity == .error }.isEmpty)
+        #expect(try await store.maintenance.verify(laws: true).findings.filter { $0.severity == .error }.isEmpty)
     }
 
     @Test("a failed expectation names the stream as the caller does")

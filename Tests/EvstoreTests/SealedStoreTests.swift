@@ -1,5 +1,6 @@
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Sealed stores")
@@ -103,7 +104,7 @@ struct SealedStoreTests {
         #expect(try await anew.append([try Orders.placed("2", at: 5, eventID: "id-2")]).duplicate)
         #expect(try await anew.append([try Orders.placed("41", at: 5)]).positions == 121 ... 121)
         _ = try await anew.rollback(to: SchemaVersion(1))
-        #expect(try await anew.verify(deep: true).ok)
+        #expect(try await anew.maintenance.verify(deep: true).ok)
         #expect(try store.last().position == Position(120))
         try await anew.close()
         let same = try await EventStore.open(path, options: Self.options(Self.other))
@@ -118,10 +119,10 @@ struct SealedStoreTests {
     func interrupted() async throws {
         let temporary = try await Self.store()
         for index in 1 ... 10 { _ = try await temporary.store.append([try Orders.placed("\(index)", at: 5)]) }
-        let cancellation = Cancellation()
-        cancellation.cancel()
         let path = temporary.path + "-anew"
-        await #expect { _ = try await temporary.store.maintenance.recipher(into: path, secret: nil, cancellation: cancellation) } throws: {
+        await #expect {
+            try await inCancelledTask { _ = try await temporary.store.maintenance.recipher(into: path, secret: nil) }
+        } throws: {
             ($0 as? EvstoreError)?.code == "interrupted"
         }
         await #expect { _ = try await EventStore.open(path) } throws: { ($0 as? EvstoreError)?.code == "storeNotFound" }

@@ -35,7 +35,9 @@ struct SemanticsTests {
         }
         fails { _ = try store.read(stream, at: two) }
         fails { try store.readAll(at: two) { _ in true } }
-        fails { try store.export(at: two) { _ in true } }
+        await #expect {
+            try await store.export(convertedTo: two) { _ in true }
+        } throws: { ($0 as? EvstoreError)?.code == "noImage" }
         #expect(try store.read(stream, at: two, limit: 1).map(\.json) == [#"{"n":1}"#])
         #expect(try store.read(stream, at: two, from: Revision(2)).map(\.json) == [#"{"n":3}"#])
         #expect(try store.read(stream, at: SchemaVersion(1)).map { "\($0.type) \($0.json)" }[1] == failed)

@@ -29,7 +29,7 @@ struct ShadowTests {
         #expect(kept != nil && kept == rebuilt)
         let own = try await bare.migrate(to: old, options: MigrationOptions(dryRun: true)).digests["names"]
         #expect(own == rebuilt)
-        let finding = try await temporary.store.verify(deep: true, laws: true, seed: 5)
+        let finding = try await temporary.store.maintenance.verify(deep: true, laws: true, seed: 5)
         #expect(finding.ok, "\(finding.findings.map(\.line1))")
     }
 
@@ -43,7 +43,7 @@ struct ShadowTests {
                 all.append(event.json)
                 return true
             }
-            try store.export(at: old) {
+            try await store.export(convertedTo: old) {
                 lines += $0
                 return true
             }

@@ -80,7 +80,7 @@ struct ShreddedKeysTests {
             (error as? EvstoreError)?.message.contains("overwritten") == true
         }
         #expect(try await store.importLines(from: .file(archive), as: SchemaVersion(1)).added == 4)
-        #expect(try await store.verify(deep: true).ok)
+        #expect(try await store.maintenance.verify(deep: true).ok)
     }
 
     @Test("whoever was ended between an archive's new lines and the end of its old ones, or put their key back, is told, and forgets on")
@@ -97,16 +97,16 @@ struct ShreddedKeysTests {
         try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: archive)
         try putBack(slot, from: subjects, store)
         #expect(try opened(archive, store) == 4)
-        let finding = try #require(try await store.verify().findings.first)
+        let finding = try #require(try await store.maintenance.verify().findings.first)
         #expect(finding.id == "STORE017" && finding.message.contains("an archive"), "\(finding)")
         _ = try await store.forget([StreamName("person-1")])
         #expect(try opened(archive, store) == 4 && slots(archive) == [slot + 1])
-        #expect(try await store.verify().ok)
+        #expect(try await store.maintenance.verify().ok)
         // Only the key, with nothing that names it.
         try putBack(slot, from: subjects, store)
-        #expect(try await store.verify().findings.first?.id == "STORE017")
+        #expect(try await store.maintenance.verify().findings.first?.id == "STORE017")
         _ = try await store.forget([StreamName("person-1")])
-        #expect(try await store.verify().ok)
+        #expect(try await store.maintenance.verify().ok)
     }
 
     @Test("a cut that was ended before it was made leaves an archive whose key goes when it is made again")
@@ -132,13 +132,13 @@ struct ShreddedKeysTests {
         #expect(slots.count == 2)
         #expect(try await store.rollback(toSnapshot: "here", discardTail: true).archive == archive)
         #expect(try opened(copy, store) == 0 && opened(archive, store) == 1)
-        #expect(try await store.verify().ok)
+        #expect(try await store.maintenance.verify().ok)
         for slot in slots {
             try putBack(slot, from: subjects, store)
-            let findings = try await store.verify().findings.filter { $0.severity == .error }
+            let findings = try await store.maintenance.verify().findings.filter { $0.severity == .error }
             #expect(findings.map(\.id) == ["STORE017"] && findings[0].message.contains("an archive"), "\(findings)")
             _ = try await store.forget([StreamName("person-2")])
-            #expect(try await store.verify().ok && opened(copy, store) == 0)
+            #expect(try await store.maintenance.verify().ok && opened(copy, store) == 0)
         }
     }
 
@@ -160,7 +160,7 @@ struct ShreddedKeysTests {
         let again = try await temporary.open()
         #expect(try await SealedPersons.people(again) == rows)
         #expect(try Set(Generation.names(in: store.path)).isDisjoint(with: before))
-        let finding = try #require(try await again.verify().findings.first)
+        let finding = try #require(try await again.maintenance.verify().findings.first)
         #expect(finding.id == "STORE016" && finding.message.contains("lines of an archive"), "\(finding)")
         await #expect { _ = try await again.importLines(from: .file(archive), as: SchemaVersion(1)) } throws: { error in
             (error as? EvstoreError)?.message.contains("slot \(slot)") == true

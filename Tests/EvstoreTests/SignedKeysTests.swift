@@ -13,11 +13,13 @@ struct SignedKeysTests {
 
     init() throws { key = try SigningKey(parsing: Array(String(repeating: "5a", count: 32).utf8)) }
 
-    private func sign(_ store: EventStore) async throws -> SignedHead { try #require(try await store.verify(signing: key).head) }
+    private func sign(_ store: EventStore) async throws -> SignedHead {
+        try #require(try await store.maintenance.verify(signing: key).head)
+    }
 
     /// What is said of a store against a head, by ids and words.
     private func judge(_ store: EventStore, _ head: SignedHead) async throws -> [String] {
-        let report = try await store.verify(signing: key, since: [head])
+        let report = try await store.maintenance.verify(signing: key, since: [head])
         #expect((report.head != nil) == report.ok)
         return report.findings.filter { $0.id.hasPrefix("STORE1") }.map { "\($0.id) \($0.message)" }
     }

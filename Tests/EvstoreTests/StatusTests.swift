@@ -29,8 +29,8 @@ struct StatusTests {
         let (store, rows) = (temporary.store, 20_000)
         #expect(try store.status().lastDrill == nil)
         try await store.log.update { update in
-            try Journal.append(.init("drill", outcome: "passed"), to: &update)
-            for _ in 0 ..< rows { try Journal.append(.init("key"), to: &update) }
+            try Journal.append(.init(.drill, outcome: "passed"), to: &update)
+            for _ in 0 ..< rows { try Journal.append(.init(.key), to: &update) }
         }
         let first = try #require(try store.status().lastDrill)
         #expect(first.passed)
@@ -39,15 +39,15 @@ struct StatusTests {
             let broken = try #require(try update.rows(.journal).first)
             try update.put(.journal, broken.key, Array("no row".utf8))
         }
-        #expect(throws: EvstoreError.self) { try store.journal() }
+        #expect(throws: EvstoreError.self) { try store.maintenance.journal() }
         #expect(try store.status().lastDrill == first)
         try await store.log.update { update in
-            try Journal.append(.init("drill", outcome: "failed: restore"), to: &update)
-            try Journal.append(.init("key"), to: &update)
+            try Journal.append(.init(.drill, outcome: "failed: restore"), to: &update)
+            try Journal.append(.init(.key), to: &update)
         }
         #expect(try store.status().lastDrill?.passed == false)
-        #expect(try store.journal(newest: 2).map(\.what) == ["key", "drill"])
-        #expect(try store.journal(newest: 0).isEmpty)
+        #expect(try store.maintenance.journal(newest: 2).map(\.kind) == [.key, .drill])
+        #expect(try store.maintenance.journal(newest: 0).isEmpty)
         // Another process, which has read nothing yet, reads back to the drill.
         let other = try await EventStore.open(temporary.path, readOnly: true)
         #expect(try other.status().lastDrill?.passed == false)

@@ -22,7 +22,7 @@ struct StepTests {
             guard case .noImage(let failure)? = error as? EvstoreError else { return false }
             return failure.pointer == "/full" && failure.target == SchemaVersion(1) && failure.op == "swift (op 1)"
         }
-        let verified = try await store.verify(laws: true, seed: 7)
+        let verified = try await store.maintenance.verify(laws: true, seed: 7)
         #expect(verified.ok, "\(verified.findings.map(\.line1))")
         _ = try await store.rollback(to: SchemaVersion(1))
         #expect(try store.versions.live == SchemaVersion(1))
@@ -47,8 +47,8 @@ struct StepTests {
         await #expect(throws: lacking) { try await bare.append([.event("person-1", "Named", #"{"id":"1","full":"A"}"#, at: 2)]) }
         #expect(try bare.last().position == Position(2))
         _ = try await bare.append([.event("person-1", "Visited", #"{"id":"1"}"#, at: 2)])
-        await #expect(throws: lacking) { try await bare.verify(laws: true) }
-        #expect(try await bare.verify().ok)
+        await #expect(throws: lacking) { try await bare.maintenance.verify(laws: true) }
+        #expect(try await bare.maintenance.verify().ok)
         #expect(try bare.versions.live == SchemaVersion(2))
         _ = try await bare.rollback(to: SchemaVersion(1))
         #expect(try bare.versions.live == SchemaVersion(1))

@@ -57,7 +57,7 @@ struct SubscriptionTests {
         var behind = store.subscribe(after: Checkpoint(epoch: .first, position: Position(2))).pages.makeAsyncIterator()
         var ahead = store.subscribe(after: Checkpoint(epoch: .first, position: Position(5))).pages.makeAsyncIterator()
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
-        #expect(try store.verifySnapshots().isEmpty)
+        #expect(try store.maintenance.verifySnapshots().isEmpty)
         _ = try await store.append([try Orders.placed("new", at: 1)])
         #expect(try await behind.next()?.map(\.position.rawValue) == [3, 4], "what it had seen is still there")
         await #expect { try await ahead.next() } throws: {

@@ -14,12 +14,12 @@ struct ViewTests {
         let store = temporary.store
         #expect(
             try store.view(Position(1), at: SchemaVersion(2)).map(\.json) == [#"{"id":"1","customer":"Ann","cents":100,"currency":"USD"}"#])
-        let stream = try await store.checkConversion(of: StreamName("order-1"))
+        let stream = try await store.maintenance.checkConversion(of: StreamName("order-1"))
         #expect((stream.events, stream.images, stream.converted, stream.failed) == (2, 2, 2, 0))
         #expect(stream.seconds > 0)
-        let all = try store.checkConversions(at: SchemaVersion(3))
+        let all = try await store.maintenance.checkConversion(at: SchemaVersion(3))
         #expect((all.events, all.images, all.converted, all.hidden) == (3, 3, 2, 0))
-        #expect(try await store.checkConversion(of: StreamName("order-9")).events == 0)
+        #expect(try await store.maintenance.checkConversion(of: StreamName("order-9")).events == 0)
     }
 
     @Test("what a version hides is counted, and what it can't show is listed")
@@ -29,7 +29,7 @@ struct ViewTests {
             events: [
                 .event("order-1", "OrderVoided", #"{"id":"1"}"#), .event("order-1", "PaymentCaptured", #"{"id":"1","method":"coins"}"#),
             ])
-        let report = try temporary.store.checkConversions(at: SchemaVersion(3))
+        let report = try await temporary.store.maintenance.checkConversion(at: SchemaVersion(3))
         #expect((report.events, report.hidden, report.failed) == (2, 1, 1))
         #expect(report.failures.map(\.position) == [Position(2)])
     }

@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Two that migrate at their start")
@@ -13,14 +14,13 @@ struct WaitingMigrationTests {
     }
 
     private func open(
-        _ path: String, deadline: Double = 300, onError: Policy.MigrateOnError = .stop, _ cancellation: Cancellation? = nil,
-        progress: ProgressHandler? = nil
+        _ path: String, deadline: Double = 300, onError: Policy.MigrateOnError = .stop, progress: ProgressHandler? = nil
     ) async throws -> EventStore {
         var options = Options.forTests
         options.migrationDeadline = .seconds(deadline)
         return try await EventStore.open(
             path, version: SchemaVersion(5), policy: .migrate(onError: onError), schemas: try Orders.schemas(5), options: options,
-            cancellation: cancellation, progress: progress)
+            progress: progress)
     }
 
     @Test("the second waits for the first, hears whom it waits for, and opens")
@@ -50,7 +50,7 @@ struct WaitingMigrationTests {
         async let second = open(temporary.path)
         async let third = open(temporary.path)
         for store in try await [first, second, third] { #expect(try store.versions.live == SchemaVersion(5)) }
-        #expect(try temporary.store.journal().count { $0.what == "flip" } == 1)
+        #expect(try temporary.store.maintenance.journal().count { $0.kind == .flip } == 1)
     }
 
     @Test("the wait has a deadline that names the holder, and ends where it or the task is cancelled")
@@ -66,9 +66,10 @@ struct WaitingMigrationTests {
         }
         let anyway = try await open(temporary.path, deadline: 0, onError: .openAnyway)
         #expect(try anyway.versions.live == SchemaVersion(1))
-        let cancellation = Cancellation()
         await #expect {
-            try await open(temporary.path, onError: .openAnyway, cancellation) { if $0.step == "wait" { cancellation.cancel() } }
+            try await cancellable { cancel in
+                try await open(temporary.path, onError: .openAnyway) { if $0.step == "wait" { cancel() } }
+            }
         } throws: { ($0 as? EvstoreError)?.code == "interrupted" }
         let path = temporary.path
         let waiting = Task { try await open(path) }

@@ -52,7 +52,7 @@ struct ExtremesTests {
         _ = try await temporary.store.append([note(#"{"id":"1","text":"x"}"#)])
         _ = try await temporary.store.query("notes", key: "1")
         let directory = try TemporaryDirectory()
-        _ = try temporary.store.maintenance.backUp(into: directory.path + "/copies")
+        _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
         let number = String(microseconds)
         let run = try directory.text("copies/runs/0000000001.json").replacing(#/"bytes":\d+/#, with: "\"bytes\":\(number)")
         try directory.write(run, to: "copies/runs/0000000001.json")

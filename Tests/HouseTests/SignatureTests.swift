@@ -14,7 +14,7 @@ struct SignatureTests {
         #expect(append.body?.contains("await committer.append(request)") == true && append.owner.contains("class EventLog"))
         #expect(append.documentation.contains("- Throws: `EvstoreError`: expectationFailed"))
         let open = try #require(found.first { $0.file.path == "Sources/Evstore/EventStore+Open.swift" && $0.name == "open" })
-        #expect(open.required == ["_ path: String"] && open.parameters.count == 11 && open.modifiers == "public static")
+        #expect(open.required == ["_ path: String"] && open.parameters.count == 10 && open.modifiers == "public static")
         #expect(found.count > 2_500, "\(found.count)")
     }
 

@@ -30,7 +30,7 @@ private struct ReplicaScene {
     }
 
     @discardableResult
-    func follow() async throws -> FollowReport { try await Follow.run(from: source(), into: replica, options, RunControl(nil, nil)) }
+    func follow() async throws -> FollowReport { try await Follow.run(from: source(), into: replica, options, Job("test")) }
 
     func open() throws -> EventLog { try EventLog.open(at: replica, options: options) }
 
@@ -109,10 +109,10 @@ struct ReplicaTests {
         for stop in 1 ... 6 {
             let log = try scene.open()
             // Reports come from each frame that was looked at, and then from each transaction.
-            let (cancellation, seen) = (Cancellation(), Seen())
-            let control = RunControl(cancellation) { if $0.total > 0, seen.count() == stop { cancellation.cancel() } }
+            let (asked, seen) = (Job("follow"), Seen())
+            let job = asked.told { if $0.total > 0, seen.count() == stop { asked.cancel() } }
             _ = await #expect(throws: EvstoreError.self) {
-                try await Follow.takeIn(scene.source(), ReplicaOrigin(source: "", run: nil), to: log, control, atOnce: 2_000)
+                try await Follow.takeIn(scene.source(), ReplicaOrigin(source: "", run: nil), to: log, job, atOnce: 2_000)
             }
             let last = try log.read { $0.last.position }
             #expect(try log.everything() == Array(all.prefix(Int(last.rawValue))) && ends.contains(last))
@@ -192,7 +192,7 @@ struct ReplicaTests {
         try await scene.follow()
         let before = try scene.original.everything()
         func refused(_ code: String, _ source: BackupSource) async throws {
-            _ = await #expect { try await Follow.run(from: source, into: scene.replica, scene.options, RunControl(nil, nil)) } throws: {
+            _ = await #expect { try await Follow.run(from: source, into: scene.replica, scene.options, Job("test")) } throws: {
                 ($0 as? EvstoreError)?.code == code
             }
             let copy = try scene.open()
@@ -208,7 +208,7 @@ struct ReplicaTests {
             changed[index] ^= 8
             _ = await #expect(throws: EvstoreError.self) {
                 try await Follow.run(
-                    from: .bytes(named: "b", ByteSource(changed).read), into: scene.replica, scene.options, RunControl(nil, nil))
+                    from: .bytes(named: "b", ByteSource(changed).read), into: scene.replica, scene.options, Job("test"))
             }
         }
         try await refused("backupDamaged", .bytes(named: "b", ByteSource(Array(bytes.dropLast())).read))

@@ -25,7 +25,7 @@ struct RegisterTests {
         _ = try await store.migrate(to: 3)
         #expect(try store.numbers == [1, 3, 3, 3])
         #expect(try store.evolving.current().history.head == SchemaVersion(3))
-        #expect(try Journal.list(store.log).map(\.what).first == "register")
+        #expect(try Journal.list(store.log).map(\.kind).first == .register)
     }
 
     @Test("a version whose file differs is refused once it is live, and both digests are named")

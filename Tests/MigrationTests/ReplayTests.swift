@@ -215,10 +215,10 @@ struct ReplayTests {
     func cancelled() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
-        let cancellation = Cancellation()
-        cancellation.cancel()
+        let job = Job("replay")
+        job.cancel()
         await #expect(throws: EvstoreError.interrupted(again: "replay again")) {
-            try await store.migrate(to: 5, cancellation: cancellation)
+            try await store.migrate(to: 5, .init(), job)
         }
         #expect(try store.state.live == SchemaVersion(1))
         _ = try await store.migrate(to: 5)

@@ -128,7 +128,7 @@ struct RollbackTests {
         await #expect(throws: EvstoreError.belowFloor(SchemaVersion(4), floor: SchemaVersion(5))) { try await store.rollback(to: 4) }
         // Again: nothing left to do.
         #expect(try await Finalize.run(store.site(), SchemaVersion(5)).pruned == 0)
-        #expect(try Journal.list(store.log).filter { $0.what == "finalize" }.count == 1)
+        #expect(try Journal.list(store.log).filter { $0.kind == .finalize }.count == 1)
     }
 
     @Test("a damaged read model is not rolled back to")

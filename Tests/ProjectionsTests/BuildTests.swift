@@ -72,7 +72,7 @@ func spilling(_ seed: UInt64) async throws {
     let generation = try store.generation(definition)
     var build = BulkBuild(evolving, at: SchemaVersion(1), [(definition, generation)])
     (build.onError, build.chunkEvents) = (.quarantine, 200)
-    _ = try build.run()
+    _ = try build.run(Job("build"))
     let header = try generation.checkedHeader()
     #expect(header.digest == expected.digest, "seed \(seed)")
     #expect(header.quarantined == expected.quarantined)
@@ -98,7 +98,7 @@ func strictBuild() async throws {
         #expect(
             throws: EvstoreError.buildStopped(projection: "orders", position: Position(121), reason: "the event has no key", inFold: true)
         ) {
-            try build.run()
+            try build.run(Job("build"))
         }
         #expect(try !generation.header.isReady)
     }
@@ -134,8 +134,8 @@ func cancelled() async throws {
     let generation = try store.generation(definition)
     var build = BulkBuild(store.evolving, at: SchemaVersion(1), [(definition, generation)])
     (build.onError, build.chunkEvents, build.jobs) = (.quarantine, 10, 1)
-    let cancellation = Cancellation()
-    #expect(throws: EvstoreError.self) { try build.run(cancellation: cancellation) { if $0.done >= 50 { cancellation.cancel() } } }
+    let job = Job("build")
+    #expect(throws: EvstoreError.self) { try build.run(job.told { if $0.done >= 50 { job.cancel() } }) }
     #expect(try !generation.header.isReady)
     #expect(try store.build().checkedHeader().isReady)
     try await store.end()
@@ -152,7 +152,7 @@ func severalAtOnce() async throws {
     }
     var build = BulkBuild(store.evolving, at: SchemaVersion(1), targets)
     build.onError = .quarantine
-    let report = try build.run()
+    let report = try build.run(Job("build"))
     #expect(report.built.map(\.header.digest) == single)
     #expect(report.scanned == 500 && report.folded == 500)
     try await store.end()

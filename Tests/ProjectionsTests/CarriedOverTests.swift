@@ -35,7 +35,7 @@ extension TestStore {
         let targets = try definitions.map { ($0, try generation($0)) }
         var build = BulkBuild(evolving, at: version, targets)
         (build.onError, build.jobs) = (.quarantine, 1)
-        _ = try build.run()
+        _ = try build.run(Job("build"))
         return try targets.map { ($0.0, try $0.1.header.digest) }
     }
 

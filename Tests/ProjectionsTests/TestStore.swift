@@ -72,7 +72,7 @@ final class TestStore {
         var build = BulkBuild(evolving, at: SchemaVersion(version), [(definition, generation)])
         build.onError = .quarantine
         change(&build)
-        _ = try build.run()
+        _ = try build.run(Job("build"))
         return generation
     }
 

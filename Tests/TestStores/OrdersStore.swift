@@ -45,8 +45,8 @@ package final class OrdersStore {
 
     package var directory: String { temporary.path }
 
-    package func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
-        MigrationSite(evolving, options: log.options, task: "replay", cancellation: cancellation)
+    package func site(_ job: Job = Job("replay")) -> MigrationSite {
+        MigrationSite(evolving, options: log.options, job)
     }
 
     package var state: StoreState { get throws { try log.read { try $0.state } } }
@@ -92,9 +92,9 @@ package final class OrdersStore {
 
     @discardableResult
     package func migrate(
-        to version: Int, _ options: MigrationOptions = .init(), cancellation: Cancellation? = nil
+        to version: Int, _ options: MigrationOptions = .init(), _ job: Job = Job("replay")
     ) async throws -> MigrationReport {
-        try await Replay.run(site(cancellation), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
+        try await Replay.run(site(job), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
     }
 
     @discardableResult

@@ -2,6 +2,7 @@ internal import EventLog
 internal import EventModel
 internal import Logging
 internal import Migration
+internal import Platform
 
 /// A consumer at work: waits for its turn, reads pages, has them handled, and saves its place.
 final class ConsumerRun: Sendable {
@@ -51,7 +52,7 @@ final class ConsumerRun: Sendable {
             let floor = try store.evolving.current().state.floor
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
-            let page = try nextPage(&pages)
+            let page = try await StoreThreads.run { try nextPage(&pages) }
             let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.checkpoint) }
             if !skipped.isEmpty { skipped = skipped.filter { $0.position > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))

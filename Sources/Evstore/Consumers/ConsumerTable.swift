@@ -1,6 +1,7 @@
 internal import EventLog
 public import EventModel
 public import Migration
+internal import Projections
 
 extension EventStore {
     /// The consumers that the store knows, by name, with who handles events now.
@@ -33,66 +34,13 @@ extension EventStore {
     /// - Throws: `EvstoreError.unknownConsumer`.
     public func parked(of consumer: String) throws(EvstoreError) -> [ParkedEvent] {
         var found: [ParkedEvent] = []
-        try converting(at: path) {
-            try log.read { reader in
-                let all = try ConsumerRow.all(in: reader)
-                _ = try Self.required(consumer, all)
-                found = try ParkedEvent.list(of: consumer, all)
-            }
+        try log.reading { reader in
+            let all = try ConsumerRow.all(in: reader)
+            _ = try Self.required(consumer, all)
+            found = try ParkedEvent.list(of: consumer, all)
         }
         return found
     }
-
-    /// Has a consumer try parked events again: the one at a position, or all of them where it is nil. Whoever holds the name does so
-    /// within `Options.pollInterval`, else whoever holds it next. Awaits one durable transaction.
-    /// - Returns: how many they are.
-    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
-    @discardableResult
-    public func retryParked(of consumer: String, position: Position? = nil) async throws(EvstoreError) -> Int {
-        try await changeParked(of: consumer, at: position, "retry") { event in
-            var event = event
-            event.isToRetry = true
-            return event
-        }
-    }
-
-    /// Gives up a parked event, or all of them where the position is nil. The reason stands in the journal. Awaits one durable transaction.
-    /// - Returns: how many they are.
-    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
-    @discardableResult
-    public func dropParked(of consumer: String, position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
-        try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
-    }
-
-    /// Puts a consumer's place elsewhere: events behind it are handled again, those before it are not. Parked events stay, but for those
-    /// that a cut has taken off. Awaits one durable transaction.
-    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
-    ///   epochChanged where a cut has taken off what was there.
-    public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
-        if case .after(let checkpoint) = start { try requireValid(checkpoint) }
-        var gone: [ParkedEvent] = []
-        for event in try parked(of: consumer) where try !isInLog(event.place) { gone.append(event) }
-        try await alone(consumer) { [gone] row, _, update in
-            for event in gone { try update.delete(.notes, event.key(consumer)) }
-            var row = row
-            row.place = try Self.place(start, last: update.last)
-            (row.failing, row.attempts, row.error, row.ahead) = (nil, 0, nil, [])
-            try update.put(.notes, row.key, row.value)
-            return "to position \(row.place.position)"
-        }
-    }
-
-    /// Forgets a consumer, its place and what it has parked. Awaits one durable transaction.
-    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name.
-    public func removeConsumer(_ consumer: String) async throws(EvstoreError) {
-        try await alone(consumer) { row, rows, update in
-            for event in try ParkedEvent.list(of: consumer, rows) { try update.delete(.notes, event.key(consumer)) }
-            try update.delete(.notes, row.key)
-            return "removed"
-        }
-    }
-
-    // MARK: Changing rows
 
     static func required(_ consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> ConsumerRow {
         let all = try ConsumerRow.list(rows)
@@ -119,23 +67,74 @@ extension EventStore {
             return true
         } catch EvstoreError.epochChanged { return false }
     }
+}
+
+extension StoreMaintenance {
+    /// Has a consumer try parked events again: the one at a position, or all of them where it is nil. Whoever holds the name does so
+    /// within `Options.pollInterval`, else whoever holds it next. Awaits one durable transaction.
+    /// - Returns: how many they are.
+    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
+    @discardableResult
+    public func retryParked(of consumer: String, position: Position? = nil) async throws(EvstoreError) -> Int {
+        try await changeParked(of: consumer, at: position, "retry") { event in
+            var event = event
+            event.isToRetry = true
+            return event
+        }
+    }
+
+    /// Gives up a parked event, or all of them where the position is nil. The reason stands in the journal. Awaits one durable transaction.
+    /// - Returns: how many they are.
+    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
+    @discardableResult
+    public func dropParked(of consumer: String, position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
+        try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
+    }
+
+    /// Puts a consumer's place elsewhere: events behind it are handled again, those before it are not. Parked events stay, but for those
+    /// that a cut has taken off. Awaits one durable transaction.
+    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
+    ///   epochChanged where a cut has taken off what was there.
+    public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
+        if case .after(let checkpoint) = start { try store.requireValid(checkpoint) }
+        var gone: [ParkedEvent] = []
+        for event in try store.parked(of: consumer) where try !store.isInLog(event.place) { gone.append(event) }
+        try await alone(consumer) { [gone] row, _, update in
+            for event in gone { try update.delete(.notes, event.key(consumer)) }
+            var row = row
+            row.place = try EventStore.place(start, last: update.last)
+            (row.failing, row.attempts, row.error, row.ahead) = (nil, 0, nil, [])
+            try update.put(.notes, row.key, row.value)
+            return "to position \(row.place.position)"
+        }
+    }
+
+    /// Forgets a consumer, its place and what it has parked. Awaits one durable transaction.
+    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name.
+    public func removeConsumer(_ consumer: String) async throws(EvstoreError) {
+        try await alone(consumer) { row, rows, update in
+            for event in try ParkedEvent.list(of: consumer, rows) { try update.delete(.notes, event.key(consumer)) }
+            try update.delete(.notes, row.key)
+            return "removed"
+        }
+    }
 
     /// Changes a consumer's row while nobody holds its name, and notes it in the journal.
     private func alone(
         _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, ConsumerRow.Rows, inout LogUpdate) throws -> String
     ) async throws(EvstoreError) {
         do {
-            let row = try Self.required(consumer, try log.read { reader in try ConsumerRow.all(in: reader) })
+            let row = try EventStore.required(consumer, try log.read { reader in try ConsumerRow.all(in: reader) })
             let lock = try StoreLock.consumer(row.number).acquire(at: path, what: "changing the consumer \(consumer)")
             defer { withExtendedLifetime(lock) {} }
             try await log.update { [number = row.number] update in
                 let rows = try ConsumerRow.all(in: update)
-                let row = try Self.required(consumer, rows)
+                let row = try EventStore.required(consumer, rows)
                 // It was removed and made anew meanwhile.
                 if row.number != number { throw EvstoreError.unknownConsumer(consumer, known: []) }
                 let outcome = try change(row, rows, &update)
                 try Journal.append(
-                    Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
+                    Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }
         } catch { throw EvstoreError(converting: error, at: path) }
     }
@@ -147,7 +146,7 @@ extension EventStore {
         do {
             return try await log.update { update in
                 let rows = try ConsumerRow.all(in: update)
-                _ = try Self.required(consumer, rows)
+                _ = try EventStore.required(consumer, rows)
                 let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
                 if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
                 if parked.isEmpty { return 0 }
@@ -157,7 +156,7 @@ extension EventStore {
                 }
                 let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
                 try Journal.append(
-                    Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
+                    Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
                 return parked.count
             }
         } catch { throw EvstoreError(converting: error, at: path) }

@@ -1,5 +1,6 @@
 internal import EventLog
 public import EventModel
+internal import Projections
 
 extension EventStore {
     /// Handles each event once it is in the log, and keeps the place: mails, calls, another database. Replays never run it.
@@ -46,6 +47,6 @@ extension EventStore {
         for type in types ?? [] where version.rawValue > 0 { _ = try history.requireShape(of: type, at: version) }
         let run = ConsumerRun(
             store: self, name: name, types: types, version: version, batch: batch, options: options, handler: handler)
-        do { try await run.run(from: start) } catch { throw EvstoreError(converting: error, at: path) }
+        try await awaiting(at: path) { try await run.run(from: start) }
     }
 }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Migration
+internal import Projections
 internal import SchemaEvolution
 
 /// How an event line is written.
@@ -14,28 +15,28 @@ public enum EventFormat: String, Sendable, Hashable, CaseIterable {
 extension EventStore {
     /// Calls `body` with the lines of all events, each with its line feed, in the order of positions, until it returns false.
     ///
-    /// `body` is called on the calling thread with about 1 MiB at a time, while other threads write the lines that follow; no transaction
-    /// is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing.
+    /// `body` is called on a thread of the store's own with about 1 MiB at a time, while other threads write the lines that follow; no
+    /// transaction is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing.
     ///
-    /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
+    /// Awaits the reading of all events, on the store's own threads.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
     ///   as it is.
     public func export(
-        at version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl, cancellation: Cancellation? = nil,
+        convertedTo version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl,
         _ body: (_ lines: [UInt8]) throws -> Bool
-    ) throws {
+    ) async throws {
         let evolution = try evolving.current()
         let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
         let first = from.map { max($0, Position(1)) } ?? Position(1)
         if first > evolution.last.position { return }
         let begin = Checkpoint(epoch: evolution.last.epoch, position: first.previous)
-        let request = ExportRequest(
-            version: version, format: format, begin: begin, through: evolution.last.position, cancellation: cancellation)
-        let pass = ExportPass(self, history, request)
         let errors = CallerErrors()
-        do { try pass.run { text in try errors.noting { try body(text) } } } catch {
-            throw errors.first ?? EvstoreError(converting: error, at: path)
-        }
+        do {
+            try await Evstore.working("export") { (job) async throws(EvstoreError) in
+                let request = ExportRequest(version: version, format: format, begin: begin, through: evolution.last.position, job: job)
+                try converting(at: path) { try ExportPass(self, history, request).run { text in try errors.noting { try body(text) } } }
+            }
+        } catch { throw errors.first ?? error }
     }
 
     /// One event as a line of output, without a line feed. Reads nothing from the store.

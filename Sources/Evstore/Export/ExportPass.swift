@@ -12,7 +12,7 @@ struct ExportRequest: Sendable {
     /// After which position the export begins; the epoch is that of the log as it began.
     let begin: Checkpoint
     let through: Position
-    let cancellation: Cancellation?
+    let job: Job
 }
 
 /// One export: workers write the lines of the log's chunks, and the caller's thread passes them on in the log's order.
@@ -42,8 +42,8 @@ final class ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        let eventReader = try EventReader(store, history, at: request.version, sharing: names)
-        return LineWriter(eventReader, at: request.version, request.format, source: store.source)
+        let converter = try EventConverter(store, history, request.version.map(SeenAt.version) ?? .birth, sharing: names)
+        return LineWriter(converter, at: request.version, request.format, source: store.source)
     }
 
     /// Writes the lines of a chunk and passes them on in pieces, until the export has ended.
@@ -53,9 +53,7 @@ final class ExportPass: Sendable {
         let end = min(through, reached.plus(Self.chunkEvents))
         var text = ByteBuffer(capacity: Self.pieceBytes + 4_096)
         while reached < end {
-            if request.cancellation?.isCancelled == true {
-                throw EvstoreError.interrupted(again: "export again, from position \(reached.next)")
-            }
+            if request.job.isCancelled { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
             let start = reached
             try store.log.scan(after: reached, through: end) { block, reader in
                 for index in block.indices {

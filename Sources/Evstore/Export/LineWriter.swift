@@ -7,23 +7,23 @@ internal import SchemaEvolution
 
 /// Writes stored events as lines, as an event reader shows them. Used by one thread; allocates nothing for an event.
 final class LineWriter {
-    private let eventReader: EventReader
+    private let converter: EventConverter
     private let version: SchemaVersion?
     private let format: EventFormat
     private var cloudEvents: CloudEventWriter
 
-    init(_ eventReader: EventReader, at version: SchemaVersion?, _ format: EventFormat, source: String) {
-        (self.eventReader, self.version, self.format) = (eventReader, version, format)
+    init(_ converter: EventConverter, at version: SchemaVersion?, _ format: EventFormat, source: String) {
+        (self.converter, self.version, self.format) = (converter, version, format)
         cloudEvents = CloudEventWriter(source: source)
     }
 
     /// Appends a line, with its line feed, for each event that a stored one is seen as.
     func write(_ record: borrowing RecordView, _ reader: borrowing LogReader, into text: inout ByteBuffer) throws {
         var event = EventLine(
-            stream: try eventReader.stream(of: record, reader), type: "", id: record.id, time: record.time, position: record.position,
+            stream: try converter.stream(of: record, reader), type: "", id: record.id, time: record.time, position: record.position,
             revision: record.revision, born: record.born, version: version ?? record.born, epoch: record.epoch)
         let (id, metadata) = (event.id, record.metadata)
-        try eventReader.view(record, reader) { image in
+        try converter.view(record, reader) { image in
             (event.type, event.part) = (image.type, image.part)
             if image.part > 0 { event.id = id.ofPart(image.part) }
             switch format {

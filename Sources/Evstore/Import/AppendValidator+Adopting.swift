@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Migration
+internal import Projections
 internal import SchemaEvolution
 
 /// The result of adopting one line.

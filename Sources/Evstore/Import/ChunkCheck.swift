@@ -4,6 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import JSONText
 internal import Migration
+internal import Projections
 
 /// One line of an input that may be appended.
 struct CheckedLine: Sendable {

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import Projections
 
 /// How the lines of an input are read.
 struct LineForm: Sendable {

@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Platform
+internal import Projections
 
 extension EventStore {
     /// Closes a store that an import has made, and removes it where it holds no event and no other process has it open.

@@ -16,16 +16,14 @@ extension EventStore {
     /// - Throws: `EvstoreError`: refusedLine at the first line that is refused, where `onError` is `stop`; locked where another import did
     ///   not end in `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
-        from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(), cancellation: Cancellation? = nil,
+        from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(),
         progress: ProgressHandler? = nil, stopped: ((ImportReport) -> Void)? = nil
     ) async throws(EvstoreError) -> ImportReport {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
         if !options.dryRun { try log.requireOwn() }
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
-        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            let request = ImportRequest(
-                source: source, rules: rules, options: options, cancellation: cancellation, progress: progress)
-            let importer = try Importer(self, request)
+        return try await Evstore.working("import \(source.name)", progress) { (job) async throws(EvstoreError) in
+            let importer = try Importer(self, ImportRequest(source: source, rules: rules, options: options, job: job))
             do throws(EvstoreError) { return try await importer.run() } catch {
                 if importer.isAppending { stopped?(importer.report) }
                 throw error
@@ -38,45 +36,40 @@ extension EventStore {
 
     /// The marks of all earlier imports.
     func importMarks() throws(EvstoreError) -> [ImportMark] {
-        try converting(at: path) {
-            try log.read { reader in
-                try reader.rows(.imports).map { row in
-                    guard let mark = ImportMark(key: row.key, value: row.value) else {
-                        throw EvstoreError.storeDamaged(path: path, reason: "a mark of an import is malformed")
-                    }
-                    return mark
+        try log.reading { reader in
+            try reader.rows(.imports).map { row in
+                guard let mark = ImportMark(key: row.key, value: row.value) else {
+                    throw EvstoreError.storeDamaged(path: path, reason: "a mark of an import is malformed")
                 }
+                return mark
             }
         }
     }
 
     /// The number of marks, and the epoch: both stay the same only where no other import has written a mark and no cut has removed one.
     func importMarksCount() throws(EvstoreError) -> (marks: Int, epoch: Epoch) {
-        try converting(at: path) { try log.read { reader in (try reader.count(.imports), reader.last.epoch) } }
+        try log.reading { reader in (try reader.count(.imports), reader.last.epoch) }
     }
 
     /// Locks imports; waits for another import as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, naming the other one.
-    func importLock(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
+    func importLock(_ name: String, _ job: Job) async throws(EvstoreError) -> HeldLock {
         let end = ContinuousClock.Instant.within(options.appendDeadline)
         while true {
             do { return try StoreLock.importing.acquire(at: path, what: "imports \(name)") } catch {
                 let failure = EvstoreError(converting: error, at: path)
                 guard case .locked = failure, ContinuousClock.now < end else { throw failure }
             }
-            let isCancelled = cancellation?.isCancelled == true
-            do { try await Task.sleep(for: .milliseconds(isCancelled ? 0 : 20)) } catch {}
-            if isCancelled || Task.isCancelled { throw .interrupted(again: "import \(name) again") }
+            do { try await Task.sleep(for: .milliseconds(20)) } catch {}
+            try job.check()
         }
     }
 
     /// Writes a mark without an append. A mark of the same hash stays, as it does with an append.
     func leave(_ mark: ImportMark) async throws(EvstoreError) {
-        do {
-            try await log.update { update in
-                if try update.get(.imports, mark.hash.bytes) != nil { return }
-                try update.put(.imports, mark.hash.bytes, mark.value(at: update.last.position))
-            }
-        } catch { throw EvstoreError(converting: error, at: path) }
+        try await log.changing { update in
+            if try update.get(.imports, mark.hash.bytes) != nil { return }
+            try update.put(.imports, mark.hash.bytes, mark.value(at: update.last.position))
+        }
     }
 }

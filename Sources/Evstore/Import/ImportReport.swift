@@ -37,8 +37,7 @@ struct ImportRequest {
     let source: ImportSource
     let rules: AppendRules
     let options: ImportOptions
-    let cancellation: Cancellation?
-    let progress: ProgressHandler?
+    let job: Job
 }
 
 /// A line that was refused and why.

@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Projections
 internal import SchemaEvolution
 
 extension Importer {
@@ -15,30 +16,28 @@ extension Importer {
         var (lines, refused): ([CheckedLine], [RefusedLine]) = ([], [])
         var made = MadeIDs()
         lines.reserveCapacity(all.count)
-        try converting(at: store.path) {
-            try store.log.read { reader in
-                for line in all {
-                    guard let id = line.event.id else {
+        try store.log.reading { reader in
+            for line in all {
+                guard let id = line.event.id else {
+                    lines.append(line)
+                    continue
+                }
+                do {
+                    if let content = seen[id] {
+                        guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
+                        repeated += 1
+                    } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
+                        _ = try store.receipt(
+                            of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader)
+                        repeated += 1
+                    } else if try hasPlainID(line, history, reader) {
+                        repeated += 1
+                    } else {
+                        seen[id] = line.content
                         lines.append(line)
-                        continue
                     }
-                    do {
-                        if let content = seen[id] {
-                            guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
-                            repeated += 1
-                        } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
-                            _ = try store.receipt(
-                                of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader)
-                            repeated += 1
-                        } else if try hasPlainID(line, history, reader) {
-                            repeated += 1
-                        } else {
-                            seen[id] = line.content
-                            lines.append(line)
-                        }
-                    } catch let error as EvstoreError where error.isOfTheLine {
-                        refused.append(RefusedLine(line: line.line, error: error))
-                    }
+                } catch let error as EvstoreError where error.isOfTheLine {
+                    refused.append(RefusedLine(line: line.line, error: error))
                 }
             }
         }

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 extension Importer {
@@ -21,10 +22,8 @@ extension Importer {
         if lines.isEmpty { return .undecided }
         let history = try store.evolving.current().history
         let spelled = try store.spelled(lines.map(\.event), at: rules.version, history)
-        let isBeginning = try converting(at: store.path) {
-            try store.log.read { reader in
-                try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), history, reader) }
-            }
+        let isBeginning = try store.log.reading { reader in
+            try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), history, reader) }
         }
         return isBeginning ? .beginning : .new
     }

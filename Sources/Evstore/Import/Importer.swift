@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Projections
 
 /// One run of an import: reads chunks, checks them on several threads, and appends them in order.
 ///
@@ -14,8 +15,7 @@ final class Importer {
     let rules: AppendRules
     let options: ImportOptions
     private let form: LineForm
-    private let progress: ProgressHandler?
-    private let cancellation: Cancellation?
+    private let job: Job
     var report = ImportReport()
     /// Whether the report counts lines that were appended, and not only checked.
     private(set) var isAppending = false
@@ -57,14 +57,13 @@ final class Importer {
     }
 
     init(_ store: EventStore, _ request: ImportRequest) throws(EvstoreError) {
-        (self.store, rules, options) = (store, request.rules, request.options)
-        (cancellation, progress) = (request.cancellation, request.progress)
+        (self.store, rules, options, job) = (store, request.rules, request.options, request.job)
         name = request.source.name
         form = LineForm(options: store.options, source: store.source, isOldData: rules.version.rawValue == 0)
         bounds = AppendBounds(
             try store.evolving.current().history, as: rules.version, form, linesMax: LineInput.linesMax(store.options),
             opening: store.log.lineSealer)
-        input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, cancellation: cancellation)
+        input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, job)
     }
 
     func run() async throws(EvstoreError) -> ImportReport {
@@ -171,9 +170,9 @@ final class Importer {
     /// imports of one input would both append its lines.
     private func acquireLock() async throws(EvstoreError) {
         if !options.dryRun, lock == nil {
-            lock = try await store.importLock(name, cancellation)
+            lock = try await store.importLock(name, job)
             // Another node may have imported the lines.
-            do { try await store.log.takeInFrames() } catch { throw EvstoreError(converting: error, at: store.path) }
+            try await awaiting(at: store.path) { try await store.log.takeInFrames() }
         } else if known != nil {
             return
         }
@@ -256,9 +255,8 @@ final class Importer {
             try await append(chunk, of: entry, through: entry.chunk.lastLine)
         }
         linesChecked = max(linesChecked, entry.chunk.lastLine)
-        progress?(
-            ProgressEvent(
-                step: pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined))
+        job.report(
+            pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined)
     }
 
     /// Ends an import whose first lines hold no event: the input may be a device without an end.

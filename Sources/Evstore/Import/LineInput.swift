@@ -3,6 +3,7 @@ internal import EventModel
 internal import JSONText
 internal import Migration
 internal import Platform
+internal import Projections
 
 /// Lines as they were read, followed by `textEnd`.
 final class LineText: Sendable {
@@ -51,7 +52,7 @@ struct LineChunk: Sendable {
 final class LineInput {
     private let file: InputFile
     private let name: String
-    private let cancellation: Cancellation?
+    private let job: Job
     private let linesMax: Int
     private let chunkBytesMax: Int
     private let lineBytesMax: Int
@@ -76,9 +77,9 @@ final class LineInput {
 
     /// Opens the source; a document is read whole, and its list found.
     init(
-        _ source: ImportSource, each pointer: String?, bounds: AppendBounds?, options: Options, cancellation: Cancellation?
+        _ source: ImportSource, each pointer: String?, bounds: AppendBounds?, options: Options, _ job: Job
     ) throws(EvstoreError) {
-        (self.cancellation, self.bounds) = (cancellation, bounds)
+        (self.job, self.bounds) = (job, bounds)
         name = source.name
         do {
             switch source {
@@ -145,7 +146,7 @@ final class LineInput {
     /// Waits until there is more to read, until some moment, or until the waiting lines have waited long enough.
     func wait(until end: ContinuousClock.Instant?) throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
-            try checkCancellation()
+            try job.check()
             if isLate || end.map({ $0 <= .now }) ?? false { return }
         }
     }
@@ -195,12 +196,6 @@ final class LineInput {
     /// How often a wait for input checks for cancellation.
     private static let askMilliseconds: Int32 = 100
 
-    private func checkCancellation() throws(EvstoreError) {
-        if cancellation?.isCancelled == true || Task.isCancelled {
-            throw .interrupted(again: "import \(name) again: it goes on where this one stopped")
-        }
-    }
-
     private static let readBytes = 1 << 20
     /// A document is held in memory as a whole.
     private static let documentBytesMax = 1 << 30
@@ -232,8 +227,8 @@ final class LineInput {
     }
 
     private func fill() throws(EvstoreError) {
-        while !file.isReady(withinMilliseconds: Self.askMilliseconds) { try checkCancellation() }
-        try checkCancellation()
+        while !file.isReady(withinMilliseconds: Self.askMilliseconds) { try job.check() }
+        try job.check()
         buffer.removeFirst(cursor)
         cursor = 0
         let wanted = Int(clamping: min(UInt64(Self.readBytes), bytesMax - bytesRead))

@@ -26,7 +26,7 @@ struct DrillEvents {
     func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
-        let eventReader = try EventReader(store, history, at: version)
+        let converter = try EventConverter(store, history, .version(version))
         let last = try store.last().position.rawValue
         let distance = (last + Self.eventsMax - 1) / Self.eventsMax
         var merged: [String: Set<String>] = [:]
@@ -36,11 +36,9 @@ struct DrillEvents {
         var made: [[NewEvent]] = []
         for start in stride(from: 1, through: last, by: Int(distance * Self.atOnce)) {
             var seen: [[RecordedEvent]] = []
-            try converting(at: store.path) {
-                try store.log.read { reader in
-                    for position in stride(from: start, through: last, by: Int(distance)).prefix(Int(Self.atOnce)) {
-                        try see(Position(position), eventReader, merged, &seen, reader)
-                    }
+            try store.log.reading { reader in
+                for position in stride(from: start, through: last, by: Int(distance)).prefix(Int(Self.atOnce)) {
+                    try see(Position(position), converter, merged, &seen, reader)
                 }
             }
             for events in seen {
@@ -53,23 +51,23 @@ struct DrillEvents {
 
     /// Adds the images, at the version, of the event at a position and of the events that a later step merges with it.
     private func see(
-        _ position: Position, _ eventReader: EventReader, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]],
+        _ position: Position, _ converter: EventConverter, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]],
         _ reader: borrowing LogReader
     ) throws {
         var events: [RecordedEvent] = []
-        _ = try reader.record(at: position) { record in try see(record, eventReader, reader, &events) }
+        _ = try reader.record(at: position) { record in try see(record, converter, reader, &events) }
         guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return seen += events.map { [$0] } }
         var (first, next) = (position, position.next)
         var before: [RecordedEvent] = []
         while position.events(after: first) < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
             first = first.previous
             var found: [RecordedEvent] = []
-            _ = try reader.record(at: first) { record in try see(record, eventReader, reader, &found) }
+            _ = try reader.record(at: first) { record in try see(record, converter, reader, &found) }
             before = found + before
         }
         events = before + events
         while next.events(after: position) <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
-            _ = try reader.record(at: next) { record in try see(record, eventReader, reader, &events) }
+            _ = try reader.record(at: next) { record in try see(record, converter, reader, &events) }
             next = next.next
         }
         seen.append(events.filter { merged[$0.type]?.isEmpty == false })
@@ -77,9 +75,9 @@ struct DrillEvents {
 
     /// An event without an image at the version is left out.
     private func see(
-        _ record: borrowing RecordView, _ eventReader: EventReader, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
+        _ record: borrowing RecordView, _ converter: EventConverter, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
     ) throws {
-        do { try eventReader.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
+        do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
     }
 
     /// Of events to be appended together, those that have an image at every later version when they are appended with the others.

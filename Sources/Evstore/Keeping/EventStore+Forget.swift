@@ -19,20 +19,16 @@ extension EventStore {
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress; storeDamaged and corruptBlock where damage
     ///   hides which keys are a stream's.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
-        try await working { (_) async throws(EvstoreError) in
+        try await working("forget \(streams.map(\.text).joined(separator: ", "))") { (site) async throws(EvstoreError) in
             let evolution = try evolving.current()
             let version = try effective(nil)
             // A key belongs to the name under which the log has the stream.
-            let stored = try converting(at: path) {
-                try log.read { reader in
-                    try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
-                }
+            let stored = try log.reading { reader in
+                try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
             }
             let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
             let redaction = LineRedactor(names, try validator(AppendRules(version: version, takesOld: true)), options)
-            return try await Forget.run(
-                site("forget \(streams.map(\.text).joined(separator: ", "))"), stored
-            ) { line throws(EvstoreError) in try redaction.redacted(line) }
+            return try await Forget.run(site, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
         }
     }
 }

@@ -17,8 +17,7 @@ final class Rehearsal {
     private let olderProgram: OlderProgram?
     private let seed: UInt64
     private let directory: String
-    private let cancellation: Cancellation?
-    private let progress: ProgressHandler?
+    private let job: Job
     private var report: DrillReport
     private var copy: EventStore?
     /// What the copy showed at the newer version before the rollback.
@@ -26,7 +25,7 @@ final class Rehearsal {
 
     init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
         (self.original, self.directory, backups, olderProgram) = (original, directory, request.backups, request.olderProgram)
-        (seed, cancellation, progress) = (request.seed, request.cancellation, request.progress)
+        (seed, job) = (request.seed, request.job)
         report = DrillReport(position: try original.last().position, seed: request.seed)
         versions = try Self.versions(original, from: request.from, to: request.version)
         (report.from, report.to) = (versions?.from, versions?.to)
@@ -58,7 +57,7 @@ final class Rehearsal {
         if target > now.live { return (now.live, target) }
         if now.floor == now.live { return nil }
         // The newest version is live: the copy is rolled back first, to where a rollback would lead.
-        return (try Rollback.target(original.site("rehearse")), now.live)
+        return (try Rollback.target(original.site(Job("rehearse"))), now.live)
     }
 
     func run() async throws(EvstoreError) -> DrillReport {
@@ -86,7 +85,7 @@ final class Rehearsal {
 
     private func step(_ name: String, _ work: () async throws -> String) async throws(EvstoreError) -> Bool {
         let began = ContinuousClock.now
-        progress?(ProgressEvent(step: name, done: 0, total: 0, quarantined: 0, note: ""))
+        job.report(name)
         var step = DrillStep(name: name, ok: true, seconds: 0, detail: "")
         do { step.detail = try await work() } catch {
             let error = EvstoreError(converting: error, at: directory)
@@ -141,10 +140,10 @@ final class Rehearsal {
         // A backup, two stores that are restored from it, and read models.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
         guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
-        let made = try original.maintenance.backUp(into: directory + "/backup", cancellation: cancellation)
+        let made = try await original.maintenance.backUp(into: directory + "/backup")
         report.position = made.position
         let restored = try await StoreMaintenance.restore(
-            from: directory + "/backup", into: directory + "/store", options: scratchOptions, cancellation: cancellation)
+            from: directory + "/backup", into: directory + "/store", options: scratchOptions)
         try require(made.position > .start, "the store has no events: nothing can be shown")
         try require(made.content == restored.content, "the copy has other events than the store")
         return "\(made.position) events"
@@ -154,12 +153,12 @@ final class Rehearsal {
         let copy = try opened()
         let going = MigrationOptions(onError: .quarantine, yes: true)
         if try copy.versions.live > from {
-            _ = try await copy.rollback(to: from, cancellation: cancellation)
+            _ = try await copy.rollback(to: from)
         } else {
-            _ = try await copy.migrate(to: from, options: going, cancellation: cancellation)
+            _ = try await copy.migrate(to: from, options: going)
         }
-        report.loss = try await copy.plan(to: to, cancellation: cancellation).loss
-        let done = try await copy.migrate(to: to, options: going, cancellation: cancellation, progress: progress)
+        report.loss = try await copy.plan(to: to).loss
+        let done = try await copy.migrate(to: to, options: going, progress: job.report)
         report.quarantined = done.quarantined
         try require(try copy.versions.live == to, "\(to) is not live")
         let read = (done.rows > 0 ? "\(done.rows) rows, " : "") + "\(done.events) events"
@@ -169,7 +168,7 @@ final class Rehearsal {
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try opened()
         for events in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
-            if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
+            try job.check()
             if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
         }
         try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
@@ -205,12 +204,12 @@ final class Rehearsal {
             try await close()
             try olderProgram(directory + "/store", from)
         } else {
-            _ = try await opened().rollback(to: from, cancellation: cancellation)
+            _ = try await opened().rollback(to: from)
         }
         let copy = try opened()
         try require(try copy.versions.live == from, "\(from) is not live")
         // Losses of the newer version's events at the older version.
-        for loss in try await copy.plan(to: from, cancellation: cancellation).loss where loss.count > 0 && loss.version > from {
+        for loss in try await copy.plan(to: from).loss where loss.count > 0 && loss.version > from {
             report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type.isSame(as: loss.type) && $0.what == loss.what }
             report.loss.append(loss)
         }
@@ -228,7 +227,7 @@ final class Rehearsal {
         let copy = try opened()
         let here = try await digests(copy, at: version)
         let replayed = try await copy.migrate(
-            to: version, options: takingAnyRow(dryRun: true), cancellation: cancellation)
+            to: version, options: takingAnyRow(dryRun: true))
         if here.isEmpty, replayed.digests.isEmpty { return try compareEvents(version) }
         for (name, digest) in replayed.digests.sorted(by: { $0.key < $1.key }) {
             try require(
@@ -253,16 +252,16 @@ final class Rehearsal {
     private func shown(by store: EventStore, at version: SchemaVersion) throws -> String {
         var (hasher, next) = (SHA256Hasher(), Position(1))
         while next <= report.position {
-            if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
+            try job.check()
             try store.log.read { reader in
-                let eventReader = try EventReader(store, store.evolving.history(reader), at: version)
+                let converter = try EventConverter(store, store.evolving.history(reader), .version(version))
                 let end = min(next.plus(1_000), report.position.next)
                 try reader.blocks(from: next) { block in
                     for index in block.indices {
                         let record = block.record(index)
                         guard record.position >= next, record.position < end else { continue }
                         var events: [RecordedEvent] = []
-                        do { try eventReader.read(record, reader, into: &events) } catch EvstoreError.noImage(let failure) {
+                        do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage(let failure) {
                             hasher.update(EvstoreError.noImage(failure).message)
                         }
                         for event in events { hasher.update(store.line(event)) }
@@ -299,14 +298,14 @@ final class Rehearsal {
 
     private func goForward(_ to: SchemaVersion) async throws -> String {
         let copy = try opened()
-        _ = try await copy.migrate(to: to, options: takingAnyRow(), cancellation: cancellation)
+        _ = try await copy.migrate(to: to, options: takingAnyRow())
         let lines = try lines(copy, at: to, through: before.last)
         try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")
         return "\(lines.count) events; " + (try await compare(to))
     }
 
     private func checkLaws() async throws -> String {
-        let found = try await opened().verify(deep: true, laws: true, seed: seed, cancellation: cancellation, progress: progress)
+        let found = try await opened().maintenance.verify(deep: true, laws: true, seed: seed, progress: job.report)
         report.laws = found.laws
         report.notExercised += found.notExercised
         if let finding = found.findings.first(where: { $0.severity == .error }) {
@@ -322,7 +321,7 @@ final class Rehearsal {
         try await close()
         let (backup, began) = (backups ?? directory + "/backup", ContinuousClock.now)
         let restored = try await StoreMaintenance.restore(
-            from: backup, into: directory + "/restored", options: scratchOptions, cancellation: cancellation)
+            from: backup, into: directory + "/restored", options: scratchOptions)
         let store = try open("restored")
         let models: [String: String]
         do { models = try await digests(store, at: try store.versions.live) } catch {
@@ -334,9 +333,7 @@ final class Rehearsal {
         try await store.close()
         try require(isSame && restored.position > .start, "the backup is one of another store, or of no events")
         let content = try converting(at: original.path) {
-            try original.log.contentDigest(through: restored.position) { _ in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
-            }.hex
+            try original.log.contentDigest(through: restored.position) { _ in try job.check() }.hex
         }
         try require(content == restored.content, "the backup's events are not those of the store up to position \(restored.position)")
         let last = try original.last().position

@@ -27,22 +27,19 @@ extension StoreMaintenance {
     ///   error.
     public func drill(
         to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
-        seed: UInt64? = nil,
-        cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        seed: UInt64? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if store.isReadOnly { throw .readOnly(path: path) }
-        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+        return try await store.working("rehearse", progress) { (site) async throws(EvstoreError) in
             try await rehearse(
                 DrillRequest(
                     from: from, version: version, backups: backups, olderProgram: olderProgram,
-                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)),
-                    cancellation: cancellation, progress: progress))
+                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), job: site.job), site)
         }
     }
 
-    private func rehearse(_ request: DrillRequest) async throws(EvstoreError) -> DrillReport {
+    private func rehearse(_ request: DrillRequest, _ site: MigrationSite) async throws(EvstoreError) -> DrillReport {
         let began = ContinuousClock.now
-        let site = site("rehearse", request.cancellation, progress: request.progress)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
         let rehearsal = try Rehearsal(store, request, in: scratch.path)
@@ -50,12 +47,10 @@ extension StoreMaintenance {
         report.report = try write(report)
         let (noted, last) = (report, report.position)
         let seconds = began.duration(to: .now).inSeconds
-        do {
-            try await log.update { update in
-                try Journal.append(
-                    .init("drill", from: noted.from, to: noted.to, position: last, seconds: seconds, outcome: noted.outcome), to: &update)
-            }
-        } catch { throw EvstoreError(converting: error, at: path) }
+        try await log.changing { update in
+            try Journal.append(
+                .init(.drill, from: noted.from, to: noted.to, position: last, seconds: seconds, outcome: noted.outcome), to: &update)
+        }
         return report
     }
 
@@ -84,8 +79,7 @@ struct DrillRequest {
     let backups: String?
     let olderProgram: OlderProgram?
     let seed: UInt64
-    let cancellation: Cancellation
-    let progress: ProgressHandler?
+    let job: Job
 }
 
 extension DrillReport {

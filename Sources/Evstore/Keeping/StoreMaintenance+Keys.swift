@@ -16,16 +16,16 @@ extension StoreMaintenance {
     public func addKey(
         _ secret: StoreSecret, derivation: KeyDerivation? = nil, label: String = ""
     ) async throws(EvstoreError) -> StoreKey {
-        try await working { (_) async throws(EvstoreError) in
-            try await Keys.add(site("add a key"), secret, derivation, label: label)
+        try await store.working("add a key") { (site) async throws(EvstoreError) in
+            try await Keys.add(site, secret, derivation, label: label)
         }
     }
 
     /// Makes a data key, under which events are sealed from now on; the events that are there stay as they are. Awaits one transaction.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, locked, deadlinePassed.
     public func rotateKey(suite: CipherSuite = .gcm) async throws(EvstoreError) -> StoreKey {
-        try await working { (_) async throws(EvstoreError) in
-            try await Keys.rotate(site("rotate the data key"), suite)
+        try await store.working("rotate the data key") { (site) async throws(EvstoreError) in
+            try await Keys.rotate(site, suite)
         }
     }
 
@@ -35,11 +35,10 @@ extension StoreMaintenance {
     /// for a data key a scan of the whole log before.
     /// - Throws: `EvstoreError`: keyNeeded, locked, usage where there is none, interrupted.
     public func retireKey(
-        _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
+        _ kind: StoreKey.Kind, _ id: UInt32, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> StoreKey {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Keys.retire(
-                site("retire the \(kind == .slot ? "slot" : "data key") \(id)", cancellation, progress: progress), kind, id)
+        try await store.working("retire the \(kind == .slot ? "slot" : "data key") \(id)", progress) { (site) async throws(EvstoreError) in
+            try await Keys.retire(site, kind, id)
         }
     }
 
@@ -49,13 +48,11 @@ extension StoreMaintenance {
     /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     public func recipher(
-        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil,
+        into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm,
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RecipherReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try Recipher.run(
-                site("recipher into \(store)", cancellation, progress: progress), into: store, secret: secret, suite: suite
-            )
+        try await self.store.working("recipher into \(store)", progress) { (site) async throws(EvstoreError) in
+            try Recipher.run(site, into: store, secret: secret, suite: suite)
         }
     }
 }

@@ -18,11 +18,11 @@ extension StoreMaintenance {
     ///   original has cut its log below the replica's end, which has to be made anew then, in another place; backupDamaged where none was
     ///   finished yet, too; keysRefused where events are sealed; locked where another process does the same; diskFull, interrupted.
     public static func follow(
-        from backups: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
+        from backups: String, into replica: String, options: Options = Options(),
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> FollowReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Follow.run(from: .directory(backups), into: replica, options, RunControl(cancellation, progress))
+        try await working("follow \(backups)", progress) { (job) async throws(EvstoreError) in
+            try await Follow.run(from: .directory(backups), into: replica, options, job)
         }
     }
 
@@ -33,16 +33,15 @@ extension StoreMaintenance {
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on a thread of the store's own.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, as it is.
     public static func follow(
-        named name: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
+        named name: String, into replica: String, options: Options = Options(),
         progress: ProgressHandler? = nil,
         from source: @escaping (Int) throws -> [UInt8]
     ) async throws -> FollowReport {
         let errors = CallerErrors()
         do {
-            return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            return try await working("follow \(name)", progress) { (job) async throws(EvstoreError) in
                 try await Follow.run(
-                    from: .bytes(named: name, { count in try errors.noting { try source(count) } }), into: replica, options,
-                    RunControl(cancellation, progress))
+                    from: .bytes(named: name, { count in try errors.noting { try source(count) } }), into: replica, options, job)
             }
         } catch { throw errors.first ?? error }
     }
@@ -53,5 +52,7 @@ extension StoreMaintenance {
     ///
     /// Awaits one durable transaction.
     /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly, deadlinePassed, diskFull.
-    public func promote() async throws(EvstoreError) -> PromoteReport { try await Promote.run(site("promote")) }
+    public func promote() async throws(EvstoreError) -> PromoteReport {
+        try await store.working("promote") { (site) async throws(EvstoreError) in try await Promote.run(site) }
+    }
 }

@@ -15,23 +15,21 @@ extension StoreMaintenance {
     ///   - schemas: the version files, for a store that has lost its own.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     public static func salvage(
-        _ source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(), cancellation: Cancellation? = nil,
+        _ source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(),
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> SalvageReport {
-        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+        try await working("salvage \(source)", progress) { (job) async throws(EvstoreError) in
             var request = SalvageRequest(at: source, into: target, options: options)
             (request.history, request.definitions) = (schemas?.history, schemas?.definitions)
-            return try SalvageRun.run(request, RunControl(cancellation, progress))
+            return try SalvageRun.run(request, job)
         }
     }
 
     /// Reports the damage of a store that does not open, and how many events a salvage would copy; changes nothing.
     ///
-    /// Blocks the calling thread while it reads all bytes of the files.
+    /// Awaits the reading of all bytes of the files.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
-    public static func examine(
-        _ path: String, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
-    ) throws(EvstoreError) -> VerifyReport {
-        try SalvageRun.examine(path, RunControl(cancellation, progress))
+    public static func examine(_ path: String, progress: ProgressHandler? = nil) async throws(EvstoreError) -> VerifyReport {
+        try await working("examine \(path)", progress) { (job) async throws(EvstoreError) in try SalvageRun.examine(path, job) }
     }
 }

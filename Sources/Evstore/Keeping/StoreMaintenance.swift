@@ -13,11 +13,6 @@ public struct StoreMaintenance: Sendable {
 
     package var log: EventLog { store.log }
     package var path: String { store.path }
-    var options: Options { store.options }
-
-    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: ProgressHandler? = nil) -> MigrationSite {
-        store.site(task, cancellation, progress: progress)
-    }
 }
 
 extension EventStore {

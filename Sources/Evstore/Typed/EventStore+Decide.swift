@@ -1,5 +1,6 @@
 internal import EventLog
 public import EventModel
+internal import Platform
 
 /// What came of deciding on a stream's state.
 public struct Decision<State: Sendable>: Sendable {
@@ -18,7 +19,7 @@ extension EventStore {
     /// With an `id` it is safe to repeat: a command whose events are in the store gets their receipt, and nothing is decided. One that came
     /// to no events leaves no trace, and is decided again.
     ///
-    /// Folds on the calling thread, in a read transaction for each page; awaits the append as `append(_:conditions:sameID:)` does.
+    /// Folds on a thread of the store's own, in a read transaction for each page; awaits the append as `append(_:conditions:sameID:)` does.
     ///
     /// - Parameters:
     ///   - cache: where states are kept, so that only what came since is folded.
@@ -40,7 +41,7 @@ extension EventStore {
                 guard receipt.stream == stream else { throw EvstoreError.idReused(id: id, position: receipt.position) }
                 return Decision(state: nil, receipt: receipt, attempts: attempt - 1)
             }
-            let state = try state(of: stream, fold, cache: cache)
+            let state = try await StoreThreads.run { () throws in try self.state(of: stream, fold, cache: cache) }
             let events = try body(state.value)
             if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
             let condition = StreamCondition(stream, state.expectation, asOf: state.checkpoint)

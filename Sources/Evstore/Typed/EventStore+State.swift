@@ -40,7 +40,7 @@ extension EventStore {
         var cursor = EventCursor(self, of: stream)
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false, checkpoint: evolution.last)
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
-        let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
+        let forgettings = cache == nil || log.keyFile == nil ? 0 : try log.reading { try $0.forgettings }
         var kept = cache?.entry(stream.text, fingerprint, asOf: forgettings)
         if let entry = kept, !isValid(entry.checkpoint) { kept = nil }
         var isNew = kept == nil
@@ -50,9 +50,9 @@ extension EventStore {
             cursor.resume(behind: kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
-        let eventReader = try EventReader(self, history, at: fold.version)
+        let converter = try EventConverter(self, history, .version(fold.version))
         while !cursor.isEnded {
-            for event in try cursor.page(eventReader) {
+            for event in try cursor.page(converter) {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
                 isNew = true
             }
@@ -80,9 +80,7 @@ extension EventStore {
         guard let saving = cache.saving, mayLie(fingerprint) else { return nil }
         let identity = SavedState.identity(fingerprint, stream)
         guard let saved = SavedState.read(ofFold: fingerprint.name, stream, identity, in: path) else { return nil }
-        let epoch = try converting(at: path) {
-            try log.read { reader in try reader.link(at: saved.position) == saved.link ? reader.last.epoch : nil }
-        }
+        let epoch = try log.reading { reader in try reader.link(at: saved.position) == saved.link ? reader.last.epoch : nil }
         guard let epoch else { return nil }
         do {
             return StateCache<State>.Entry(

@@ -50,8 +50,8 @@ struct AppendCommand: Command {
     }
 
     func run(in session: Session) async throws {
-        let one = try lines == nil ? event(session.cancellation) : nil
-        let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.cancellation) }
+        let one = try lines == nil ? event(session.interrupts) : nil
+        let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.interrupts) }
         let (receipt, count) = try await session.withStore { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
             if var one {
@@ -87,19 +87,19 @@ struct AppendCommand: Command {
     }
 
     /// The event that the arguments describe.
-    private func event(_ cancellation: Cancellation) throws -> NewEvent {
+    private func event(_ interrupts: Interrupts) throws -> NewEvent {
         let stream = try StreamName(stream ?? "")
         let id = try id.map { text throws(EvstoreError) in try EventID(text) }
-        let payload = try payload == "-" ? Self.payload(cancellation) : Array((payload ?? "{}").utf8)
+        let payload = try payload == "-" ? Self.payload(interrupts) : Array((payload ?? "{}").utf8)
         return NewEvent(stream: stream, type: type ?? "", payload: payload, metadata: metadata.map { Array($0.utf8) }, id: id)
     }
 }
 
 extension AppendCommand {
     /// Standard input, up to the largest size of an event.
-    private static func payload(_ cancellation: Cancellation) throws -> [UInt8] {
+    private static func payload(_ interrupts: Interrupts) throws -> [UInt8] {
         let limit = Options().eventBytesMax
-        return try Input.all("-", atMost: limit, cancellation) { .eventTooLarge(bytes: $0, limit: limit) }
+        return try Input.all("-", atMost: limit, interrupts) { .eventTooLarge(bytes: $0, limit: limit) }
     }
 }
 

@@ -39,15 +39,12 @@ struct BackupCommand: Command {
             throw EvstoreError.usage("a backup is not for a terminal: evstore backup - > FILE, or | a program")
         }
         if list { return try StoreMaintenance.backups(in: target).forEach { try $0.write(nil, to: session.output) } }
-        if verify { return try check(session) }
+        if verify { return try await check(session) }
         let report = try await session.withStore(.reading) { store in
             if target != "-" {
-                return try store.maintenance.backUp(
-                    into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
+                return try await store.maintenance.backUp(into: target, keeping: keep, progress: session.progress)
             }
-            return try store.maintenance.backUp(cancellation: session.cancellation, progress: session.progress) {
-                try session.output.put(raw: $0)
-            }
+            return try await store.maintenance.backUp(progress: session.progress) { try session.output.put(raw: $0) }
         }
         // Standard output is the backup itself.
         if target == "-" {
@@ -62,8 +59,8 @@ struct BackupCommand: Command {
 }
 
 extension BackupCommand {
-    private func check(_ session: Session) throws {
-        let verdicts = try StoreMaintenance.verifyBackups(in: target, cancellation: session.cancellation, progress: session.progress)
+    private func check(_ session: Session) async throws {
+        let verdicts = try await StoreMaintenance.verifyBackups(in: target, progress: session.progress)
         session.bar.finish()
         for verdict in verdicts { try verdict.run.write(verdict.damage ?? "ok", to: session.output) }
         if verdicts.contains(where: { $0.damage != nil }) { throw Exit.integrity }

@@ -25,7 +25,7 @@ extension ClusterCommand {
                 return (
                     node.log,
                     try await store.maintenance.pruneFrames(
-                        backingUpInto: backups, cancellation: session.cancellation, progress: session.progress)
+                        backingUpInto: backups, progress: session.progress)
                 )
             }
             if session.output.json {

@@ -62,7 +62,7 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let cluster = try cluster.cluster(session)
             let position = try await session.withStore { store in
-                try await store.maintenance.copy(to: cluster, as: node, cancellation: session.cancellation, progress: session.progress)
+                try await store.maintenance.copy(to: cluster, as: node, progress: session.progress)
                 return try store.last().position
             }
             if session.output.json {
@@ -192,7 +192,7 @@ struct ClusterCommand: ParsableCommand, Group {
             let report = try await session.withStore(.reading, isStale: true) { store in
                 let file = try File(into, .createNew)
                 var bytes = 0
-                let report = try store.maintenance.rescue { lines in
+                let report = try await store.maintenance.rescue { lines in
                     try file.write(lines, at: bytes)
                     bytes += lines.count
                     return true

@@ -69,7 +69,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let count = try await session.withStore { store in
-                try await store.retryParked(of: name, position: position.map { Position($0) })
+                try await store.maintenance.retryParked(of: name, position: position.map { Position($0) })
             }
             try session.output.answer("retried", count, "event is tried again", "events are tried again")
         }
@@ -92,7 +92,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let count = try await session.withStore { store in
-                try await store.dropParked(of: name, position: position.map { Position($0) }, reason: reason)
+                try await store.maintenance.dropParked(of: name, position: position.map { Position($0) }, reason: reason)
             }
             try session.output.answer("dropped", count, "event is given up", "events are given up")
         }
@@ -120,7 +120,7 @@ struct ConsumersCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             try await session.withStore { store in
                 let start = ConsumerStart(named: to, in: try store.last().epoch)
-                try await store.resetConsumer(name, to: start)
+                try await store.maintenance.resetConsumer(name, to: start)
             }
         }
     }
@@ -134,7 +134,7 @@ struct ConsumersCommand: ParsableCommand, Group {
         @Argument(help: "The consumer's name.") var name: String
 
         func run(in session: Session) async throws {
-            try await session.withStore { store in try await store.removeConsumer(name) }
+            try await session.withStore { store in try await store.maintenance.removeConsumer(name) }
         }
     }
 }

@@ -40,10 +40,8 @@ struct DrillCommand: Command {
             let start = try from.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.maintenance.drill(
                 to: version, from: start, backups: backup,
-                olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.cancellation) },
-                seed: seed,
-                cancellation: session.cancellation,
-                progress: session.progress)
+                olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.interrupts) },
+                seed: seed, progress: session.progress)
         }
         if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
         guard !report.passed else { return }
@@ -82,25 +80,25 @@ struct DrillCommand: Command {
         try output.line("\(report.passed ? "PASSED" : "FAILED")   report \(report.report)")
     }
 
-    private static func older(_ program: String, keyed words: [String], _ cancellation: Cancellation) -> OlderProgram {
+    private static func older(_ program: String, keyed words: [String], _ interrupts: Interrupts) -> OlderProgram {
         @Sendable func roll(_ store: String, _ version: SchemaVersion) throws(EvstoreError) {
-            try Self.roll(store, back: version, program, words, cancellation)
+            try Self.roll(store, back: version, program, words, interrupts)
         }
         return roll
     }
 
     /// Runs another release's program and waits for its end.
     private static func roll(
-        _ store: String, back version: SchemaVersion, _ program: String, _ words: [String], _ cancellation: Cancellation
+        _ store: String, back version: SchemaVersion, _ program: String, _ words: [String], _ interrupts: Interrupts
     ) throws(EvstoreError) {
         do {
             let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
             let child = try ChildProcess(
                 program, ["--store", store, "rollback", "--to", "\(version)", "--json"] + words, environment: environment,
                 files: .init(output: store + "/older-program.out", errors: store + "/older-program.err"))
-            while child.isRunning(after: 50) { if cancellation.isCancelled { child.send(signal: 15) } }
+            while child.isRunning(after: 50) { if interrupts.isCancelled { child.send(signal: 15) } }
             let ending = child.wait()
-            if cancellation.isCancelled { throw EvstoreError.interrupted(again: "evstore drill") }
+            if interrupts.isCancelled { throw EvstoreError.interrupted(again: "evstore drill") }
             if ending != .exit(0) { throw EvstoreError.verificationFailed(reason: "\(program) ended with \(ending)") }
         } catch let error as SystemFailure {
             throw .ioFailure(doing: "running \(program)", reason: error.description)

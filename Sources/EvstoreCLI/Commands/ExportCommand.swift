@@ -25,7 +25,7 @@ struct ExportCommand: Command {
         try await session.withStore(.reading) { store in
             let version = try at == "born" ? nil : store.version(named: at)
             var lines = Lines(session)
-            try store.export(at: version, format: format, cancellation: session.cancellation) { text in
+            try await store.export(convertedTo: version, format: format) { text in
                 lines.next { try $0.put(lines: text) }
             }
             try lines.end()

@@ -52,11 +52,11 @@ struct FollowCommand: Command {
         let replica = try global.storePath()
         if from == "-" || Input.isFile(from) {
             if every != nil { throw EvstoreError.usage("--every is for a directory: \(from) is one backup") }
-            let input = try Input.pieces(from, session.cancellation)
+            let input = try Input.pieces(from, session.interrupts)
             let report = try await advising(session) {
                 try await StoreMaintenance.follow(
                     named: from == "-" ? "on standard input" : from, into: replica, options: session.options(),
-                    cancellation: session.cancellation, progress: session.progress, from: input)
+                    progress: session.progress, from: input)
             }
             return try write(report, replica, session)
         }
@@ -66,14 +66,14 @@ struct FollowCommand: Command {
 
     private func look(_ replica: String, _ session: Session) async throws -> FollowReport {
         try await StoreMaintenance.follow(
-            from: from, into: replica, options: session.options(), cancellation: session.cancellation, progress: session.progress)
+            from: from, into: replica, options: session.options(), progress: session.progress)
     }
 
     /// Looks until an interruption, which is its normal end.
     private func keepLooking(_ replica: String, _ session: Session) async throws {
         let interval = try interval()
         var noted = ""
-        while !session.cancellation.isCancelled {
+        while !session.interrupts.isCancelled {
             do {
                 let report = try await advising(session) { try await look(replica, session) }
                 if report.isNew {
@@ -81,7 +81,7 @@ struct FollowCommand: Command {
                     try session.output.flush()
                 }
                 noted = ""
-            } catch let error as EvstoreError where session.cancellation.isCancelled && error.code == "interrupted" {
+            } catch let error as EvstoreError where session.interrupts.isCancelled && error.code == "interrupted" {
                 break
             } catch let error as EvstoreError where error.mayPass {
                 session.bar.finish()

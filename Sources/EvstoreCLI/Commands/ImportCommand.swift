@@ -71,7 +71,7 @@ struct ImportCommand: Command {
                 options: ImportOptions(
                     each: each, onError: onError == .quarantine ? .quarantine : .stop, dryRun: dryRun,
                     sameID: sameID == nil ? .mustMatch : .keepFirst, again: again, takesAnyStream: anyStream),
-                cancellation: session.cancellation, progress: session.progress
+                progress: session.progress
             ) { report in
                 session.bar.finish()
                 guard report.added > 0 else { return }

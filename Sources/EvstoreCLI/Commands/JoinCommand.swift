@@ -26,7 +26,7 @@ struct JoinCommand: Command {
         let (path, cluster) = try (global.storePath(), cluster.cluster(session))
         try await StoreMaintenance.join(
             cluster, as: node, into: path, replacing: replace, options: session.options(), logger: session.logger,
-            cancellation: session.cancellation, progress: session.progress)
+            progress: session.progress)
         session.bar.finish()
         let position = try await session.withStore(.reading, isStale: true) { store in try store.last().position }
         if session.output.json {

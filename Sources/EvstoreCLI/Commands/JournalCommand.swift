@@ -11,7 +11,7 @@ struct JournalCommand: Command {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     func run(in session: Session) async throws {
-        let rows = try await session.withStore(.reading) { store in try store.journal() }
+        let rows = try await session.withStore(.reading) { store in try store.maintenance.journal() }
         for row in rows {
             try session.output.json ? session.output.object(row.object) : session.output.line(row.words)
         }
@@ -21,7 +21,7 @@ struct JournalCommand: Command {
 extension JournalRow {
     var object: OutputValue {
         [
-            "time": .time(time), "what": .text(what), "from": .version(from), "to": .version(to), "position": .position(position),
+            "time": .time(time), "what": .text(kind.rawValue), "from": .version(from), "to": .version(to), "position": .position(position),
             "seconds": .measure(seconds), "outcome": .text(outcome), "by": .text(by),
         ]
     }
@@ -29,7 +29,7 @@ extension JournalRow {
     var words: String {
         let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
         return [
-            time.description.padded(to: 27), what.padded(to: 8), versions.padded(to: 8),
+            time.description.padded(to: 27), kind.rawValue.padded(to: 8), versions.padded(to: 8),
             position.map { "at \(grouped($0.rawValue))" }, seconds.map(duration(seconds:)), readModelBytes.map { size(bytes: $0) },
             outcome, "by \(by)",
         ].compactMap(\.self).joined(separator: "  ")

@@ -95,7 +95,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let key = try await session.withStore { store in
-                try await store.maintenance.retireKey(kind, number, cancellation: session.cancellation, progress: session.progress)
+                try await store.maintenance.retireKey(kind, number, progress: session.progress)
             }
             if session.output.json {
                 try session.output.object(key.object)

@@ -23,7 +23,7 @@ struct PlanCommand: Command {
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
-            try await store.plan(to: store.version(named: to), cancellation: session.cancellation)
+            try await store.plan(to: store.version(named: to))
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
         if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }

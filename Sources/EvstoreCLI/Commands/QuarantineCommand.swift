@@ -80,7 +80,7 @@ struct QuarantineCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let report = try await session.withStore { store in
-                try await store.retryQuarantine(cancellation: session.cancellation, progress: session.progress)
+                try await store.maintenance.retryQuarantine(progress: session.progress)
             }
             if session.output.json {
                 try session.output.object([

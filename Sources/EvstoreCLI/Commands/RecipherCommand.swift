@@ -38,7 +38,7 @@ struct RecipherCommand: Command {
         }
         let report = try await session.withStore(.reading) { opened in
             try await opened.maintenance.recipher(
-                into: into, secret: secret, suite: suite ?? .gcm, cancellation: session.cancellation, progress: session.progress)
+                into: into, secret: secret, suite: suite ?? .gcm, progress: session.progress)
         }
         if session.output.json {
             try session.output.object([

@@ -48,7 +48,7 @@ struct ReplayCommand: Command {
         let options = MigrationOptions(dryRun: dryRun, only: only, fromEvents: fromEvents, jobs: jobs, onError: onError, yes: yes)
         let report = try await session.withStore { store in
             try await store.migrate(
-                to: store.version(named: to), options: options, cancellation: session.cancellation, progress: session.progress)
+                to: store.version(named: to), options: options, progress: session.progress)
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output, options)
         if report.quarantined > 0 { throw Exit.quarantined }
@@ -58,7 +58,7 @@ struct ReplayCommand: Command {
         let report = try await session.withStore { store in
             var lines = Lines(session)
             let version = try store.version(named: to)
-            let report = try await store.checkConversion(of: stream, at: version)
+            let report = try await store.maintenance.checkConversion(of: stream, at: version)
             if let failure = report.failures.first { throw EvstoreError.noImage(failure) }
             try store.read(stream, at: version, from: nil, limit: nil) { event in
                 lines.next { try $0.put(store.line(event)) }

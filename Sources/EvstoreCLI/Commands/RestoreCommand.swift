@@ -37,15 +37,13 @@ struct RestoreCommand: Command {
         // A file may be a link, or a pipe that has a name.
         if source == "-" || Input.isFile(source) {
             if number != nil { throw EvstoreError.usage("--run is for a directory of backups: \(source) is one backup") }
-            let input = try Input.pieces(source, session.cancellation)
+            let input = try Input.pieces(source, session.interrupts)
             report = try await StoreMaintenance.restore(
                 named: source == "-" ? "on standard input" : source, into: into, to: target, options: session.options(),
-                cancellation: session.cancellation,
-                progress: session.progress,
-                from: input)
+                progress: session.progress, from: input)
         } else {
             report = try await StoreMaintenance.restore(
-                from: source, run: number, into: into, to: target, options: session.options(), cancellation: session.cancellation,
+                from: source, run: number, into: into, to: target, options: session.options(),
                 progress: session.progress)
         }
         session.bar.finish()

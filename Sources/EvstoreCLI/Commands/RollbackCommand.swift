@@ -55,7 +55,7 @@ struct RollbackCommand: Command {
             }
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.rollback(
-                to: version, without: Set(without), cancellation: session.cancellation, progress: session.progress)
+                to: version, without: Set(without), progress: session.progress)
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
         if !report.differing.isEmpty { throw Exit.integrity }
@@ -66,7 +66,7 @@ extension RollbackCommand {
     private func showPlan(_ session: Session) async throws {
         let report = try await session.withStore { store in
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.planRollback(to: version, without: Set(without), cancellation: session.cancellation)
+            return try await store.planRollback(to: version, without: Set(without))
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
         if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }

@@ -33,7 +33,7 @@ struct SalvageCommand: Command {
     func run(in session: Session) async throws {
         let report = try await StoreMaintenance.salvage(
             session.global.storePath(), into: into, schemas: session.schemas(), options: session.options(),
-            cancellation: session.cancellation, progress: session.progress)
+            progress: session.progress)
         session.bar.finish()
         if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
         if !report.isComplete { throw Exit.quarantined }

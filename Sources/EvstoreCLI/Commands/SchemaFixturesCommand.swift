@@ -69,7 +69,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
         private func source(_ version: VersionFile, _ session: Session) async throws -> FixtureSource? {
             if let file {
                 return try FixtureSource(
-                    lines: try Input.all(file, atMost: FixtureSource.bytesMax, session.cancellation), of: version, file: file)
+                    lines: try Input.all(file, atMost: FixtureSource.bytesMax, session.interrupts), of: version, file: file)
             }
             if global.store != nil {
                 return try await session.withStore(.reading) { store in

@@ -22,8 +22,8 @@ struct SchemaNewCommand: Command {
 
     func run(in session: Session) async throws {
         let directory = try global.schemasPath(for: "schema new")
-        let cancellation = session.cancellation
-        let (version, path, text) = try await session.computing { try Self.next(in: directory, cancellation) }
+        let interrupts = session.interrupts
+        let (version, path, text) = try await session.computing { try Self.next(in: directory, interrupts) }
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting)
@@ -34,7 +34,7 @@ struct SchemaNewCommand: Command {
         try session.output.line("next       \(change), and: evstore schema check --schemas \(directory.shellWord)")
     }
 
-    private static func next(in directory: String, _ cancellation: Cancellation) throws -> (SchemaVersion, path: String, text: String) {
+    private static func next(in directory: String, _ interrupts: Interrupts) throws -> (SchemaVersion, path: String, text: String) {
         let texts = SchemaTexts(directory: directory)
         guard FileManager.default.fileExists(atPath: directory), try !History.isEmpty(directory: directory) else {
             return (SchemaVersion(1), texts.path("v1.yaml"), first)
@@ -42,7 +42,7 @@ struct SchemaNewCommand: Command {
         let history = try History.load(texts)
         let path = texts.path("\(history.head.next).yaml")
         guard !FileManager.default.fileExists(atPath: path) else { throw EvstoreError.usage("\(path) is there already") }
-        return (history.head.next, path, try file(after: history, at: path, cancellation))
+        return (history.head.next, path, try file(after: history, at: path, interrupts))
     }
 
     /// Version 1 to start from.
@@ -65,11 +65,11 @@ struct SchemaNewCommand: Command {
         """
 
     /// The file of the next version, in the layout of `schema fmt` and the order of the file before it.
-    private static func file(after history: History, at path: String, _ cancellation: Cancellation) throws -> String {
+    private static func file(after history: History, at path: String, _ interrupts: Interrupts) throws -> String {
         guard let last = history.versions.last else { throw EvstoreError.usage("the directory holds no version: write v1.yaml first") }
         let same = Mending.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }
         if let same { throw EvstoreError.schemaInvalid([same]) }
-        let old = try Input.all(last.file, atMost: FileReader.bytesMax, cancellation)
+        let old = try Input.all(last.file, atMost: FileReader.bytesMax, interrupts)
         guard case .object(let members) = try FileReader.read(text: old, file: last.file).json else { return "" }
         let first = String(decoding: old, as: UTF8.self).prefix { $0 != "\n" }
         let text = """

@@ -22,7 +22,7 @@ struct SchemaValidateCommand: Command {
     func run(in session: Session) async throws {
         let (_, shape) = try await type.resolved(in: session.history())
         var (number, refused) = (0, 0)
-        try Input.lines(file, atMost: Options().eventBytesMax, session.cancellation) { line in
+        try Input.lines(file, atMost: Options().eventBytesMax, session.interrupts) { line in
             try session.interrupts.check()
             number += 1
             if line.allSatisfy({ $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\t") }) { return }

@@ -65,7 +65,7 @@ struct SnapshotCommand: ParsableCommand, Group {
         @Argument(help: "The snapshot; every one where it is not given.") var name: String?
 
         func run(in session: Session) async throws {
-            let findings = try await session.withStore(.reading) { store in try store.verifySnapshots(name) }
+            let findings = try await session.withStore(.reading) { store in try store.maintenance.verifySnapshots(name) }
             let ok = !findings.contains { $0.severity == .error }
             try session.output.findings(findings, ok: ok, checked: "snapshots against the log")
             if !ok { throw Exit.integrity }
@@ -84,7 +84,7 @@ struct SnapshotCommand: ParsableCommand, Group {
         func validate() throws { if keep < 0 { throw ValidationError("--keep is a number of snapshots, not \(keep)") } }
 
         func run(in session: Session) async throws {
-            let pruned = try await session.withStore { store in try await store.pruneSnapshots(keeping: keep) }
+            let pruned = try await session.withStore { store in try await store.maintenance.pruneSnapshots(keeping: keep) }
             if session.output.json {
                 try session.output.object(["pruned": .list(pruned.map { .text($0) })])
             } else {

@@ -60,18 +60,18 @@ struct VerifyCommand: Command {
         let key = try sign.map { path throws(EvstoreError) in try SigningKey(file: path) }
         let trusted = try trust.map { path throws(EvstoreError) in try PublicKey(file: path) }
         let heads = try since.map { path in
-            try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.cancellation))
+            try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.interrupts))
         }
         let report: VerifyReport
         let quarantined: Int
         do {
             (report, quarantined) = try await session.withStore(.reading) { store in
-                let report = try await store.verify(
+                let report = try await store.maintenance.verify(
                     deep: deep, laws: laws, seed: seed, signing: key, since: heads ?? [], trusting: trusted, accepting: accept,
-                    cancellation: session.cancellation, progress: session.progress)
+                    progress: session.progress)
                 return try (report, Set(store.quarantine().map(\.position)).count)
             }
-        } catch let error as EvstoreError { return try examine(after: error, session) }
+        } catch let error as EvstoreError { return try await examine(after: error, session) }
         let errors = report.findings.filter { $0.severity == .error }
         let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
         let ok = errors.isEmpty && (!strict || isStrict)
@@ -112,15 +112,15 @@ struct VerifyCommand: Command {
     private func isAside(_ session: Session) -> Bool { sign != nil && !session.output.json }
 
     /// Examines a store that does not open, where the error says so.
-    private func examine(after error: EvstoreError, _ session: Session) throws {
+    private func examine(after error: EvstoreError, _ session: Session) async throws {
         switch error {
         case .storeDamaged, .corruptBlock, .notAStore: break
         default: throw error
         }
         var report: VerifyReport
         do {
-            report = try StoreMaintenance.examine(
-                session.global.storePath(), cancellation: session.cancellation, progress: session.progress)
+            report = try await StoreMaintenance.examine(
+                session.global.storePath(), progress: session.progress)
         } catch EvstoreError.notAStore { throw error }
         session.bar.finish()
         report.findings.insert(Finding(id: "STORE021", message: error.message), at: 0)

@@ -33,7 +33,7 @@ struct WatchCommand: Command {
                     for event in page { try session.output.put(store.line(event)) }
                     try session.output.flush()
                 }
-            } catch  where session.cancellation.isCancelled {
+            } catch  where session.interrupts.isCancelled {
                 // An interruption is the normal end of a watch.
             }
         }

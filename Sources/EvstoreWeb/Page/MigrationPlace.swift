@@ -13,9 +13,9 @@ extension Page {
         }
         var plan: Markup?
         if let text = request.query["plan"] { plan = try await self.plan(to: store.version(named: text)) }
-        let journal = try store.journal(newest: Self.journalRows).map { row -> [Markup] in
+        let journal = try store.maintenance.journal(newest: Self.journalRows).map { row -> [Markup] in
             [
-                .time(row.time), "\(row.what)", "\([row.from, row.to].compactMap { $0?.description }.joined(separator: " → "))",
+                .time(row.time), "\(row.kind.rawValue)", "\([row.from, row.to].compactMap { $0?.description }.joined(separator: " → "))",
                 row.position.map { "\($0.rawValue)" } ?? "", row.seconds.map { "\(duration(seconds: $0))" } ?? "", .name(row.outcome),
                 .name(row.by),
             ]

@@ -46,7 +46,7 @@ final class PageWork: Sendable {
         var began = ContinuousClock.now
         var isRunning = false
         var outcome: String?
-        var cancellation = Cancellation()
+        var task: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -58,19 +58,18 @@ final class PageWork: Sendable {
 
     /// - Throws: `usage` where another is under way.
     func begin(
-        _ title: String, _ body: @escaping @Sendable (Cancellation, @escaping ProgressHandler) async throws -> String
+        _ title: String, _ body: @escaping @Sendable (@escaping ProgressHandler) async throws -> String
     ) throws(EvstoreError) {
-        let cancellation = Cancellation()
         let other = state.withLock { state -> String? in
             if state.isRunning { return state.title }
-            state = State(title: title, isRunning: true, cancellation: cancellation)
+            state = State(title: title, isRunning: true)
             return nil
         }
         if let other { throw .usage("\(other) is under way; one thing at a time") }
-        Task {
+        let task = Task {
             let outcome: String
             do {
-                outcome = try await body(cancellation) { [self] event in
+                outcome = try await body { [self] event in
                     state.withLock { $0.progress = event }
                     progress(event)
                 }
@@ -79,12 +78,13 @@ final class PageWork: Sendable {
             }
             state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
         }
+        state.withLock { $0.task = task }
     }
 
     /// Asks what is under way to end in a valid state, and waits until it has.
     func end() async {
         while isRunning {
-            state.withLock { $0.cancellation.cancel() }
+            state.withLock { $0.task }?.cancel()
             // Polling ends with the work, whoever has cancelled this task.
             do { try await Task.sleep(for: .milliseconds(20)) } catch { await Task.yield() }
         }
@@ -125,34 +125,34 @@ extension Page {
         switch path.joined(separator: "/") {
         case "migration/replay":
             guard let version else { throw EvstoreError.usage("a replay goes to a version") }
-            try changes.work.begin("Replay to \(version)") { [store] cancellation, progress in
+            try changes.work.begin("Replay to \(version)") { [store] progress in
                 let options = MigrationOptions(yes: form["yes"] == "yes")
-                let report = try await store.migrate(to: version, options: options, cancellation: cancellation, progress: progress)
+                let report = try await store.migrate(to: version, options: options, progress: progress)
                 return "done: \(grouped(report.events)) events, \(grouped(report.rows)) rows, \(report.rebuilt.joined(separator: ", "))"
             }
             return .moved(to: "/migration")
         case "migration/rollback":
-            try changes.work.begin("Rollback" + (version.map { " to \($0)" } ?? "")) { [store] cancellation, progress in
-                let report = try await store.rollback(to: version, cancellation: cancellation, progress: progress)
+            try changes.work.begin("Rollback" + (version.map { " to \($0)" } ?? "")) { [store] progress in
+                let report = try await store.rollback(to: version, progress: progress)
                 return "done: from \(report.from) to \(report.to)"
             }
             return .moved(to: "/migration")
         case "quarantine/retry":
-            try changes.work.begin("Building quarantined read models anew") { [store] cancellation, progress in
-                let report = try await store.retryQuarantine(cancellation: cancellation, progress: progress)
+            try changes.work.begin("Building quarantined read models anew") { [store] progress in
+                let report = try await store.maintenance.retryQuarantine(progress: progress)
                 return "done: \(grouped(report.before)) before, \(grouped(report.after)) after"
             }
             return .moved(to: "/migration")
         case "drills/run":
-            try changes.work.begin("Drill") { [store, backups] cancellation, progress in
-                let report = try await store.maintenance.drill(backups: backups, cancellation: cancellation, progress: progress)
+            try changes.work.begin("Drill") { [store, backups] progress in
+                let report = try await store.maintenance.drill(backups: backups, progress: progress)
                 return report.passed ? "passed" : "failed"
             }
             return .moved(to: "/drills")
         case "consumers/retry":
             guard let name = form["name"] else { throw EvstoreError.usage("which consumer?") }
             guard let position = form["position"].flatMap(UInt64.init) else { throw EvstoreError.usage("the event at which position?") }
-            _ = try await store.retryParked(of: name, position: Position(position))
+            _ = try await store.maintenance.retryParked(of: name, position: Position(position))
             return .moved(to: "/consumers")
         default: throw NotThere(what: "there is no such change")
         }

@@ -5,6 +5,7 @@ internal import Hashing
 internal import LMDB
 package import Migration
 internal import Platform
+internal import Projections
 
 /// Copies a log, so that it survives damage and the loss of its disk, which snapshots do not.
 package enum Backup {
@@ -36,15 +37,15 @@ package enum Backup {
     /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; what `sink` throws becomes one.
     package static func run(_ site: MigrationSite, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
-        let summary = try migrating {
+        let summary = try converting {
             try site.log.backUp(progress: { try report(site, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
         }
         return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: 0)
     }
 
     private static func report(_ site: MigrationSite, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
-        try site.checkCancellation()
-        site.say("backup", done: done, total: total)
+        try site.job.check()
+        site.job.report("backup", done: done, total: total)
     }
 
     private static func write(_ site: MigrationSite, to directory: BackupDirectory) throws -> BackupSummary {

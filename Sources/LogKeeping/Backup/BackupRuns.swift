@@ -25,15 +25,13 @@ extension Backup {
     /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
     /// - Throws: `EvstoreError`: as `list` does, and interrupted.
     package static func verify(
-        _ path: String, _ control: RunControl = RunControl(nil, nil)
+        _ path: String, _ job: Job
     ) throws(EvstoreError) -> [BackupVerdict] {
         try reading(path) { directory in
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
             return try numbers.enumerated().map { index, number in
-                try control.report(
-                    ProgressEvent(step: "verify", done: UInt64(index), total: UInt64(numbers.count)),
-                    again: "verify the backups in \(path) again")
+                try job.advance("verify", done: UInt64(index), total: UInt64(numbers.count))
                 let run = try directory.run(number)
                 let damage = try directory.damage(of: run, &known)
                 return BackupVerdict(run: try BackupRun(run, in: directory), damage: damage)

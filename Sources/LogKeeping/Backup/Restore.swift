@@ -27,10 +27,10 @@ package enum Restore {
     ///   - number: the number of one of the directory's runs; the newest run where nil.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     package static func run(
-        from path: String, run number: UInt64? = nil, into store: RestoredStore, _ control: RunControl
+        from path: String, run number: UInt64? = nil, into store: RestoredStore, _ job: Job
     ) throws(EvstoreError) -> RestoreReport {
         let (files, ledger) = try files(of: path, run: number)
-        return try run(from: files.read, named: path, forgetting: ledger, into: store, control)
+        return try run(from: files.read, named: path, forgetting: ledger, into: store, job)
     }
 
     /// - Parameters:
@@ -40,14 +40,14 @@ package enum Restore {
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     package static func run(
         from source: @escaping (Int) throws -> [UInt8], named name: String, forgetting ledger: [ForgottenLedger.Entry] = [],
-        into store: RestoredStore, _ control: RunControl
+        into store: RestoredStore, _ job: Job
     ) throws(EvstoreError) -> RestoreReport {
         let began = ContinuousClock.now
         do {
             let summary = try EventLog.restore(
                 from: source, named: name, into: store.path, to: store.target, options: store.options, forgetting: ledger
             ) { bytes in
-                try control.report(ProgressEvent(step: "restore", done: bytes, total: 0), again: "restore \(name) again")
+                try job.advance("restore", done: bytes, total: 0)
             } finish: { update in
                 // The new store builds its read models from the log.
                 update.state.generations = [:]
@@ -59,7 +59,7 @@ package enum Restore {
                 }
                 let live = update.state.live
                 try Journal.append(
-                    .init("restore", to: live, position: update.last.position, seconds: began.duration(to: .now).inSeconds), to: &update)
+                    .init(.restore, to: live, position: update.last.position, seconds: began.duration(to: .now).inSeconds), to: &update)
             }
             return RestoreReport(
                 position: summary.last.position, epoch: summary.last.epoch, backupPosition: summary.backup.position,

@@ -9,13 +9,13 @@ extension Follow {
     /// leaves a log that was the original's at some time; the last one writes the mark.
     /// - Parameter bytesWanted: how many bytes of blocks a transaction has before it may end.
     static func takeIn(
-        _ source: BackupSource, _ origin: ReplicaOrigin, to log: EventLog, _ control: RunControl,
+        _ source: BackupSource, _ origin: ReplicaOrigin, to log: EventLog, _ job: Job,
         atOnce bytesWanted: Int = BlockPieces.bytesWanted
     ) async throws -> FollowReport {
         guard let old = try log.replica() else { throw promoted(log.path) }
         let before = try log.read { $0.last }
         func report(_ done: UInt64, _ total: UInt64) throws {
-            try control.report(ProgressEvent(step: "follow", done: done, total: total), again: "follow \(source.name) again")
+            try job.advance("follow", done: done, total: total)
         }
         let (newer, bytes) = try examine(source, origin, behind: old, log) { try report($0, 0) }
         let end = newer.end.last

@@ -30,13 +30,13 @@ package enum Follow {
     /// - Throws: `EvstoreError`: usage where something else is at the path, otherBackup, epochChanged, backupDamaged, keysRefused, locked,
     ///   diskFull, interrupted.
     package static func run(
-        from source: BackupSource, into replica: String, _ options: Options, _ control: RunControl
+        from source: BackupSource, into replica: String, _ options: Options, _ job: Job
     ) async throws(EvstoreError) -> FollowReport {
         do {
             var failed: UInt64?
             while true {
                 let number = try newest(source)
-                do { return try await run(from: source, number, into: replica, options, control) } catch  where isOfRemovedFiles(error) {
+                do { return try await run(from: source, number, into: replica, options, job) } catch  where isOfRemovedFiles(error) {
                     guard number != nil, number != failed else { throw error }
                     failed = number
                 }
@@ -61,14 +61,14 @@ package enum Follow {
     }
 
     private static func run(
-        from source: BackupSource, _ number: UInt64?, into replica: String, _ options: Options, _ control: RunControl
+        from source: BackupSource, _ number: UInt64?, into replica: String, _ options: Options, _ job: Job
     ) async throws -> FollowReport {
         let began = ContinuousClock.now
         let run = try number.map { try BackupDirectory(source.name).run($0) }
         let origin = ReplicaOrigin(source: run == nil ? "" : Directory.absolute(source.name), run: run)
         var report: FollowReport
         if try EventLog.isFree(replica) {
-            report = try make(source, origin, at: replica, options, control)
+            report = try make(source, origin, at: replica, options, job)
         } else {
             guard let mark = try EventLog.replica(at: replica) else {
                 throw EvstoreError.usage("\(replica) is a store of its own and no replica", fix: "name a directory where nothing is yet")
@@ -81,7 +81,7 @@ package enum Follow {
             let following = try StoreLock.following.acquire(at: replica, what: "follows \(source.name)")
             defer { withExtendedLifetime(following) {} }
             let log = try EventLog.open(at: replica, options: options)
-            do { report = try await takeIn(source, origin, to: log, control) } catch {
+            do { report = try await takeIn(source, origin, to: log, job) } catch {
                 try FrameSpool.remove(at: replica)
                 try await log.close()
                 throw error
@@ -94,7 +94,7 @@ package enum Follow {
     }
 
     private static func make(
-        _ source: BackupSource, _ origin: ReplicaOrigin, at replica: String, _ options: Options, _ control: RunControl
+        _ source: BackupSource, _ origin: ReplicaOrigin, at replica: String, _ options: Options, _ job: Job
     ) throws -> FollowReport {
         let read =
             switch source {
@@ -102,7 +102,7 @@ package enum Follow {
             case .bytes(_, let read): read
             }
         let made = try EventLog.restore(from: read, named: source.name, into: replica, options: options, as: origin) { bytes in
-            try control.report(ProgressEvent(step: "follow", done: bytes, total: 0), again: "follow \(source.name) again")
+            try job.advance("follow", done: bytes, total: 0)
         }
         guard let mark = try EventLog.replica(at: replica) else { throw EvstoreError.misuse("a replica was made without its mark") }
         return FollowReport(

@@ -1,13 +1,14 @@
 internal import EventLog
 package import EventModel
 package import Migration
+internal import Projections
 
 /// Makes a replica a store of its own.
 package enum Promote {
     /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly, migrationInProgress.
     package static func run(_ site: MigrationSite) async throws(EvstoreError) -> PromoteReport {
         let path = site.store
-        return try await migrating {
+        return try await awaiting {
             let report = try await site.log.update { update in
                 guard let mark = update.replica else {
                     throw EvstoreError.usage("\(path) is a store of its own already: there is nothing to promote")
@@ -16,7 +17,7 @@ package enum Promote {
                 try update.promote(later: .ofNow)
                 let live = update.state.live
                 try Journal.append(
-                    .init("promote", to: live, position: update.last.position, outcome: "as of \(mark.time)"), to: &update)
+                    .init(.promote, to: live, position: update.last.position, outcome: "as of \(mark.time)"), to: &update)
                 return PromoteReport(position: update.last.position, epoch: update.last.epoch, backupTime: mark.time)
             }
             // Order: an older program may open it only once it is alone.

@@ -21,7 +21,7 @@ package enum Forget {
         var forgotten: [Forgotten] = []
         for stream in streams where failure == nil {
             do throws(EvstoreError) {
-                guard let done = try migrating({ try site.log.forget(stream) }) else {
+                guard let done = try converting(nil, at: nil, { try site.log.forget(stream) }) else {
                     report.unknown.append(stream)
                     continue
                 }
@@ -33,20 +33,18 @@ package enum Forget {
         // removed all the same. After a process was killed in between, another call of `forget` does the rest.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
-            try await migrating {
-                try await site.log.update { update in
-                    update.state.generations = [:]
-                    try update.note(ledger)
-                    let outcome = "\(noted.forgotten.count) forgotten, \(noted.before.count) before"
-                    try Journal.append(.init("forget", position: update.last.position, outcome: outcome), to: &update)
-                }
+            try await site.log.changing { update in
+                update.state.generations = [:]
+                try update.note(ledger)
+                let outcome = "\(noted.forgotten.count) forgotten, \(noted.before.count) before"
+                try Journal.append(.init(.forget, position: update.last.position, outcome: outcome), to: &update)
             }
             report.readModels = try GenerationSweep.run(site, keepingReady: [])
         }
         // Order: the read models of what was forgotten are removed before the error for the rest is thrown.
         if let failure { throw failure }
-        (report.lines, report.archives) = try await migrating { try await SealedLineFiles(site, redact).forget() }
-        try migrating {
+        (report.lines, report.archives) = try await awaiting { try await SealedLineFiles(site, redact).forget() }
+        try converting {
             report.inUse = try Scratch.sweep(site)
             report.fileSystem = try FileSystem.keeping(site.store)
         }

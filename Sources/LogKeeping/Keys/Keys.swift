@@ -1,6 +1,7 @@
 package import EventLog
 package import EventModel
 package import Migration
+internal import Projections
 internal import Sealing
 
 /// Changes the keys of a sealed store, and adds a row without secrets to the journal after each change.
@@ -20,7 +21,7 @@ package enum Keys {
         guard label.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else {
             throw .usage("a label is printed beside its key: it has no control characters")
         }
-        let id = try migrating {
+        let id = try converting {
             try site.log.changeKeys { ring throws(SealError) in
                 try ring.addSlot(.new(secret), stretching, label: label, time: Timestamp.now.microseconds)
             }
@@ -31,7 +32,7 @@ package enum Keys {
     /// Makes a data key, and seals events under it from now on; returns it.
     /// - Throws: `EvstoreError`: keysRefused, readOnly, diskFull.
     package static func rotate(_ site: MigrationSite, _ suite: CipherSuite) async throws(EvstoreError) -> StoreKey {
-        let id = try migrating {
+        let id = try converting {
             try site.log.changeKeys { ring throws(SealError) in try ring.rotate(suite.sealing, time: Timestamp.now.microseconds) }
         }
         return try await noted("rotate to", .data, id, site)
@@ -41,13 +42,13 @@ package enum Keys {
     /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
     package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
         // Order: the store is held alone first, since another process that has it open may still seal events under an older data key.
-        if kind == .data { try migrating { try site.log.takeAlone(what: site.task) } }
+        if kind == .data { try converting { try site.log.takeAlone(what: site.job.name) } }
         do throws(EvstoreError) {
             let key = try await retireAlone(site, kind, id)
-            if kind == .data { try migrating { try site.log.shareAgain() } }
+            if kind == .data { try converting { try site.log.shareAgain() } }
             return key
         } catch {
-            if kind == .data { try migrating { try site.log.shareAgain() } }
+            if kind == .data { try converting { try site.log.shareAgain() } }
             throw error
         }
     }
@@ -68,7 +69,7 @@ package enum Keys {
                 what: "data key \(id) is the one that events are sealed under", how: "make another one first: \(.rotateKey)")
         }
         if kind == .data { try checkUnused(site, id) }
-        try migrating {
+        try converting {
             try site.log.changeKeys { ring throws(SealError) in try ring.retire(kind == .slot ? .slot : .dataKey, id) }
         }
         try await note("retire", kind, id, site)
@@ -77,10 +78,10 @@ package enum Keys {
 
     private static func checkUnused(_ site: MigrationSite, _ id: UInt32) throws(EvstoreError) {
         let last = try site.last().position.rawValue
-        let used = try migrating {
+        let used = try converting {
             try site.log.dataKeysInUse { position in
-                try site.checkCancellation()
-                site.say("keys", done: position.rawValue, total: last)
+                try site.job.check()
+                site.job.report("keys", done: position.rawValue, total: last)
             }
         }
         if used.contains(id) {
@@ -112,10 +113,8 @@ package enum Keys {
 
     private static func note(_ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ site: MigrationSite) async throws(EvstoreError) {
         let outcome = "\(what) \(kind.rawValue) \(id)"
-        try await migrating {
-            try await site.log.update { update in
-                try Journal.append(.init("key", position: update.last.position, outcome: outcome), to: &update)
-            }
+        try await site.log.changing { update in
+            try Journal.append(.init(.key, position: update.last.position, outcome: outcome), to: &update)
         }
     }
 }

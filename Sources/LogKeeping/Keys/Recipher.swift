@@ -2,6 +2,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 package import Migration
+internal import Projections
 internal import Sealing
 
 /// Makes another store with a store's events, under new keys or unsealed.
@@ -15,12 +16,12 @@ package enum Recipher {
         // A `forget` meanwhile would not reach the new store.
         let lock = try MigrationLock.takeForReading(site)
         defer { lock.release() }
-        let summary = try migrating {
+        let summary = try converting {
             try site.log.recipher(
                 into: store, secret: secret, suite: suite.sealing,
                 progress: { done, total in
-                    try site.checkCancellation()
-                    site.say("recipher", done: done.rawValue, total: total.rawValue)
+                    try site.job.check()
+                    site.job.report("recipher", done: done.rawValue, total: total.rawValue)
                 },
                 finish: { update in
                     // The new store builds its read models from the log.
@@ -28,7 +29,7 @@ package enum Recipher {
                     try relink(site.log, &update)
                     let seconds = began.duration(to: .now).inSeconds
                     try Journal.append(
-                        .init("recipher", to: update.state.live, position: update.last.position, seconds: seconds), to: &update)
+                        .init(.recipher, to: update.state.live, position: update.last.position, seconds: seconds), to: &update)
                 })
         }
         return RecipherReport(

@@ -25,8 +25,8 @@ struct SealedLineFiles {
         try await replace(left.map { String($0.dropLast(Self.whole.count)) }, discarding: unfinished)
         var (lines, unread, changed) = (0, [String](), [String]())
         for path in try paths({ name, isOurs in isOurs(name[...]) }) {
-            try site.checkCancellation()
-            site.say("forget", Directory.name(of: path))
+            try site.job.check()
+            site.job.report("forget", Directory.name(of: path))
             let found = try countLines(SealedLineFile(path))
             lines += found.changed
             if found.unread > 0 { unread.append(String(path.dropFirst(site.store.count + 1))) }

@@ -26,14 +26,14 @@ package struct SalvageRequest {
 /// Makes a store of the whole blocks and rows of a damaged one.
 package enum SalvageRun {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
-    package static func run(_ request: SalvageRequest, _ control: RunControl) throws(EvstoreError) -> SalvageReport {
+    package static func run(_ request: SalvageRequest, _ job: Job) throws(EvstoreError) -> SalvageReport {
         let (source, target) = (request.source, request.target)
         let began = ContinuousClock.now
         do {
             let summary = try EventLog.salvage(
                 at: source, into: target, options: request.options,
                 progress: { step, done, total in
-                    try control.report(ProgressEvent(step: step, done: done, total: total), again: "salvage \(source) again")
+                    try job.advance(step, done: done, total: total)
                 },
                 unconfirmed: { directory, sealer, lend in
                     try write(lend, sealedBy: sealer, to: "\(directory)/\(SalvageReport.unconfirmedName)")
@@ -42,7 +42,7 @@ package enum SalvageRun {
                     try SalvagedCatalogues(rows, request.history, request.definitions).put(into: &update, of: source)
                     try Journal.append(
                         .init(
-                            "salvage", to: update.state.live, position: update.last.position, seconds: began.duration(to: .now).inSeconds,
+                            .salvage, to: update.state.live, position: update.last.position, seconds: began.duration(to: .now).inSeconds,
                             outcome: rows.isRenumbered ? "renumbered" : "done"),
                         to: &update)
                 })
@@ -56,10 +56,10 @@ package enum SalvageRun {
     }
 
     /// Reports the damage of a store that does not open, and how many events a salvage would copy.
-    package static func examine(_ store: String, _ control: RunControl) throws(EvstoreError) -> VerifyReport {
-        let found = try migrating {
+    package static func examine(_ store: String, _ job: Job) throws(EvstoreError) -> VerifyReport {
+        let found = try converting {
             try EventLog.examine(at: store) { step, done, total in
-                try control.report(ProgressEvent(step: step, done: done, total: total), again: "examine \(store) again")
+                try job.advance(step, done: done, total: total)
             }
         }
         return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)

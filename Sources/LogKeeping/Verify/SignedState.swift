@@ -51,7 +51,7 @@ struct SignedState: Hashable, Sendable {
 extension SignedState {
     /// Reads the state of the store now, and its ledger: an earlier head covers the first rows of it.
     static func read(_ site: MigrationSite) throws(EvstoreError) -> (state: SignedState, ledger: [ForgottenLedger.Entry]) {
-        try migrating {
+        try converting {
             let log = site.log
             let ledger = try log.ledger()
             let keys = try log.readKeyFile()

@@ -2,6 +2,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 package import Migration
+internal import Projections
 
 /// Verifies a store: its log, its read models, and the steps on its own events.
 package enum Verify {
@@ -19,11 +20,12 @@ package enum Verify {
     ) throws(EvstoreError) -> VerifyReport {
         let trusted = trusted ?? key?.publicKey
         if let trusted { for head in heads { try head.require(trusted) } }
-        let walk = try migrating {
-            try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.say("verify", done: done, total: total) }
+        let walk = try converting {
+            try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.job.report("verify", done: done, total: total)
+            }
         }
         var findings = walk.findings
-        let foreign = findings.isEmpty ? try migrating { try BackupRows.findings(site.log) } : []
+        let foreign = findings.isEmpty ? try converting { try BackupRows.findings(site.log) } : []
         // In a damaged store the signed state proves nothing.
         let current = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
         let since = compare(heads, walk, current, isTrusted: trusted != nil, &findings)
@@ -75,10 +77,10 @@ package enum Verify {
 
     /// The digest over the canonical events of the log that was walked.
     private static func content(of walk: LogWalk, _ site: MigrationSite) throws(EvstoreError) -> Digest {
-        let content = try migrating {
+        let content = try converting {
             try site.log.contentDigest(through: walk.end.position) { done in
-                try site.checkCancellation()
-                site.say("digest", done: done.rawValue, total: walk.end.position.rawValue)
+                try site.job.check()
+                site.job.report("digest", done: done.rawValue, total: walk.end.position.rawValue)
             }
         }
         let last = try site.last()

@@ -32,12 +32,44 @@ public struct SnapshotGeneration: Hashable, Sendable {
     public var rows: UInt64
 }
 
+/// What a line of the journal tells of. A newer program may write others than these.
+public struct JournalKind: RawRepresentable, Hashable, Sendable {
+    /// As the journal's `what` says it.
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+    private init(_ rawValue: String) { self.rawValue = rawValue }
+
+    /// Versions or definitions were registered.
+    public static let register = Self("register")
+    /// A snapshot was taken, or some were removed.
+    public static let snapshot = Self("snapshot")
+    public static let replay = Self("replay")
+    /// A version went live by a replay.
+    public static let flip = Self("flip")
+    public static let rollback = Self("rollback")
+    /// Events were taken off the log, into the archive.
+    public static let cut = Self("cut")
+    public static let finalize = Self("finalize")
+    /// Read models that lacked events were built anew.
+    public static let retry = Self("retry")
+    /// Read models that were missing were built.
+    public static let complete = Self("complete")
+    public static let drill = Self("drill")
+    public static let restore = Self("restore")
+    public static let salvage = Self("salvage")
+    public static let promote = Self("promote")
+    public static let key = Self("key")
+    public static let recipher = Self("recipher")
+    public static let forget = Self("forget")
+    public static let consumer = Self("consumer")
+}
+
 /// One line of the journal.
 public struct JournalRow: Hashable, Sendable {
     public var number: UInt64
     public var time: Timestamp
-    /// register, snapshot, replay, flip, rollback, cut, finalize, retry, drill, restore, salvage, key, recipher or forget.
-    public var what: String
+    public var kind: JournalKind
     public var from: SchemaVersion?
     public var to: SchemaVersion?
     public var position: Position?

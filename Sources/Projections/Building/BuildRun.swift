@@ -10,8 +10,7 @@ internal import Synchronization
 /// One run of a bulk build.
 final class BuildRun {
     private let build: BulkBuild
-    private let cancellation: Cancellation?
-    private let progress: ProgressHandler?
+    private let job: Job
     private let log: EventLog
     private let end: Checkpoint
     private let history: History
@@ -24,8 +23,8 @@ final class BuildRun {
 
     private static let partitionCount = 32
 
-    init(_ build: BulkBuild, _ cancellation: Cancellation?, _ progress: ProgressHandler?) throws {
-        (self.build, self.cancellation, self.progress) = (build, cancellation, progress)
+    init(_ build: BulkBuild, _ job: Job) throws {
+        (self.build, self.job) = (build, job)
         let log = build.evolving.log
         self.log = log
         let evolution = try build.evolving.current()
@@ -54,10 +53,10 @@ final class BuildRun {
         let workers = try (0 ..< (jobs == 1 ? 1 : jobs + 1)).map { _ in
             try ChunkWorker(log, EventPreparer(log, history, definitions, at: build.version, notingWitnesses: true), census)
         }
-        let (cancellation, report, total) = (cancellation, reporter(), end.position.rawValue)
+        let (job, report, total) = (job, reporter(), end.position.rawValue)
         let pass = BuildPass(
             partitions, rejectionHandler, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
-            check: { try Self.check(cancellation) }, report: { report("build", $0.rawValue, total) })
+            check: { try job.check() }, report: { report("build", $0.rawValue, total) })
         folded = try pass.run(workers)
         witnesses = Witnesses.List.merged(workers.map(\.witnessed))
     }
@@ -96,7 +95,7 @@ final class BuildRun {
         var merge = try RunMerge(readers)
         let report = reporter()
         defer { report("load", count, count) }
-        var load = try GenerationLoad(generation, definition, indexBytes: rowBytes) { [cancellation] in try Self.check(cancellation) }
+        var load = try GenerationLoad(generation, definition, indexBytes: rowBytes) { [job] in try job.check() }
         try merge.forEach { row in try load.append(row) }
         return try load.finish(
             GenerationLoad.Sums(rows: count, digest: digest, quarantined: rejectionHandler.quarantined[index]), at: end)
@@ -110,13 +109,11 @@ final class BuildRun {
         let toFile = list.contains { $0.hasSpilled }
         try shareOut(list.count) { number in runs.add(number, try list[number].takeRun(of: name, toFile: toFile)) }
         let spilled = list.indices.filter { list[$0].hasSpilled }
-        let (memory, cancellation, rejections) = (
-            rowBytes / max(1, min(jobs, spilled.count)), cancellation, Monitor<[Int: [Rejection]]>([:])
-        )
+        let (memory, job, rejections) = (rowBytes / max(1, min(jobs, spilled.count)), job, Monitor<[Int: [Rejection]]>([:]))
         try shareOut(spilled.count) { unit in
             let number = spilled[unit]
             while list[number].hasSpilled {
-                try Self.check(cancellation)
+                try job.check()
                 try list[number].foldSpilled(memory: memory)
                 let rejected = list[number].takeRejections()
                 rejections.withLock { $0[number, default: []] += rejected }
@@ -130,16 +127,10 @@ final class BuildRun {
         return runs.finish()
     }
 
-    private static func check(_ cancellation: Cancellation?) throws {
-        if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "run the replay again; what is ready is kept") }
-    }
-
     private func reporter() -> @Sendable (_ step: String, _ done: UInt64, _ total: UInt64) -> Void {
-        let (progress, rejectionHandler, note) = (
-            progress, rejectionHandler, build.targets.map(\.definition.name).joined(separator: ", ")
-        )
+        let (job, rejectionHandler, note) = (job, rejectionHandler, build.targets.map(\.definition.name).joined(separator: ", "))
         return { step, done, total in
-            progress?(ProgressEvent(step: step, done: done, total: total, quarantined: rejectionHandler.events, note: note))
+            job.report(step, done: done, total: total, quarantined: rejectionHandler.events, note)
         }
     }
 }

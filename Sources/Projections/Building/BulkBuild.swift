@@ -49,9 +49,9 @@ package struct BulkBuild: Sendable {
     /// Passes the log once, fills the generations and marks them ready; blocks until then.
     /// - Throws: `EvstoreError.buildStopped` at the first event that fails, and `invalidRow` where a row does not keep its
     ///   shape, both where `onError` is `stop`; `interrupted`; `programNeeded`.
-    package func run(cancellation: Cancellation? = nil, progress: ProgressHandler? = nil) throws(EvstoreError) -> Report {
+    package func run(_ job: Job) throws(EvstoreError) -> Report {
         try converting("building the read models of \(version)", at: evolving.log.path) {
-            let run = try BuildRun(self, cancellation, progress)
+            let run = try BuildRun(self, job)
             try run.passLog()
             return try run.complete()
         }

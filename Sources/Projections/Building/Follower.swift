@@ -28,17 +28,16 @@ package final class Follower: Sendable {
     ///   writes it; `interrupted`.
     @discardableResult
     package func catchUp(
-        _ generation: Generation, _ definition: Definition, to position: Position? = nil, cancellation: Cancellation? = nil,
-        progress: ProgressHandler? = nil
+        _ generation: Generation, _ definition: Definition, to position: Position? = nil, _ job: Job? = nil
     ) throws(EvstoreError) -> Checkpoint {
         var chase = try Chase(evolving, generation, definition, to: position)
         defer { idle.give(chase.batch, chase.key) }
         while chase.isDue {
-            if cancellation?.isCancelled == true { throw .interrupted(again: "run it again") }
+            try job?.check()
             let turn = try converting("following with \(generation.directory)") {
-                try generation.environment.takeTurn(within: seconds) { chase.isWanted && cancellation?.isCancelled != true }
+                try generation.environment.takeTurn(within: seconds) { chase.isWanted && job?.isCancelled != true }
             }
-            if try !advance(&chase, turn, progress) { break }
+            if try !advance(&chase, turn, job) { break }
         }
         return chase.header.checkpoint
     }
@@ -61,7 +60,7 @@ package final class Follower: Sendable {
     private var seconds: Double { evolving.options.readModelDeadline.inSeconds }
 
     /// Consumes a batch where the generation is still behind; false where a cut has removed the rest of the events to consume.
-    private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ progress: ProgressHandler?) throws(EvstoreError) -> Bool {
+    private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ job: Job?) throws(EvstoreError) -> Bool {
         let before = chase.header.checkpoint
         chase.header = try chase.generation.header
         guard chase.isDue, let turn else { return true }
@@ -70,10 +69,9 @@ package final class Follower: Sendable {
         chase.batch = nil
         chase.header = try batch.run(chase.generation, turn, through: chase.target)
         chase.batch = batch
-        progress?(
-            ProgressEvent(
-                step: "follow", done: chase.header.checkpoint.position.rawValue, total: chase.target.rawValue,
-                quarantined: chase.header.quarantined, note: chase.definition.name))
+        job?.report(
+            "follow", done: chase.header.checkpoint.position.rawValue, total: chase.target.rawValue, quarantined: chase.header.quarantined,
+            chase.definition.name)
         return chase.header.checkpoint != before
     }
 

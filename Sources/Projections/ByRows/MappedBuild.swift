@@ -22,24 +22,16 @@ package struct MappedBuild: Sendable {
     /// - Returns: false where the source does not hold what its events give: its quarantine is not empty, its digest is not that of its rows,
     ///   or a value is none that an event gives. Then the generation is left as it is, and has to be removed.
     /// - Throws: `EvstoreError.interrupted`.
-    package func run(
-        rowsMax: UInt64 = .max, cancellation: Cancellation? = nil, progress: ProgressHandler? = nil
-    ) throws(EvstoreError) -> Bool {
+    package func run(rowsMax: UInt64 = .max, _ job: Job) throws(EvstoreError) -> Bool {
         try converting("building \(target.definition.name) from its rows", at: evolving.log.path) {
             try evolving.log.makeDurable()
-            let check = {
-                if cancellation?.isCancelled == true {
-                    throw EvstoreError.interrupted(again: "run the replay again; what is ready is kept")
-                }
-            }
             var load = try GenerationLoad(
-                target.generation, target.definition, indexBytes: evolving.options.buildMemoryBytes / 4 * 3, check: check)
+                target.generation, target.definition, indexBytes: evolving.options.buildMemoryBytes / 4 * 3
+            ) { try job.check() }
             var workspace = RowMap.Workspace()
             var (read, made, isFit) = (GenerationLoad.Sums(), GenerationLoad.Sums(), true)
             let all = try source.header.rows
-            func report() {
-                progress?(ProgressEvent(step: "map", done: read.rows, total: all, quarantined: 0, note: target.definition.name))
-            }
+            func report() { job.report("map", done: read.rows, total: all, target.definition.name) }
             let header = try source.scan { key, row in
                 if read.rows == rowsMax { return false }
                 read.rows += 1

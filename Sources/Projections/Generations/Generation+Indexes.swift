@@ -108,7 +108,7 @@ extension Generation {
     }
 
     /// What is wrong with the indexes: an entry that a row lacks, or one that no row has; nil where nothing is. O(n log n).
-    package func indexFault(_ all: RowIndexes, _ cancellation: Cancellation? = nil) throws(EvstoreError) -> String? {
+    package func indexFault(_ all: RowIndexes, _ job: Job? = nil) throws(EvstoreError) -> String? {
         guard let indexes, !all.isEmpty else { return nil }
         return try converting("reading \(directory)") {
             try read { transaction in
@@ -122,7 +122,7 @@ extension Generation {
                         }
                         found += 1
                     }
-                    if found % 4_096 == 0, cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "run it again") }
+                    if found % 4_096 == 0 { try job?.check() }
                     return true
                 }
                 if fault != nil { return fault }

@@ -121,13 +121,13 @@ extension Generation {
     }
 
     /// Counts and digests all rows anew, to compare with the header.
-    package func recount(_ cancellation: Cancellation? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
+    package func recount(_ job: Job? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
         try converting("reading \(directory)") {
             var (count, sum): (UInt64, SetDigest) = (0, SetDigest())
             try scan { key, value in
                 sum.insert(key: key, value: value)
                 count += 1
-                if count % 4_096 == 0, cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "run it again") }
+                if count % 4_096 == 0 { try job?.check() }
                 return true
             }
             return (count, sum.digest)

@@ -8,4 +8,4 @@
 //    - the payload: `Viewer.run`.
 // 4. `StreamNames.name(of:at:_:)` names the stream, where the path or the caller asks for it, by the same reader.
 //
-// `EventReader` (room Evstore) makes `RecordedEvent`s of the images, `EventPreparer` (Building) the operations of read models.
+// `EventConverter` (room Evstore) makes `RecordedEvent`s of the images, `EventPreparer` (Building) the operations of read models.

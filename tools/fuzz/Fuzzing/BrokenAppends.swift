@@ -67,7 +67,7 @@ final class BrokenAppends {
             if report.read != report.added + report.skipped + report.quarantined { return .wrong("lines are not accounted for: \(report)") }
             let after = try temporary.store.last().position.rawValue
             if after - before != (dry ? 0 : report.added) { return .wrong("\(after - before) events of \(report.added) lines") }
-            let checked = try await temporary.store.verify()
+            let checked = try await temporary.store.maintenance.verify()
             return checked.ok ? .accepted : .wrong("the log is not sound: \(checked.findings)")
         } catch { return .wrong("\(error)") }
     }

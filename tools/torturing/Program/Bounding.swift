@@ -83,7 +83,7 @@ struct Bounding {
         let store = try await EventStore.open(store, options: Self.options)
         while true {
             try Worker.say("backing up")
-            _ = try store.maintenance.backUp { piece in usleep(UInt32(piece.count)) }
+            _ = try await store.maintenance.backUp { piece in usleep(UInt32(piece.count)) }
         }
     }
 
@@ -95,7 +95,7 @@ struct Bounding {
         let rooms = try (["log/data.mdb"] + models).map { try Room(self.store + "/" + $0) }
         let store = try await EventStore.open(store, options: Self.options)
         var problems = rooms.filter { !$0.isBounded }.map { "\($0.file) has \($0.pages) pages, of which \($0.live) are used" }
-        problems += try await store.verify(deep: true).findings.filter { $0.severity == .error }.map(\.message)
+        problems += try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.map(\.message)
         let (last, rows) = (try store.last().position.rawValue, try await store.count("notes").rows)
         if last != UInt64(count) || rows != UInt64(min(count, Self.rows)) { problems.append("it holds \(last) events and \(rows) rows") }
         if let oldest = try store.status().oldestReader, oldest.commitsBehind > 0 { problems.append("a dead process still reads") }

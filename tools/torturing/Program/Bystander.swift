@@ -76,7 +76,7 @@ final class Bystander: Sendable {
             group.addTask { await self.call("replay") { _ = try await store.migrate(to: store.versions.live) } }
             group.addTask { await self.call("import") { try await self.importLines(to: store) } }
             group.addTask { await self.call("plan") { _ = try await store.plan(to: SchemaVersion(5)) } }
-            group.addTask { await self.call("verify") { _ = try await store.verify(deep: true) } }
+            group.addTask { await self.call("verify") { _ = try await store.maintenance.verify(deep: true) } }
             group.addTask {
                 let asking = Task { await self.call("a query that is cancelled") { _ = try await store.count("orders") } }
                 do { try await Task.sleep(for: .milliseconds(20)) } catch {}

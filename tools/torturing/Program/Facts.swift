@@ -45,7 +45,7 @@ struct Facts: Codable, Hashable {
             return wrong == nil
         }
         if let wrong { throw Failure(wrong) }
-        let report = try await store.verify(deep: true)
+        let report = try await store.maintenance.verify(deep: true)
         facts.findings = report.findings.filter { $0.severity == .error }.map { "\($0.id) \($0.message)" }
         let versions = try store.versions
         facts.versions = [versions.floor.number, versions.live.number, versions.top.number]

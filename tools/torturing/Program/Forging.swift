@@ -61,7 +61,9 @@ import Torturing
             _ = try await store.rollback(toSnapshot: "here", discardTail: true)
             try await fill(store, 4, &chance)
             let key = try SigningKey(parsing: Array(String(repeating: "5a", count: 32).utf8))
-            guard let head = try await store.verify(deep: true, signing: key).head else { throw Failure("the end was not signed") }
+            guard let head = try await store.maintenance.verify(deep: true, signing: key).head else {
+                throw Failure("the end was not signed")
+            }
             try await store.close()
             return head
         }

@@ -66,7 +66,7 @@ import Torturing
         private func isFound(_ path: String) async throws -> Bool {
             do {
                 let store = try await EventStore.open(path, options: Self.options)
-                let report = try await store.verify()
+                let report = try await store.maintenance.verify()
                 try await store.close()
                 return !report.ok
             } catch { return ["storeDamaged", "corruptBlock"].contains(error.code) }

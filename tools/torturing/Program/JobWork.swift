@@ -31,7 +31,7 @@ struct JobWork {
         let store = try await EventStore.create(store, schemas: Order.loaded, version: Self.first, options: Worker.options)
         _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
         _ = try await store.migrate(to: Self.first)
-        if [.backup, .restore, .drill].contains(job) { _ = try store.maintenance.backUp(into: backup) }
+        if [.backup, .restore, .drill].contains(job) { _ = try await store.maintenance.backUp(into: backup) }
         if [.rollback, .cut, .finalize].contains(job) {
             try await close(store)
             return try await prepareFifth()
@@ -111,7 +111,7 @@ struct JobWork {
         case .rollback: _ = try await store.rollback(to: Self.first)
         case .cut: _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         case .finalize: _ = try await store.finalize(Self.fifth)
-        case .backup: _ = try store.maintenance.backUp(into: backup)
+        case .backup: _ = try await store.maintenance.backUp(into: backup)
         case .drill:
             let report = try await store.maintenance.drill(to: Self.fifth, backups: backup)
             if !report.passed {

@@ -46,7 +46,7 @@ enum Peer: String, CaseIterable {
 
     private func run(on store: EventStore, _ acks: String, _ seed: Int) async throws {
         if self == .verifier {
-            let findings = try await store.verify(deep: true).findings.filter { $0.severity == .error }
+            let findings = try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }
             if !findings.isEmpty { throw Failure(findings.map(\.message).joined(separator: "; ")) }
             return
         }

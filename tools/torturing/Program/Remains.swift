@@ -74,13 +74,13 @@ struct Remains {
         }
         try await append(0 ..< Self.people, at: 1)
         _ = try await store.count("people")
-        _ = try store.maintenance.backUp(into: backups)
+        _ = try await store.maintenance.backUp(into: backups)
         _ = try await store.takeSnapshot("here")
         try await append(0 ..< Self.people / 2, at: 1)
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         _ = try await store.migrate(to: SchemaVersion(2))
         try await append(0 ..< Self.people, at: 2)
-        _ = try store.maintenance.backUp(into: backups)
+        _ = try await store.maintenance.backUp(into: backups)
         _ = try await store.count("people")
         try await store.close()
     }
@@ -111,9 +111,9 @@ struct Remains {
         if report.lines == 0 || !report.archives.isEmpty || !report.inUse.isEmpty {
             outcome.problems.append("of copies it says \(report.lines) lines, \(report.archives), \(report.inUse)")
         }
-        _ = try store.maintenance.backUp(into: backups, keeping: 1)
+        _ = try await store.maintenance.backUp(into: backups, keeping: 1)
         _ = try await store.count("people")
-        if try await !store.verify(deep: true).ok { outcome.problems.append("the store is not whole") }
+        if try await !store.maintenance.verify(deep: true).ok { outcome.problems.append("the store is not whole") }
         try await store.close()
         for copy in Self.copies { outcome.problems += try await forget(in: copy) }
         try Worker.say(outcome)
@@ -126,7 +126,7 @@ struct Remains {
         let count = try await store.forget(try Self.forgotten.map { try StreamName("person-\($0)") }).forgotten.count
         if count != Self.forgotten.count { problems.append("\(copy.name): \(count) streams were forgotten") }
         _ = try await store.count("people")
-        if try await !store.verify(deep: true).ok { problems.append("\(copy.name) is not whole") }
+        if try await !store.maintenance.verify(deep: true).ok { problems.append("\(copy.name) is not whole") }
         try await store.close()
         return problems
     }

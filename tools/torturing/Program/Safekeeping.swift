@@ -25,7 +25,7 @@ struct Safekeeping {
                 ends.append(numbers.count)
             }
             if round == 1, Bool.random(using: &chance) { try await cut(store, &numbers) }
-            _ = try store.maintenance.backUp(into: backup, keeping: 3)
+            _ = try await store.maintenance.backUp(into: backup, keeping: 3)
         }
         problems += try await restore("newest", nil, numbers)
         let some = Int.random(in: (ends.first ?? 1) ... numbers.count, using: &chance)
@@ -43,7 +43,7 @@ struct Safekeeping {
     private func cut(_ store: EventStore, _ numbers: inout [Int]) async throws {
         _ = try await store.takeSnapshot("here")
         _ = try await store.append([Order.event(900_000)])
-        _ = try store.maintenance.backUp(into: backup)
+        _ = try await store.maintenance.backUp(into: backup)
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
     }
 

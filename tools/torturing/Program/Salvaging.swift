@@ -93,7 +93,7 @@ struct Salvaging {
             return wrong == nil
         }
         if let wrong { throw Failure(wrong) }
-        let findings = try await store.verify(deep: true).findings.filter { $0.severity == .error }
+        let findings = try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }
         try await store.close()
         if let first = findings.first { throw Failure("what came back is unsound: \(first.message)") }
         return numbers

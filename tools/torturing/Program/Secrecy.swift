@@ -51,7 +51,7 @@ struct Secrecy {
             try await append()
             if oneOf(4) { _ = try await store.maintenance.rotateKey(suite: oneOf(3) ? .cbcWithHMAC : .gcm) }
             if oneOf(5) { try await turn() }
-            if number % 4 == 1 { try backUp(number) }
+            if number % 4 == 1 { try await backUp(number) }
             if oneOf(4) { try await forget() }
             try collect()
             switch number % 10 {
@@ -99,9 +99,9 @@ struct Secrecy {
         }
     }
 
-    private mutating func backUp(_ number: Int) throws {
+    private mutating func backUp(_ number: Int) async throws {
         let path = scene + "/backup-\(number)"
-        _ = try store.maintenance.backUp(into: path)
+        _ = try await store.maintenance.backUp(into: path)
         if let backup { try FileManager.default.removeItem(atPath: backup.path) }
         backup = (path, secret, told)
     }

@@ -120,7 +120,7 @@
             }
             for status in try store.consumers() { problems += try judge(status) }
             if isLast {
-                problems += try await store.verify(deep: true).findings.filter { $0.severity == .error }.map(\.message)
+                problems += try await store.maintenance.verify(deep: true).findings.filter { $0.severity == .error }.map(\.message)
                 problems += try await judgeBackups(events)
             }
             try await store.close()

@@ -26,7 +26,7 @@ struct Sight: Codable, Hashable {
             } catch { sight.refused = Worker.words(error) }
             for number in 0 ..< 20 where sight.appended == number { if await append(number, to: store) { sight.appended += 1 } }
             sight.later = all(of: store)
-            do { _ = try await store.verify(deep: true) } catch { sight.refused = Worker.words(error) }
+            do { _ = try await store.maintenance.verify(deep: true) } catch { sight.refused = Worker.words(error) }
             try await store.close()
         } catch { sight.refused = Worker.words(error) }
         return sight

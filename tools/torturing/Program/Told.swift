@@ -68,7 +68,7 @@ struct Sightings {
             some["a stream at v\(version.number)"] = streams
         }
         var lines: [UInt8] = []
-        try store.export {
+        try await store.export {
             lines += $0
             return true
         }

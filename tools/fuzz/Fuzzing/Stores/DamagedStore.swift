@@ -43,16 +43,18 @@ struct DamagedStore {
         try await store.consume("parks", options: retries) { event, _ in
             if event.position.rawValue % 3 == 0 { throw EvstoreError.usage("it is full") }
         }
-        if let parked = try store.parked(of: "parks").first { try await store.retryParked(of: "parks", position: parked.position) }
+        if let parked = try store.parked(of: "parks").first {
+            try await store.maintenance.retryParked(of: "parks", position: parked.position)
+        }
         try await store.consume("takes", options: retries) { _, _ in }
         _ = try await store.takeSnapshot("one")
         if versions > 1 { _ = try await store.rollback(to: SchemaVersion(versions - 1)) }
         if versions > 1 { _ = try await store.migrate(to: SchemaVersion(versions), options: MigrationOptions(yes: true)) }
-        _ = try store.maintenance.backUp(into: whole + "/backups")
+        _ = try await store.maintenance.backUp(into: whole + "/backups")
         _ = try await store.maintenance.drill(backups: whole + "/backups", seed: 1)
-        _ = try store.maintenance.backUp(into: whole + "/backups")
+        _ = try await store.maintenance.backUp(into: whole + "/backups")
         var bytes: [UInt8] = []
-        _ = try store.maintenance.backUp { bytes += $0 }
+        _ = try await store.maintenance.backUp { bytes += $0 }
         try Data(bytes).write(to: URL(filePath: whole + "/backup"))
         projections = try store.projections().map(\.name)
         var streams: Set<StreamName> = []

@@ -21,7 +21,7 @@ struct StoreSight {
         case .row, .block, .model, .report: await look(at: store, &trial, &random)
         case .run:
             await trial.ask { _ = try StoreMaintenance.backups(in: backups) }
-            await trial.ask { _ = try StoreMaintenance.verifyBackups(in: backups) }
+            await trial.ask { _ = try await StoreMaintenance.verifyBackups(in: backups) }
             await restore(backups, &trial, &random)
             await look(at: store, &trial, &random)
         case .backup: await restore(place + "/backup", &trial, &random)
@@ -57,7 +57,7 @@ struct StoreSight {
             await trial.ask { _ = try await EventStore.open(path, readOnly: true, options: DamagedStore.options).close() }
             return
         }
-        do { trial.isSound = try await store.verify(deep: true).ok } catch { trial.judge(error) }
+        do { trial.isSound = try await store.maintenance.verify(deep: true).ok } catch { trial.judge(error) }
         await state(of: store, &trial)
         await page(of: store, &trial)
         await events(of: store, &trial, random.pick(Extremes.integers))
@@ -69,12 +69,12 @@ struct StoreSight {
 
     private func state(of store: EventStore, _ trial: inout Trial) async {
         await trial.ask { _ = try store.status() }
-        await trial.ask { _ = try await store.verify() }
-        await trial.ask { _ = try store.journal() }
+        await trial.ask { _ = try await store.maintenance.verify() }
+        await trial.ask { _ = try store.maintenance.journal() }
         await trial.ask { _ = try store.consumers() }
         await trial.ask { _ = try store.parked(of: "parks") }
         await trial.ask { _ = try store.snapshots() }
-        await trial.ask { _ = try store.verifySnapshots() }
+        await trial.ask { _ = try store.maintenance.verifySnapshots() }
         await trial.ask { _ = try store.projections() }
         await trial.ask { _ = try store.quarantine() }
         #if Service
@@ -105,7 +105,7 @@ struct StoreSight {
             await trial.ask { _ = try store.read(stream) }
             await trial.ask { _ = try store.read(stream, from: Revision(extreme), backwards: true) }
         }
-        await trial.ask { try store.export { _ in true } }
+        await trial.ask { try await store.export { _ in true } }
         for name in whole.projections { await trial.ask { _ = try await store.count(name) } }
     }
 
@@ -130,7 +130,7 @@ struct StoreSight {
             guard let stream = whole.streams.first, let last = try store.event(position: Position(1)) else { return }
             _ = try await store.append([NewEvent(stream: stream, type: last.type, payload: last.payload, version: last.version)])
         }
-        await trial.ask { _ = try store.maintenance.backUp(into: backups) }
+        await trial.ask { _ = try await store.maintenance.backUp(into: backups) }
     }
 }
 

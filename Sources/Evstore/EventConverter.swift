@@ -4,16 +4,42 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Reads stored events as they are seen at one version, or at birth. Used by one thread.
-final class EventReader {
+/// The version at which events are seen.
+enum SeenAt: Equatable {
+    /// Each event as it was written.
+    case birth
+    case version(SchemaVersion)
+}
+
+/// Takes in the records that a cursor comes to.
+protocol RecordTaker {
+    /// The names, as stored, of the types to look at; nil for all.
+    var storedTypes: Set<Name>? { get }
+    /// Whether no more records are wanted.
+    var isFull: Bool { get }
+
+    /// The name under which the log holds the stream that is called so where events are seen; nil where there is no such stream.
+    func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName?
+
+    /// Takes a record in, and appends the events that come of it.
+    /// - Parameter reader: lends the record.
+    func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws
+}
+
+extension RecordTaker {
+    var isFull: Bool { false }
+}
+
+/// Converts stored events to what they are at one version. Used by one thread at a time.
+final class EventConverter: RecordTaker {
     let store: EventStore
     private let history: History
     private let names: StreamNames
-    /// Nil where each event is shown at its birth version.
+    /// Nil where each event is seen at its birth version.
     private let viewer: EventViewer?
-    /// Whether the next who reads may have the viewer.
+    /// Whether the viewer goes back to the pool.
     private let isPooled: Bool
-    /// Nil shows each event at its birth version.
+    /// Nil where each event is seen at its birth version.
     private let version: SchemaVersion?
     private let type: String?
     /// The stored types whose events may be seen as `type`; nil where every event is wanted.
@@ -22,8 +48,9 @@ final class EventReader {
 
     /// - Parameter shared: the streams' names that event readers of other threads have met.
     init(
-        _ store: EventStore, _ history: History, at version: SchemaVersion?, type: String? = nil, sharing shared: SharedStreamNames? = nil
+        _ store: EventStore, _ history: History, _ seenAt: SeenAt, type: String? = nil, sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
+        let version: SchemaVersion? = if case .version(let version) = seenAt { version } else { nil }
         (self.store, self.history, self.version, self.type, isPooled) = (store, history, version, type, shared == nil)
         // Version 0 has no types of its own.
         if let type, let version, version.rawValue > 0 {
@@ -46,14 +73,12 @@ final class EventReader {
         if isPooled, let viewer { store.viewers.give(viewer, of: history) }
     }
 
-    /// The names, as stored, of the types to look at; nil for all.
     var storedTypes: Set<Name>? {
         guard let wanted else { return type.map { [Name($0)] } }
         // Data from before versions existed becomes any type.
         return history.versions.first?.adopt == nil ? Set(of: wanted.map(\.type)) : nil
     }
 
-    /// The name under which the log holds the stream that is called so where events are shown; nil where there is no such stream.
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? {
         guard let version else { return stream }
         return try history.storedName(of: stream, at: version, reader)

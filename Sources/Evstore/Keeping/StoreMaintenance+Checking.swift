@@ -1,0 +1,112 @@
+internal import EventLog
+public import EventModel
+internal import Hashing
+public import LogKeeping
+public import Migration
+internal import Projections
+
+extension StoreMaintenance {
+    /// What was registered, replayed, flipped, rolled back and so on, oldest first; one read transaction on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
+
+    /// The newest rows of the journal, newest first; no others are read.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    package func journal(newest limit: Int) throws(EvstoreError) -> [JournalRow] {
+        var rows: [JournalRow] = []
+        if limit < 1 { return rows }
+        try Journal.readBackwards(log) { row in
+            rows.append(row)
+            return rows.count < limit
+        }
+        return rows
+    }
+
+    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that lack fewer.
+    ///
+    /// Awaits the whole log for these read models, on the store's own threads.
+    /// - Throws: `EvstoreError`: migrationInProgress, programNeeded, diskFull, interrupted.
+    public func retryQuarantine(progress: ProgressHandler? = nil) async throws(EvstoreError) -> QuarantineRetryReport {
+        try await store.working("retry the quarantine", progress) { (site) async throws(EvstoreError) in try await Quarantine.retry(site) }
+    }
+
+    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
+    /// log's events and on events made from the shapes, the same ones for the same `seed`. What is wrong is a finding, not an error.
+    ///
+    /// With `key`, a store without errors gets a signed head (`VerifyReport.head`): it says where the log ends, and which versions,
+    /// definitions, keys and forgotten streams there are. Keep it away from the store, and give it as the last of `heads` later: whatever
+    /// is no longer as it was signed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new
+    /// one names the last.
+    ///
+    /// Awaits a walk over the whole log on the store's own threads; `deep` reads every row of the read models too, and `laws` builds them
+    /// anew.
+    ///
+    /// - Parameters:
+    ///   - heads: oldest first, such as `SignedHead.series(parsing:)` gives.
+    ///   - trusted: who must have signed `heads`; the owner of `key` where it is nil.
+    ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was meant: they are warnings then.
+    /// - Throws: `EvstoreError`: signatureInvalid where another key signed `heads`, epochChanged where the log was cut meanwhile (run it
+    ///   again), programNeeded with `laws`, interrupted.
+    public func verify(
+        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, progress: ProgressHandler? = nil
+    ) async throws(EvstoreError) -> VerifyReport {
+        try await store.working("verify the store", progress) { (site) async throws(EvstoreError) in
+            try Verify.run(
+                site, deep: deep, laws: laws, seed: seed, signing: key, since: heads, trusting: trusted, accepting: isAccepted)
+        }
+    }
+}
+
+extension StoreMaintenance {
+    /// Removes all snapshots but the newest `count`; returns the names of those removed. Awaits one transaction.
+    /// - Throws: `EvstoreError`: usage where `count` is negative, deadlinePassed, interrupted.
+    public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
+        try await store.workingWithBallast("prune the snapshots") { (site) async throws(EvstoreError) in
+            try await Snapshot.prune(site, keeping: count)
+        }
+    }
+
+    /// Compares a snapshot (every one where nil) with the log, and with read models that still stand at its position; what differs is a
+    /// finding. Blocks the calling thread for a short read of each snapshot.
+    /// - Throws: `EvstoreError.unknownSnapshot`.
+    public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
+        let chosen = if let name { [try Snapshot.named(name, log)] } else { try Snapshot.list(log) }
+        let evolution = try store.evolving.current()
+        var findings: [Finding] = []
+        for snapshot in chosen {
+            if let reason = try difference(snapshot) {
+                findings.append(
+                    Finding(
+                        id: "STORE301", position: snapshot.position, message: "the snapshot \(snapshot.name): \(reason)",
+                        advice: "it can't be gone back to: \(.pruneSnapshots), or restore a backup"))
+            }
+            for noted in snapshot.generations where evolution.state.generations[noted.fingerprint] == noted.directory {
+                guard let digest = noted.digest, let header = try store.header(of: noted.fingerprint, evolution.state),
+                    header.checkpoint.position == snapshot.position, header.digest.hex != digest
+                else {
+                    continue
+                }
+                findings.append(
+                    Finding(
+                        id: "STORE302", position: snapshot.position,
+                        message: "\(noted.projection) is not what the snapshot \(snapshot.name) noted, at the same position",
+                        advice: "\(.verifyDeep)"))
+            }
+        }
+        return findings
+    }
+
+    /// Why the log is no longer what a snapshot named; nil where it is.
+    private func difference(_ snapshot: SnapshotReport) throws(EvstoreError) -> String? {
+        do { try store.requireValid(Checkpoint(epoch: snapshot.epoch, position: snapshot.position)) } catch EvstoreError.epochChanged(
+            _, let cut)
+        {
+            return "a cut at position \(cut.position) took off what it names"
+        }
+        let link = try log.reading { reader in try reader.link(at: snapshot.position) }
+        return snapshot.position == .start || link?.hex == snapshot.link ? nil : "the log at its position has another link"
+    }
+}
