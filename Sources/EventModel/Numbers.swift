@@ -116,7 +116,7 @@ public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStr
 
 /// Up to where a reader has consumed the log. Valid as long as its position lies at or below every
 /// later cut.
-public struct Checkpoint: Hashable, Sendable, Codable, CustomStringConvertible {
+public struct Checkpoint: Hashable, Sendable, Codable, LosslessStringConvertible {
     public var epoch: Epoch
     public var position: Position
 
@@ -128,5 +128,13 @@ public struct Checkpoint: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Before the first event of a log's first life.
     public static let start = Checkpoint(epoch: .first, position: .start)
 
+    /// Such as `1:42`, the epoch before the position.
     public var description: String { "\(epoch):\(position)" }
+
+    /// Reads what `description` gives; nil where the text is none.
+    public init?(_ description: String) {
+        let parts = description.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let epoch = UInt32(parts[0]), epoch >= 1, let position = UInt64(parts[1]) else { return nil }
+        self.init(epoch: Epoch(epoch), position: Position(position))
+    }
 }

@@ -80,7 +80,9 @@ extension ReadModel {
         guard let number = indexes.number(of: index) else {
             let names = indexes.list.map(\.name)
             let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-            throw .usage("\(projection) at \(note.version) has no index \(quoted(index)): \(known)")
+            throw .usage(
+                "\(projection) at \(note.version) has no index \(quoted(index)): \(known)",
+                fix: "an index that was declared since is there after a replay to \(note.version) with the projection files")
         }
         let members = indexes.list[number].members.count
         let asked = values.count + (from == nil && to == nil ? 0 : 1)

@@ -134,8 +134,9 @@ extension EventStore {
 extension EventStore {
     /// Applies the policy to the version that the program works at.
     private func settle(_ progress: ProgressHandler?) async throws(EvstoreError) {
-        guard let version = programVersion else { return }
         let evolution = try evolving.current()
+        try noteOtherProjections(evolution)
+        guard let version = programVersion else { return }
         let state = evolution.state
         try compareSchemas(evolution)
         if version == state.live { return }
@@ -181,6 +182,19 @@ extension EventStore {
                 throw .versionDiffers(file.number, file: file.digest.hex, stored: stored.digest.hex)
             }
         }
+    }
+
+    /// Warns where the program's projection files say otherwise than the store at the live version: no opening changes these.
+    private func noteOtherProjections(_ evolution: Evolution) throws(EvstoreError) {
+        let live = evolution.state.live
+        guard let schemas, live.rawValue > 0, live <= schemas.history.head else { return }
+        let own = try schemas.definitions.definitions(at: live, schemas.history)
+        let registered = try evolution.definitions(at: live).map(\.fingerprint)
+        let others = own.filter { !registered.contains($0.fingerprint) }.map(\.name)
+        if others.isEmpty { return }
+        logger.warning(
+            "the program's projection files say otherwise than the store: a replay to the live version takes them in",
+            metadata: ["store": "\(path)", "live": "\(live)", "projections": "\(others.joined(separator: ", "))"])
     }
 
     /// Whether `.migrate` makes a version live: where nobody has promised it yet; on a node of a cluster log also where other nodes have, and

@@ -49,8 +49,11 @@ extension EventStore {
         }
     }
 
-    /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store.
-    func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
+    /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store: for a command that is to
+    /// be carried out once, before anything is decided.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    public func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
         try log.reading { reader in
             guard let position = try reader.position(of: id) else { return nil }
             let version = programVersion ?? reader.stamp.live

@@ -95,7 +95,7 @@ extension EventStore {
     /// A row's value as a Swift type; nil where there is none. Awaits and throws as the other forms do.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read the row.
     public func query<Value: Decodable & Sendable>(
-        _ projection: String, at version: SchemaVersion? = nil, key: String, as type: Value.Type
+        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, key: String
     ) async throws(EvstoreError) -> Value? {
         guard let row = try await query(projection, at: version, key: key) else { return nil }
         return try row.value(of: projection, as: type)

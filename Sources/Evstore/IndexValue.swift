@@ -1,11 +1,11 @@
 internal import Bytes
-internal import EventModel
+public import EventModel
 internal import JSONText
 
-/// A value that rows are looked for by in an index: a JSON value, written as a literal.
+/// A value that rows are looked for by in an index: a JSON value, written as a literal or made of a Swift value.
 ///
 ///     try await store.query("orders", index: "by-total", equals: ["paid"], from: 100, to: 200)
-public struct IndexValue: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+public struct IndexValue: Hashable, Sendable, ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByNilLiteral
 {
     /// JSON text in UTF-8 without spaces around it.
@@ -13,6 +13,8 @@ public struct IndexValue: Hashable, Sendable, ExpressibleByStringLiteral, Expres
 
     public init(_ text: String) { json = Array(JSONValue.string(text).text.utf8) }
     public init(_ number: Int) { json = Array(String(number).utf8) }
+    /// As a member of the type is written: moments are compared as texts.
+    public init(_ time: Timestamp) { self.init(time.description) }
     public init(_ flag: Bool) { json = Array((flag ? "true" : "false").utf8) }
     public init(stringLiteral text: String) { self.init(text) }
     public init(integerLiteral number: Int) { self.init(number) }

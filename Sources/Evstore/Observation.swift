@@ -69,7 +69,7 @@ struct ObservedRows: Sendable, Equatable {
 extension EventStore {
     /// The row of a key, nil where there is none: now, and after each change of it.
     ///
-    ///     for try await order in store.observe("orders", key: "5", as: Order.self) { show(order) }
+    ///     for try await order in store.observe("orders", as: Order.self, key: "5") { show(order) }
     ///
     /// Cancelling the task ends the sequence.
     /// - Parameter version: at which the read model is read, whatever is live; where nil the working one, which follows flips and rollbacks
@@ -85,7 +85,7 @@ extension EventStore {
     /// The row of a key as a Swift value; else as the other `observe`.
     /// - Throws: `EvstoreError.invalidRow`, too, where the type can't read the row.
     public func observe<Value: Decodable & Sendable>(
-        _ projection: String, at version: SchemaVersion? = nil, key: String, as type: Value.Type
+        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, key: String
     ) -> Observation<Value?> {
         observe(projection, at: version, key: key).mapping { row throws(EvstoreError) in
             if let row { try row.value(of: projection, as: type) } else { nil }

@@ -13,7 +13,7 @@ struct DocumentedBlocksTests {
         "VersionFiles yaml": "EvstoreTests/ReferenceTests.swift", "ProjectionFiles yaml": "EvstoreTests/ReferenceTests.swift",
         "SwiftSteps yaml": "EvstoreTests/PageSwiftTests.swift", "TypedEvents swift": "EvstoreTests/TypedTests.swift",
         "Errors json": "CLITests/ErrorsPageTests.swift", "SeveralMachines sh": "EvstoreClusterTests/ClusterGuideTests.swift",
-        "Serving yaml": "EvstoreWebTests/MonitoringTests.swift",
+        "Serving yaml": "EvstoreWebTests/MonitoringTests.swift", "RecipesInSwift yaml": "DomainTests/LibraryTests.swift",
     ]
     private static let marks = ["sh": "# Not run by the tests: ", "swift": "// Not compiled by the tests: "]
 

@@ -51,7 +51,7 @@ extension Library {
                 let loan = try store.state(of: stream, loans)
                 if loan.value { lent = book }
                 // A book that is lent has events, so `.noStream` fails, unless the request was carried out before.
-                conditions.append(StreamCondition(stream, loan.value ? .noStream : loan.expectation, asOf: loan.checkpoint))
+                conditions.append(loan.value ? StreamCondition(stream, .noStream) : loan.condition(on: stream))
                 let event = BookLent(book: book, member: member, due: due)
                 events.append(try NewEvent(event, to: stream, id: events.isEmpty ? request : nil))
             }
@@ -71,7 +71,7 @@ struct Book: Codable, Equatable, Sendable { var times: Int, member: String?, due
 extension Library {
     /// What should be back by now, the longest overdue first: a page, behind the one that `cursor` came with.
     func overdue(at now: Timestamp, after cursor: QueryCursor? = nil) async throws -> QueryPage<TypedRow<Book>> {
-        try await store.query("books", as: Book.self, index: "by-due", from: "", to: IndexValue("\(now)"), limit: 20, after: cursor)
+        try await store.query("books", as: Book.self, index: "by-due", from: "", to: "\(now)", limit: 20, after: cursor)
     }
 }
 
@@ -100,17 +100,16 @@ extension Library {
 extension Library {
     /// Holds each book that comes back for whoever waits longest, until the task is cancelled.
     func holdBooks(_ options: ConsumerOptions = .init()) async throws {
-        try await store.consume("hold", types: [BookReturned.type], at: BookReturned.version, options: options) { event, _ in
-            let book = try event.decode(BookReturned.self).book
+        try await store.consume("hold", BookReturned.self, options: options) { returned, event, _ in
+            let book = returned.book
             let stream = try StreamName("line-\(book)")
             let line = try store.state(of: stream, lines)
             guard let next = line.value.waiting.first else { return }
             let held = BookHeld(book: book, member: next, until: event.time.later(days: 3))
             let reaction = try NewEvent(held, to: stream, id: EventID("held-\(event.id)"))
-            let isAsSeen = StreamCondition(stream, line.expectation, asOf: line.checkpoint)
             let isStillIn = StreamCondition(event.stream, .revision(event.revision))
             do throws(EvstoreError) {
-                try await store.append([reaction], conditions: [isAsSeen, isStillIn], sameID: .keepFirst)
+                try await store.append([reaction], conditions: [line.condition(on: stream), isStillIn], sameID: .keepFirst)
             } catch {
                 // Lent again meanwhile: there is nothing to hold. Anything else is tried again.
                 guard case .expectationFailed(event.stream, _, _) = error else { throw error }
@@ -122,7 +121,7 @@ extension Library {
 extension Library {
     /// Ends the holds that are over.
     func endHolds(at now: Timestamp) async throws {
-        for row in try await store.query("holds", index: "by-until", to: IndexValue("\(now)")).rows {
+        for row in try await store.query("holds", index: "by-until", to: "\(now)").rows {
             // The row is a hint; what the line says is decided on.
             try await store.decide(on: StreamName("line-\(row.key)"), lines) { line in
                 guard let hold = line.hold, hold.until <= now else { return [] }

@@ -336,12 +336,12 @@ struct LibraryTests {
         try await library.store.append(again, to: StreamName("book-1"), expecting: .exists)
         try await bringBack("1", to: library, at: noon.later(days: 3))
         for version in [1, 2] as [SchemaVersion] {
-            let row = try await library.store.query("lateness", at: version, key: "1", as: Lateness.self)
+            let row = try await library.store.query("lateness", at: version, as: Lateness.self, key: "1")
             #expect(row == Lateness(due: noon.later(days: 2), times: 2), "\(version)")
         }
 
         let newer = try await open(at: 2, [try #require(try lateness().last)])
-        #expect(try await newer.store.query("lateness", key: "1", as: Lateness.self)?.times == 2)
+        #expect(try await newer.store.query("lateness", as: Lateness.self, key: "1")?.times == 2)
         await #expect { try await newer.store.rollback() } throws: { ($0 as? EvstoreError)?.code == "programNeeded" }
         try await newer.store.close()
         try await library.store.rollback()
@@ -361,11 +361,11 @@ struct LibraryTests {
         let before = try await peopled()
         try await before.lend(["1"], to: "ada", until: noon, request: EventID("r-1"))
         try await bringBack("1", to: before, at: noon.later(days: 1))
-        #expect(try await before.store.query("lateness", key: "1", as: Lateness.self)?.times == 1)
+        #expect(try await before.store.query("lateness", as: Lateness.self, key: "1")?.times == 1)
         try await before.store.close()
         for (revision, times) in [(1, 1), (2, 100)] {
             let library = try await open(at: 1, try changed(revision))
-            #expect(try await library.store.query("lateness", key: "1", as: Lateness.self)?.times == times)
+            #expect(try await library.store.query("lateness", as: Lateness.self, key: "1")?.times == times)
             try await library.store.close()
         }
     }

@@ -47,7 +47,7 @@ struct ObservationTests {
     func oneRow() async throws {
         let temporary = try await store()
         let store = temporary.store
-        var things = store.observe("things", key: "a", as: Thing.self).makeAsyncIterator()
+        var things = store.observe("things", as: Thing.self, key: "a").makeAsyncIterator()
         #expect(try await things.next() == .some(nil), "there is none yet")
         try await put("b", 1, store)
         try await put("a", 2, store)
@@ -122,7 +122,7 @@ struct ObservationTests {
         try await put("a", 0, store)
         let task = Task {
             var seen: [Int] = []
-            for try await thing in store.observe("things", key: "a", as: Thing.self) {
+            for try await thing in store.observe("things", as: Thing.self, key: "a") {
                 seen.append(thing?.total ?? -1)
                 if seen.last == 300 { break }
             }

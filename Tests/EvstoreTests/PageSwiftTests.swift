@@ -156,7 +156,7 @@ struct PageSwiftTests {
         let store = made.store
         _ = try await store.append([.event("person-1", "Named", Persons.ada, at: 1)])
         _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
-        #expect(try await store.query("greetings", key: "1", as: Greeting.self) == Greeting(words: "Hello Ada Lovelace"))
+        #expect(try await store.query("greetings", as: Greeting.self, key: "1") == Greeting(words: "Hello Ada Lovelace"))
 
         let newer = try await made.open(schemas: schemas, steps: [Persons.step], projections: [after])
         let plan = try await newer.planRollback()
@@ -166,6 +166,6 @@ struct PageSwiftTests {
         try await newer.close()
 
         _ = try await store.rollback()
-        #expect(try await store.query("greetings", key: "1", as: Greeting.self) == Greeting(words: "Hello Ada"))
+        #expect(try await store.query("greetings", as: Greeting.self, key: "1") == Greeting(words: "Hello Ada"))
     }
 }

@@ -22,9 +22,9 @@ struct RowsTests {
         defer { withExtendedLifetime(store) {} }
         let row = try await store.store.query("orders", key: "2")
         #expect(row == ReadModelRow(key: "2", value: Array(#"{"customer":"Ann","state":"open","total":100}"#.utf8)))
-        #expect(try await store.store.query("orders", key: "2", as: Order.self) == Order(state: "open", total: 100))
+        #expect(try await store.store.query("orders", as: Order.self, key: "2") == Order(state: "open", total: 100))
         #expect(try await store.store.query("orders", key: "3") == nil)
-        #expect(try await store.store.query("orders", key: "3", as: Order.self) == nil)
+        #expect(try await store.store.query("orders", as: Order.self, key: "3") == nil)
         let page = try await store.store.query("orders")
         #expect(page.rows.map(\.key) == ["1", "2"] && page.next == nil && page.note.lag == 0)
     }
@@ -64,7 +64,7 @@ struct RowsTests {
         }
         #expect(await code { _ = try await temporary.store.query("orders", limit: 0) } == "misuse")
         #expect(await code { _ = try await temporary.store.query("orders", as: Other.self) } == "invalidRow")
-        #expect(await code { _ = try await temporary.store.query("orders", key: "1", as: Other.self) } == "invalidRow")
+        #expect(await code { _ = try await temporary.store.query("orders", as: Other.self, key: "1") } == "invalidRow")
         #expect(await code { _ = try await temporary.store.query("nothing", key: "1") } == "unknownProjection")
     }
 

@@ -148,7 +148,7 @@ struct TypedTests {
 
         let after = try store.state(of: order, fold, cache: StateCache<Order>())
         #expect((after.folded, after.value.isVoid, after.value.cents) == (2, true, 1250))
-        let ada = try await store.query("totals", key: "Ada Lovelace", as: Total.self)
+        let ada = try await store.query("totals", as: Total.self, key: "Ada Lovelace")
         #expect(ada == Total(cents: 1250))
         var page = try await store.query("totals", as: Total.self, limit: 1)
         #expect(page.rows == [TypedRow(key: "Ada Lovelace", value: Total(cents: 1250))])
@@ -157,7 +157,7 @@ struct TypedTests {
         var live: [Total?] = []
         let more = OrderPlaced(id: "2", customer: "Ada Lovelace", cents: 750)
         let writer = Task { try await store.append(more, to: StreamName("order-2"), expecting: .noStream) }
-        for try await total in store.observe("totals", key: "Ada Lovelace", as: Total.self) {
+        for try await total in store.observe("totals", as: Total.self, key: "Ada Lovelace") {
             live.append(total)
             if total?.cents == 2000 { break }
         }

@@ -25,30 +25,22 @@ struct Order {
 
 struct Shop: Sendable {
     let store: EventStore
-    let log: Logger
     private let orders: StreamFold<Order>
     private let cache = StateCache<Order>()
 
-    init(_ store: EventStore, _ log: Logger) throws {
-        (self.store, self.log) = (store, log)
+    init(_ store: EventStore) throws {
+        self.store = store
         orders = try StreamFold("order", revision: 1, initial: Order()) {
             StateHandler(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
             StateHandler(OrderPaid.self) { order, _, _ in order.isPaid = true }
         }
     }
 
-    /// What a request asks for: `request` is its own id, so that a client that repeats it changes nothing.
+    /// What a request asks for: `request` is its own id, so that a client that repeats it changes nothing. Where somebody else is faster, it
+    /// is decided anew.
     func pay(_ id: String, request: String) async throws {
-        let stream = try StreamName("order-\(id)")
-        for _ in 1 ... 5 {
-            let state = try store.state(of: stream, orders, cache: cache)
-            guard state.value.isPlaced, !state.value.isPaid else { return }
-            do {
-                try await store.append(OrderPaid(id: id), to: stream, expecting: state.expectation, id: EventID(request))
-                return
-            } catch EvstoreError.expectationFailed {
-                log.debug("somebody else was faster; read again and decide anew")
-            }
+        try await store.decide(on: StreamName("order-\(id)"), orders, cache: cache, id: EventID(request)) { order in
+            order.isPlaced && !order.isPaid ? [OrderPaid(id: id)] : []
         }
     }
 
@@ -76,7 +68,7 @@ func onTermination(_ body: @escaping @Sendable () -> Void) -> any DispatchSource
 let log = Logger(label: "shop")
 let store = try await EventStore.open(
     "shop", creatingWith: Schemas.load("Schemas/shop"), version: SchemaVersion(1), policy: .migrate(when: .lossless), logger: log)
-let shop = try Shop(store, log)
+let shop = try Shop(store)
 
 let mailing = Task { try await shop.mail(placeIn: "mailed.json") }
 let termination = onTermination { [mailing] in mailing.cancel() }

@@ -53,7 +53,13 @@ public struct ConsumerOptions: Hashable, Sendable {
     /// Whether it ends when it has come to the log's end; else it waits for what is appended.
     public var endsAtLogEnd = false
 
-    public init() {}
+    public init(
+        retry: RetryPolicy = .init(), onFailure: ConsumerFailureRule = .park, concurrency: Int = 1,
+        checkpointInterval: Duration = .seconds(1), endsAtLogEnd: Bool = false
+    ) {
+        (self.retry, self.onFailure, self.concurrency) = (retry, onFailure, concurrency)
+        (self.checkpointInterval, self.endsAtLogEnd) = (checkpointInterval, endsAtLogEnd)
+    }
 }
 
 /// What a consumer's handler is told beside the events.

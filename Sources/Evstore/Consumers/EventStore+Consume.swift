@@ -20,8 +20,8 @@ extension EventStore {
     ///   - handler: throws where it could not handle the event, which is then tried again (`ConsumerOptions.retry`); one that throws
     ///     `EvstoreError.consumerStopped` ends the consumer at once, its place before the event. It is not cancelled with the task.
     /// - Throws: `EvstoreError`: consumerStopped, where `onFailure` is `stop`; epochChanged where a cut took off what it has handled
-    ///   (`resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version: it is for the
-    ///   caller to go past it by `resetConsumer`.
+    ///   (`maintenance.resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version: it is for the
+    ///   caller to go past it by `maintenance.resetConsumer`.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
@@ -31,7 +31,18 @@ extension EventStore {
         }
     }
 
-    /// The same for up to `batch` events at once. Where the handler throws, the events of the batch are tried again one by one.
+    /// Handles each event of a Swift type, as it is at the type's version, as the other `consume` does. An event that the type can't read is
+    /// one that could not be handled.
+    public func consume<E: Event>(
+        _ name: String, _ type: E.Type, from start: ConsumerStart = .start, options: ConsumerOptions = .init(),
+        _ handler: @escaping @Sendable (E, RecordedEvent, ConsumerContext) async throws -> Void
+    ) async throws(EvstoreError) {
+        try await consume(name, from: start, types: [E.type], at: E.version, options: options) { event, context in
+            try await handler(event.decode(type), event, context)
+        }
+    }
+
+    /// Handles up to `batch` events at once, else as the other `consume`. Where the handler throws, the events of the batch are tried again one by one.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil, batch: Int,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void

@@ -22,6 +22,7 @@ extension EventStore {
     /// Folds on a thread of the store's own, in a read transaction for each page; awaits the append as `append(_:conditions:sameID:)` does.
     ///
     /// - Parameters:
+    ///   - conditions: what must also hold, of other streams that the decision rests on; a failed one is the caller's.
     ///   - cache: where states are kept, so that only what came since is folded.
     ///   - id: of the command: it becomes the id of its first event.
     ///   - metadata: JSON text of one object, which each of the events has.
@@ -31,8 +32,8 @@ extension EventStore {
     ///   throws.
     @discardableResult
     public func decide<State: Sendable>(
-        on stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil, id: EventID? = nil, metadata: [UInt8]? = nil,
-        attemptsMax: Int = 10, _ body: (State) throws -> [any Event]
+        on stream: StreamName, _ fold: StreamFold<State>, also conditions: [StreamCondition] = [], cache: StateCache<State>? = nil,
+        id: EventID? = nil, metadata: [UInt8]? = nil, attemptsMax: Int = 10, _ body: (State) throws -> [any Event]
     ) async throws -> Decision<State> {
         if attemptsMax < 1 { throw EvstoreError.misuse("a command is decided at least once") }
         var attempt = 1
@@ -44,12 +45,11 @@ extension EventStore {
             let state = try await StoreThreads.run { () throws in try self.state(of: stream, fold, cache: cache) }
             let events = try body(state.value)
             if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
-            let condition = StreamCondition(stream, state.expectation, asOf: state.checkpoint)
             let list = try Self.list(of: events, to: stream, metadata, id)
             do {
-                return Decision(state: state, receipt: try await append(list, conditions: [condition]), attempts: attempt)
+                return Decision(state: state, receipt: try await append(list, conditions: [state.condition(on: stream)] + conditions), attempts: attempt)
             } catch {
-                guard error.isConflict, attempt < attemptsMax else { throw error }
+                guard error.isConflict(on: stream), attempt < attemptsMax else { throw error }
                 // Those that decide on one stream at the same time do not meet again in step.
                 try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))
                 attempt += 1
@@ -60,9 +60,10 @@ extension EventStore {
 
 extension EvstoreError {
     /// Whether somebody else has appended to the stream, carried out the same command, or cut the log meanwhile.
-    fileprivate var isConflict: Bool {
+    fileprivate func isConflict(on stream: StreamName) -> Bool {
         switch self {
-        case .expectationFailed, .idReused, .epochChanged: true
+        case .expectationFailed(let failed, _, _): failed == stream
+        case .idReused, .epochChanged: true
         default: false
         }
     }

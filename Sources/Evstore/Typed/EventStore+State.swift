@@ -22,6 +22,10 @@ public struct StreamState<State: Sendable>: Sendable {
 
     /// The expectation for an append that was decided on this state: fails where the stream has changed since.
     public var expectation: Expectation { revision.map { .revision($0) } ?? .noStream }
+
+    /// The condition for an append that was decided on this state of a stream: fails where the stream has changed since, or a cut has taken
+    /// off what was folded.
+    public func condition(on stream: StreamName) -> StreamCondition { StreamCondition(stream, expectation, asOf: checkpoint) }
 }
 
 extension EventStore {
