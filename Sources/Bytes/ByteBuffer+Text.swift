@@ -17,7 +17,7 @@ extension ByteBuffer {
         append(littleEndian: hexDigits(UInt32(truncatingIfNeeded: uuid.1)))
     }
 
-    /// Appends valid JSON text with each line break as a space: it means the same, since inside strings they are escaped.
+    /// Appends valid JSON text with each line break replaced by a space. Its meaning stays, since strings hold line breaks only escaped.
     package mutating func append(onOneLine text: RawSpan) {
         var start = 0
         while let lineBreak = text.firstLineBreak(from: start) {
@@ -74,6 +74,6 @@ extension RawSpan {
     }
 }
 
-/// The lowest bit that is set is in the first byte which is zero; those above it may be wrong.
+/// Marks the zero bytes of a word: the lowest set bit lies in the first zero byte; higher bits may be false positives.
 @inline(__always)
 private func zeroBytes(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 }

@@ -45,18 +45,18 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         bytes.slice(start, count)
     }
 
-    /// Forgets what was written and keeps the room.
+    /// Removes all bytes and keeps the capacity.
     @inlinable
     package mutating func removeAll() { used = 0 }
 
-    /// Forgets what was written after the first `count` bytes.
+    /// Removes all but the first `count` bytes.
     @inlinable
     package mutating func truncate(to count: Int) {
         precondition(count >= 0 && count <= used, "a buffer is cut within its bytes")
         used = count
     }
 
-    /// Forgets the first `count` bytes, and moves the rest to the front.
+    /// Removes the first `count` bytes and moves the rest to the front.
     package mutating func removeFirst(_ count: Int) {
         precondition(count >= 0 && count <= used, "a buffer is cut within its bytes")
         if count == 0 { return }
@@ -81,7 +81,7 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used &+= count
     }
 
-    /// Most of what is appended is short: two loads, which may overlap, take less than a call.
+    /// Most appended pieces are short: two loads, which may overlap, cost less than a call.
     @inlinable
     @inline(__always)
     static func copy(_ count: Int, from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
@@ -136,7 +136,7 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
     /// Appends zeros.
     @inlinable
     package mutating func append(zeros count: Int) {
-        precondition(count >= 0, "no fewer than none")
+        precondition(count >= 0, "a count is not negative")
         if count > capacity &- used { grow(by: count) }
         unsafe (base + used).initializeMemory(as: UInt8.self, repeating: 0, count: count)
         used &+= count
@@ -151,7 +151,7 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used &+= count
     }
 
-    /// Overwrites bytes that were written before, as many as are given.
+    /// Overwrites bytes that were written before with as many others.
     @inlinable
     package mutating func overwrite(_ bytes: RawSpan, at offset: Int) {
         let count = bytes.byteCount
@@ -170,7 +170,8 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         unsafe base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
     }
 
-    /// Makes room for `count` bytes and lets `write` fill it; what it returns, if above zero, is how many it wrote.
+    /// Makes room for `count` bytes and lets `write` fill it. Returns what `write` returned: where that is positive, it is how many bytes
+    /// were written.
     @unsafe
     package mutating func extend(by count: Int, _ write: (UnsafeMutableRawPointer, Int) -> Int) -> Int {
         if count > capacity - used { grow(by: count) }

@@ -1,6 +1,6 @@
-/// A piece of some bytes, told by where it begins; a count of -1 says that there is none.
+/// A range of bytes as offset and count; a count of -1 says that there is none.
 //
-// Public, although no product exports it: as `Slots`.
+// Public, although no product exports it, for the reason given at `UniqueArray`.
 @frozen
 public struct ByteSlice: BitwiseCopyable, Sendable {
     @usableFromInline package var offset: Int32

@@ -1,6 +1,6 @@
 /// Decimal digits, read and written.
 extension RawSpan {
-    /// The integer that a plain run of up to 18 digits, perhaps after a minus, spells; nil for other text.
+    /// The integer that these bytes spell: up to 18 digits, perhaps behind a minus sign. Nil for other text.
     @inlinable
     package var plainInteger: Int? {
         let isNegative = byteCount > 0 && byte(at: 0) == UInt8(ascii: "-")
@@ -21,7 +21,7 @@ extension RawSpan {
         return isNegative ? 0 &- value : value
     }
 
-    /// What eight digits spell, the first of them in the lowest byte: neighbours are added up three times.
+    /// The value of eight digits, the first in the lowest byte, by adding up neighbours three times. Nil where a byte is no digit.
     @inlinable
     static func eightDigits(_ word: UInt64) -> Int? {
         let digits = word &- 0x3030_3030_3030_3030
@@ -33,7 +33,7 @@ extension RawSpan {
 }
 
 extension ByteBuffer {
-    /// Appends a number with zeros in front up to `width` digits.
+    /// Appends a number, padded with leading zeros to `width` digits.
     package mutating func append(digits number: UInt64, width: Int = 1) {
         if number < 100_000_000, width <= 8 { return append(eightDigits: number, width: width) }
         append(digits: number / 100_000_000, width: Swift.max(width &- 8, 1))
@@ -45,7 +45,7 @@ extension ByteBuffer {
         append(digits: UInt64(number.magnitude))
     }
 
-    /// The same for a number of at most eight digits: halves are split into pairs and those into digits, all at once.
+    /// Appends a number of at most eight digits: splits its halves into pairs and the pairs into digits, all at once.
     private mutating func append(eightDigits number: UInt64, width: Int) {
         let upper = number / 10_000
         let fours = upper | (number &- upper &* 10_000) &<< 32

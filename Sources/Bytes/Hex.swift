@@ -10,7 +10,7 @@ package func hex(_ bytes: [UInt8]) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// The bytes that a hexadecimal text of even length names, or nil.
+/// Decodes hexadecimal text; nil where the length is odd or a character is no digit.
 package func bytes(hex text: String) -> [UInt8]? {
     func digit(_ character: UInt8) -> UInt8? {
         switch character {

@@ -4,7 +4,7 @@ extension RawSpan {
     /// The byte at `offset`.
     @inlinable
     package func byte(at offset: Int) -> UInt8 {
-        // As unsigned numbers: a negative offset is a large one, and one comparison is enough.
+        // Compared as unsigned numbers: a negative offset is a large one, and one comparison is enough.
         precondition(UInt(bitPattern: offset) < UInt(bitPattern: byteCount), "a byte outside the span")
         return unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt8.self)
     }
@@ -47,7 +47,7 @@ extension RawSpan {
     @inlinable
     @_lifetime(copy self)
     package func slice(_ start: Int, _ count: Int) -> RawSpan {
-        // As unsigned numbers: what is left behind the start is then below none.
+        // Compared as unsigned numbers: a negative start or count is a large one and lies outside.
         precondition(
             UInt(bitPattern: start) <= UInt(bitPattern: byteCount) && UInt(bitPattern: count) <= UInt(bitPattern: byteCount &- start),
             "bytes outside the span")
@@ -123,5 +123,5 @@ extension String {
     }
 }
 
-/// Whether two texts have the same UTF-8. Without decoding: `==` of texts finds those equal that only look alike.
+/// Whether two texts have the same UTF-8 bytes. `==` also finds texts equal that differ in bytes but are canonically equivalent.
 package func areSame(_ text: String, _ other: String) -> Bool { unsafe text.utf8Span.span.bytes.equals(other.utf8Span.span.bytes) }

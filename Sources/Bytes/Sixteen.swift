@@ -21,7 +21,8 @@ extension RawSpan {
         return sixteenAtEnd(offset)
     }
 
-    /// The last bytes of a text of eight or more are taken from its last eight, shifted.
+    /// Loads the bytes from `offset` to the end of the span, zeros behind them. Where the span has eight bytes or more, it shifts the last
+    /// eight.
     @inline(never)
     @usableFromInline
     package func sixteenAtEnd(_ offset: Int) -> SIMD16<UInt8> {

@@ -1,8 +1,9 @@
-// Arithmetic on numbers that a file, a row, a server or a caller says. Where the machine's would end the program, it stays at the end of
-// the type: what is beyond every store is named as damage by who reads it, and never ends the process of who has to say so.
+// Saturating arithmetic for numbers that come from a file, a row, a server or a caller: where plain arithmetic would trap, the result is
+// clamped to the range of the type. A number that no store can reach is then reported as damage by its reader, and does not end the
+// process.
 
 extension FixedWidthInteger {
-    /// The sum; the largest or the smallest number where it lies beyond.
+    /// The sum, clamped to the range of the type.
     @inlinable
     @inline(__always)
     package func plus(_ other: Self) -> Self {
@@ -11,7 +12,7 @@ extension FixedWidthInteger {
         return sum
     }
 
-    /// The difference; the smallest or the largest number where it lies beyond: of numbers without a sign, 0 where the other one is larger.
+    /// The difference, clamped to the range of the type: for unsigned numbers 0 where `other` is larger.
     @inlinable
     @inline(__always)
     package func minus(_ other: Self) -> Self {
@@ -20,7 +21,7 @@ extension FixedWidthInteger {
         return difference
     }
 
-    /// The product; the largest or the smallest number where it lies beyond.
+    /// The product, clamped to the range of the type.
     @inlinable
     package func times(_ other: Self) -> Self {
         let (product, isBeyond) = multipliedReportingOverflow(by: other)
@@ -30,7 +31,7 @@ extension FixedWidthInteger {
 }
 
 extension Sequence {
-    /// The sum of a number of each element; the largest or the smallest number where it lies beyond.
+    /// The sum of a number of each element, clamped to the range of the type.
     @inlinable
     package func sum<Number: FixedWidthInteger>(_ number: (Element) throws -> Number) rethrows -> Number {
         var sum: Number = 0

@@ -3,9 +3,9 @@ internal import EventModel
 internal import PostgreSQL
 
 extension ClusterConnection {
-    /// Connects to the first server that may be used. Where one has been replaced, as far as this node or another host of the connection string
-    /// knows, the others are tried.
-    /// - Throws: `PostgresError`; `EvstoreError` where the only server that answers is not to be used.
+    /// Connects to the first server that may be used. If that server was replaced, according to this node or to another host of the
+    /// connection string, it tries the others.
+    /// - Throws: `PostgresError`; `EvstoreError` where the only server that answers may not be used.
     func admitted(by deadline: ContinuousClock.Instant) throws -> PostgresConnection {
         var (hosts, refusal): ([PostgresHost]?, (any Error)?) = (nil, nil)
         while true {
@@ -17,7 +17,7 @@ extension ClusterConnection {
             do {
                 guard let mark = try made.serverMark(by: deadline) else { return made }
                 try check(mark)
-                guard hosts == nil, let newer = ServerLook.newer(than: mark, at: made.currentHost, conninfo, by: deadline)
+                guard hosts == nil, let newer = ServerProbe.newer(than: mark, at: made.currentHost, conninfo, by: deadline)
                 else { return made }
                 made.cancelAndClose()
                 (hosts, refusal) = ([newer], nil)
@@ -33,7 +33,7 @@ extension ClusterConnection {
 }
 
 extension PostgresConnection {
-    /// Which server this is; nil where it takes no writes, or does not say, as one that only speaks the protocol.
+    /// Identifies the server; nil where it takes no writes, or does not say it, such as a server that only speaks the protocol.
     func serverMark(by deadline: ContinuousClock.Instant) throws(PostgresError) -> ServerMark? {
         do throws(PostgresError) {
             let rows = try run(FrameTable.server, [], deadline: deadline)

@@ -3,27 +3,27 @@ package import EventModel
 internal import Platform
 internal import PostgreSQL
 
-/// A connection to the PostgreSQL of a cluster log, made again where it was lost. Used by one thread at a time.
+/// A connection to the PostgreSQL server of a cluster log, which reconnects after a loss. One thread uses it at a time.
 package final class ClusterConnection {
-    /// How the cluster log is called in errors.
+    /// The name of the cluster log in errors.
     package let log: String
     let conninfo: String
     let application: String
     private var connection: PostgresConnection?
-    /// Whether the tables have been given what an earlier program's lack, or can't be.
+    /// Whether columns that an older program's tables lack were added, or need not be.
     private var isCompleted = false
-    /// Refuses a server that has been replaced.
+    /// Refuses a server that was replaced.
     var check: @Sendable (ServerMark) throws(EvstoreError) -> Void = { _ throws(EvstoreError) in }
 
     package init(log: String, _ conninfo: String, application: String) {
         (self.log, self.conninfo, self.application) = (log, conninfo, application)
     }
 
-    /// One try takes no longer: a server that neither answers nor refuses is tried again.
+    /// The longest attempt to connect: a server that neither answers nor refuses is tried again.
     private static let tryInterval = Duration.seconds(5)
 
     /// Returns once the server answers; tries again until the deadline.
-    /// - Throws: `EvstoreError.logUnavailable` at the deadline; at once where another try would end the same.
+    /// - Throws: `EvstoreError.logUnavailable` at the deadline, or at once if another attempt would end in the same way.
     package func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) {
         if let connection, !connection.isBroken { return }
         var pause = 10
@@ -42,10 +42,10 @@ package final class ClusterConnection {
         }
     }
 
-    /// Runs a statement once. A connection that was lost before is made again first, and where the server refuses to write, as one that has
-    /// become a standby does, that of the server in its place: until the deadline.
-    /// - Parameter isCommit: whether its commit may wait for a standby: it is not asked to end when its deadline passes, since it would then be
-    ///   made without one, and seen.
+    /// Runs a statement once. Until the deadline it first reconnects if the connection was lost before, or if the server refuses to write,
+    /// as one does that has become a standby.
+    /// - Parameter isCommit: whether the statement's commit may wait for a standby: then the server is not asked to end it at the deadline,
+    ///   since the commit would be made without a standby, and be seen.
     func run(
         _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant
     ) throws(StatementError) -> PostgresRows {
@@ -77,7 +77,7 @@ package final class ClusterConnection {
     private static let noColumn = "42703"
     private static let notAllowed = "42501"
 
-    /// Adds the columns that the tables lack where an earlier program has made them; to those of another program it adds nothing.
+    /// Adds the columns that tables of an older program lack; adds nothing to tables of another kind of program.
     private func complete(_ connection: PostgresConnection, by deadline: ContinuousClock.Instant) throws(StatementError) {
         do throws(PostgresError) {
             for statement in [FrameTable.earliest] + FrameTable.completing { _ = try connection.run(statement, deadline: deadline) }
@@ -98,10 +98,10 @@ package final class ClusterConnection {
         isCompleted = true
     }
 
-    /// Whether the server has warned of the last answer: as where a commit was made that no standby has.
+    /// Whether the server's last answer came with a warning, such as that no standby has the commit.
     var hasWarned: Bool { connection?.warning != nil }
 
-    /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
+    /// Runs a statement that may be run twice: if the connection is lost, it runs it again until the deadline.
     func ask<R>(
         _ statement: PostgresStatement, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
         _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
@@ -148,7 +148,7 @@ package final class ClusterConnection {
         }
     }
 
-    /// What the database does not let its role do.
+    /// The error where the database does not allow its role something; else nil.
     private func refused(_ connection: PostgresConnection, _ error: PostgresError) -> EvstoreError? {
         if error.sqlState != Self.notAllowed { return nil }
         let (user, database) = connection.names
@@ -163,27 +163,27 @@ package final class ClusterConnection {
 }
 
 extension String {
-    /// A name as SQL has it, in quotes where it needs them.
+    /// The name as an SQL identifier, quoted where needed.
     fileprivate var sqlName: String {
         let isPlain = utf8.allSatisfy { $0 >= 97 && $0 <= 122 || $0 >= 48 && $0 <= 57 || $0 == 95 } && !(first?.isNumber ?? true)
         return isPlain ? self : "\"\(replacing("\"", with: "\"\""))\""
     }
 }
 
-/// Why a statement has no answer.
+/// Why a statement has no usable answer.
 enum StatementError: Error {
-    /// It was never carried out.
+    /// It was not run.
     case notSent(EvstoreError)
-    /// Nobody knows whether it was.
+    /// It is unknown whether it was run.
     case lost(EvstoreError)
-    /// The server refused it, with an SQLSTATE: it was not carried out.
+    /// The server refused it, with this SQLSTATE: it had no effect.
     case refused(EvstoreError, state: String)
-    /// It was, and the answer is not what it should be.
+    /// It was run, and its answer is invalid.
     case answer(EvstoreError)
 }
 
 extension PostgresError {
-    /// Whether another try would end the same: a wrong password, no such database or role, no libpq, no PostgreSQL.
+    /// Whether another attempt would end in the same way: a wrong password, no such database or role, no libpq, no PostgreSQL.
     fileprivate var isFinal: Bool {
         if [.noLibrary, .malformed].contains(kind) { return true }
         return ["28P01", "28000", "3D000", "42501"].contains(sqlState ?? "")

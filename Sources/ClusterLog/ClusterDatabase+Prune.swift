@@ -3,11 +3,11 @@ package import EventModel
 internal import PostgreSQL
 
 extension ClusterDatabase {
-    /// Of one step, during which appends wait.
+    /// The most frames of one step, during which appends wait.
     private static let framesAtOnce: UInt64 = 5_000
 
-    /// Removes frames up to one that every node and a backup have, in steps.
-    /// - Returns: the last that is not there any more.
+    /// Removes frames, in steps, up to one that every node and a backup have.
+    /// - Returns: the number of the last removed frame.
     package func pruneFrames(
         of id: [UInt8], from pruned: UInt64, through last: UInt64, _ progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws -> UInt64 {
@@ -15,7 +15,7 @@ extension ClusterDatabase {
         while done < last {
             let next = min(done.plus(Self.framesAtOnce), last)
             try change(FrameTable.prune, [.text(log), .bytes(id), .int(Int64(clamping: done)), .int(Int64(clamping: next))])
-            // An answer may have been lost.
+            // Read again, since an answer may have been lost.
             let now = try readyRow().pruned
             guard now > done else { throw EvstoreError.locked(path: "the cluster log \(log)", holder: "another who prunes it") }
             done = now
@@ -24,7 +24,7 @@ extension ClusterDatabase {
         return done
     }
 
-    /// Refuses to go on from frames that are not there any more.
+    /// Refuses to continue after frames that were pruned.
     package func requireUnpruned(from end: UInt64, _ row: ClusterRow) throws(EvstoreError) {
         if end >= row.pruned { return }
         throw .clusterMismatch(

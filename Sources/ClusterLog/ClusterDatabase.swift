@@ -8,15 +8,15 @@ internal import PostgreSQL
 package struct ClusterRow: Hashable, Sendable {
     package var id: [UInt8]
     package var store: [UInt8]
-    package var end: FrameEnd
+    package var end: ClusterLogEnd
     package var last: Checkpoint
-    /// Whether all that it was made of has been copied.
+    /// Whether the copy that it was made from is complete.
     package var isReady: Bool
-    /// The last of the frames that were pruned; 0 where all are there.
+    /// The number of the last pruned frame; 0 if all frames are there.
     package var pruned: UInt64
 }
 
-/// A node as it has reported itself.
+/// A node's last report about itself.
 package struct ReportedNode: Hashable, Sendable {
     package var name: String
     package var live: SchemaVersion
@@ -26,19 +26,19 @@ package struct ReportedNode: Hashable, Sendable {
     package var secondsAgo: Int
 }
 
-/// The tables of a cluster log, as commands use them beside the frames.
+/// The tables of a cluster log, for commands.
 package final class ClusterDatabase {
     private static let interval = Duration.seconds(60)
-    /// Who asks a server that is not there is told so soon.
+    /// How soon a caller gets an error if the server can't be reached.
     private static let connectInterval = Duration.seconds(5)
     package let log: String
     package let conninfo: String
     private let connection: ClusterConnection
 
-    /// Refuses frames that register what no program could read, for a node that is to be.
-    let judge: CatalogueJudge?
+    /// For a future node: refuses frames that register something that no program could read.
+    let judge: CatalogueValidator?
 
-    package init(log: String, _ conninfo: String, judge: CatalogueJudge? = nil) {
+    package init(log: String, _ conninfo: String, judge: CatalogueValidator? = nil) {
         (self.log, self.conninfo, self.judge) = (log, conninfo, judge)
         connection = ClusterConnection(log: log, conninfo, application: "evstore")
     }
@@ -54,7 +54,7 @@ package final class ClusterDatabase {
         try ask(statement, values) { _ throws(EvstoreError) in }
     }
 
-    /// The row; nil where there is no cluster log of the name.
+    /// The row; nil where there is no cluster log of this name.
     package func row() throws(EvstoreError) -> ClusterRow? {
         try ask(FrameTable.row, [.text(log)]) { rows throws(EvstoreError) in
             guard let format = rows.int(0, 0) else { return nil }
@@ -63,14 +63,14 @@ package final class ClusterDatabase {
                 let epoch = rows.int(0, 5), let position = rows.int(0, 6), let ready = rows.int(0, 7), let pruned = rows.int(0, 8)
             else { return nil }
             return ClusterRow(
-                id: id, store: store, end: FrameEnd(number: UInt64(clamping: frame), link: link),
+                id: id, store: store, end: ClusterLogEnd(number: UInt64(clamping: frame), link: link),
                 last: Checkpoint(epoch: Epoch(UInt32(clamping: epoch)), position: Position(UInt64(clamping: position))),
                 isReady: ready != 0, pruned: UInt64(clamping: pruned))
         }
     }
 
     /// The row of a cluster log that can be joined.
-    /// - Throws: `EvstoreError`: usage where there is none, clusterMismatch where it is not whole yet.
+    /// - Throws: `EvstoreError`: usage where there is none, clusterMismatch where it is not complete yet.
     package func readyRow() throws(EvstoreError) -> ClusterRow {
         guard let found = try row() else {
             throw .usage("the database has no cluster log \(quoted(log))", fix: "make one first, or name another")
@@ -83,17 +83,17 @@ package final class ClusterDatabase {
         return found
     }
 
-    /// Makes the tables where they are not there, and a row that no node can join yet. One that was left before it was ready is begun anew;
-    /// whoever is still at it finds that its frames follow nothing any more.
-    /// - Throws: `EvstoreError.usage` where there is a cluster log of the name.
-    package func begin(store: [UInt8], node: String) throws(EvstoreError) -> Membership {
-        // A role that has been let to use the tables may not be let to make them.
+    /// Makes the tables if they are missing, and a row that no node can join yet. A row that was left before it was ready is begun anew; a
+    /// process that still works on it finds that its frames no longer follow.
+    /// - Throws: `EvstoreError.usage` where there is a cluster log of this name.
+    package func begin(store: [UInt8], node: String) throws(EvstoreError) -> ClusterMembership {
+        // A role that may use the tables need not have the right to make them.
         if try !hasTables() { for statement in FrameTable.creating { try change(statement, []) } }
         for statement in [FrameTable.removeUnready, FrameTable.removeFrames, FrameTable.removeNodes] { try change(statement, [.text(log)]) }
-        let membership = Membership(log: log, id: StoreID.make().bytes, node: node)
+        let membership = ClusterMembership(log: log, id: StoreID.make().bytes, node: node)
         try change(
             FrameTable.insert,
-            [.text(log), .int(FrameTable.format), .bytes(membership.id), .bytes(store), .bytes(FrameEnd.start.link)])
+            [.text(log), .int(FrameTable.format), .bytes(membership.id), .bytes(store), .bytes(ClusterLogEnd.start.link)])
         guard try row()?.id == membership.id else {
             throw .usage("there is already a cluster log \(quoted(log))", fix: "join it, or choose another name")
         }
@@ -106,7 +106,7 @@ package final class ClusterDatabase {
 
     package func finish(_ id: [UInt8]) throws(EvstoreError) { try change(FrameTable.ready, [.text(log), .bytes(id)]) }
 
-    /// The nodes as they have reported themselves, by name.
+    /// The last reports of the nodes about themselves, by name.
     package func nodes() throws(EvstoreError) -> [ReportedNode] {
         try ask(FrameTable.nodes, [.text(log)]) { rows throws(EvstoreError) in
             (0 ..< rows.count).map { row in
@@ -121,8 +121,8 @@ package final class ClusterDatabase {
 
     package func forget(node: String) throws(EvstoreError) { try change(FrameTable.removeNode, [.text(log), .text(node)]) }
 
-    /// Whether every frame up to the end is there, but for those that were pruned: one pass over an index.
-    /// - Throws: `EvstoreError.clusterDamaged` where one is missing.
+    /// Checks that every frame up to the end is there, except pruned ones: one pass over an index.
+    /// - Throws: `EvstoreError.clusterDamaged` where a frame is missing.
     package func requireWhole(_ row: ClusterRow) throws(EvstoreError) {
         let (pruned, end) = (Int64(clamping: row.pruned), Int64(clamping: row.end.number))
         try ask(FrameTable.whole, [.text(log), .int(pruned), .int(end)]) { rows throws(EvstoreError) in
@@ -133,8 +133,8 @@ package final class ClusterDatabase {
         }
     }
 
-    /// The frames of the newest epoch up to one that there are; nil where all are of later ones. Positions rise within an epoch, and a cut
-    /// takes them back.
+    /// The newest epoch up to a given one that has frames, and the numbers of its frames; nil where all frames are of later epochs.
+    /// Positions rise within an epoch, and a cut moves them back.
     package func frames(upTo epoch: Epoch, of row: ClusterRow) throws(EvstoreError) -> (epoch: Epoch, numbers: ClosedRange<UInt64>)? {
         let behind = try firstFrame(row) { $0 > epoch }
         guard behind > row.pruned + 1, let own = try head(behind - 1), own.epoch <= epoch else { return nil }
@@ -143,7 +143,7 @@ package final class ClusterDatabase {
         return (own.epoch, first ... behind - 1)
     }
 
-    /// The first frame of an epoch that is wanted, by halves; the number behind the last one where none is.
+    /// The first frame of a wanted epoch, by binary search; the number after the last frame where there is none.
     private func firstFrame(_ row: ClusterRow, _ isWanted: (Epoch) -> Bool) throws(EvstoreError) -> UInt64 {
         var (low, high) = (row.pruned + 1, row.end.number + 1)
         while low < high {
@@ -158,10 +158,10 @@ package final class ClusterDatabase {
         return try connection.head(number, by: .now + Self.interval)
     }
 
-    /// Where the last frame ends that a log at a checkpoint has to the end, and that frame's own last position; its link is proved by the
-    /// frame behind it.
+    /// The end of the last frame that a log at a checkpoint has completely, and that frame's last position; its link is proved by the next
+    /// frame.
     /// - Throws: `EvstoreError.clusterWentBack` where the cluster log ends before the checkpoint, or does not know its epoch.
-    package func end(before seen: Checkpoint, _ row: ClusterRow) throws(EvstoreError) -> (end: FrameEnd, last: Position) {
+    package func end(before seen: Checkpoint, _ row: ClusterRow) throws(EvstoreError) -> (end: ClusterLogEnd, last: Position) {
         guard let range = try frames(upTo: seen.epoch, of: row), range.epoch == seen.epoch,
             let last = try head(range.numbers.upperBound)?.last, last >= seen.position
         else { throw .clusterWentBack(log: log, cluster: row.last.position, node: seen.position) }
@@ -169,20 +169,20 @@ package final class ClusterDatabase {
             .text(log), .int(Int64(clamping: seen.position.rawValue)), .int(Int64(clamping: range.numbers.lowerBound)),
             .int(Int64(clamping: range.numbers.upperBound)),
         ]
-        // A log that has nothing but the cut which began its epoch has that frame to the end.
+        // If the log has nothing of its epoch but the cut that began it, it has that frame completely.
         let first = range.numbers.lowerBound > row.pruned + 1 ? try head(range.numbers.lowerBound) : nil
-        let before: (end: FrameEnd, last: Position)? = try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
+        let before: (end: ClusterLogEnd, last: Position)? = try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
             guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2) else {
                 return first.map { ($0.end, $0.last) }
             }
-            return (FrameEnd(number: UInt64(clamping: number), link: link), Position(UInt64(clamping: last)))
+            return (ClusterLogEnd(number: UInt64(clamping: number), link: link), Position(UInt64(clamping: last)))
         }
         if let before { return before }
         try requireUnpruned(from: 0, row)
         return (.start, .start)
     }
 
-    /// A frame's last position, and the position and the link of its last block where it has blocks; nil where the frame is missing.
+    /// A frame's last position, and the link of its last block if it has blocks; nil where the frame is missing.
     package func blockEnd(ofFrame number: UInt64) throws(EvstoreError) -> (last: Position, link: Digest?)? {
         guard let head = try head(number), head.end.number == number else { return nil }
         let bytes = try connection.frame(number, byteCount: head.byteCount, by: .now + Self.interval)
@@ -198,21 +198,22 @@ extension FrameTable {
 }
 
 extension ClusterConnection {
-    /// The head of a frame, or of the next one that is there; nil where there is none.
+    /// The header of a frame, or of the next one that exists; nil where there is none.
     func head(_ number: UInt64, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> ClusterFrame.Head? {
         try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))], by: deadline) { rows throws(EvstoreError) in
             rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
         }
     }
 
-    /// A frame, piece by piece, so that no answer is larger than one; nil where it is missing, or not as large as it says.
+    /// Fetches a frame piece by piece, so that no answer is larger than a piece; nil where the frame is missing, or its size is not as
+    /// expected.
     func frame(_ number: UInt64, byteCount: Int, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [UInt8]? {
         guard byteCount <= ClusterFrame.bytesMax else { return nil }
         var bytes: [UInt8] = []
         while bytes.count < byteCount {
             let values: [PostgresValue] = [.text(log), .int(Int64(clamping: number)), .int(Int64(bytes.count + 1))]
             let piece = try ask(FrameTable.piece, values, by: deadline) { rows throws(EvstoreError) in rows.bytes(0, 0) }
-            // What the frame says of itself has to be so, before the rest is fetched.
+            // The frame's own size must match before the rest is fetched.
             guard let piece, !piece.isEmpty, !bytes.isEmpty || ClusterFrame.Head(piece)?.byteCount == byteCount else { return nil }
             bytes += piece
         }

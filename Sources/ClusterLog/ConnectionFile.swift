@@ -4,14 +4,14 @@ internal import FoundationEssentials
 internal import Platform
 internal import PostgreSQL
 
-/// How a node reaches its cluster log: a connection string of libpq, in the environment variable EVSTORE_LOG, else in the store's file
-/// `cluster`. Passwords come from libpq's own places (PGPASSFILE, a service file), and never from here.
+/// How a node reaches its cluster log: a connection string for libpq, in the environment variable EVSTORE_LOG, else in the store's file
+/// `cluster`. Passwords come from libpq's own sources (PGPASSFILE, a service file), never from here.
 package enum ConnectionFile {
     private static let name = "/cluster"
     private static let bytesMax = 65_536
     package static let variable = "EVSTORE_LOG"
 
-    /// - Throws: `EvstoreError.usage` where neither says it.
+    /// - Throws: `EvstoreError.usage` where there is neither.
     package static func find(at store: String) throws(EvstoreError) -> String {
         if let text = environment { return try checked(text) }
         do {
@@ -26,7 +26,7 @@ package enum ConnectionFile {
     }
 
     /// The given connection string, else that of the environment.
-    /// - Throws: `EvstoreError.usage` where neither is there.
+    /// - Throws: `EvstoreError.usage` where there is neither.
     package static func given(_ text: String?) throws(EvstoreError) -> String {
         if let text = text ?? environment { return try checked(text) }
         throw .usage(
@@ -45,7 +45,7 @@ package enum ConnectionFile {
 
     package static func remove(at store: String) throws { try Directory.remove(store + name) }
 
-    /// What is to be said of a connection string: that it leads over a network and does not ask who the server is.
+    /// The warning for a connection string that leads over a network and does not check the server's identity; nil for any other string.
     package static func warning(_ connection: String) throws(EvstoreError) -> String? {
         do { return try PostgresConnection.warning(connection) } catch { throw unreadable(error) }
     }
@@ -54,7 +54,7 @@ package enum ConnectionFile {
         .usage("the connection string can't be read: \(error.message)", fix: "write it as libpq has it: host=db1 dbname=orders")
     }
 
-    /// - Throws: `EvstoreError.usage` where it can't be read, or has a password in it.
+    /// - Throws: `EvstoreError.usage` where the string can't be parsed, or has a password in it.
     package static func checked(_ connection: String) throws(EvstoreError) -> String {
         let members: [String: String]
         do { members = try PostgresConnection.parse(connection) } catch { throw unreadable(error) }

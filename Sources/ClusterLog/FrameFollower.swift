@@ -4,24 +4,24 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// A thread that keeps a node at the end of its cluster log while the store is open: asks often where frames come, seldom where none do, and less than ten times
-/// a second where none have come for a while.
+/// A thread that keeps a node at the end of its cluster log while the store is open. It asks often while frames come, less often while none
+/// do, and about twice a second after none have come for a while.
 final class FrameFollower: Sendable {
     private static let shortest = 5
     private static let longest = 100
-    /// The longest pause of a node to which nothing has come for a while.
+    /// The longest pause after no frames have come for a while.
     private static let longestIdle = 500
     private static let idleAfter = Duration.seconds(5)
     private static let afterTrouble = 1_000
-    /// Most programs that open a store for one append have closed it by then.
+    /// By then most programs that open a store for a single append have closed it.
     private static let first = 50
     private static let askInterval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(1)
     private static let reportNowInterval = Duration.seconds(5)
-    /// A node says so often that it is there.
+    /// How often a node reports that it is there.
     private static let sightInterval = Duration.seconds(10)
 
-    private let membership: Membership
+    private let membership: ClusterMembership
     private let context: LogContext
     private let sequencer: @Sendable () throws -> PostgresSequencer
     private let fence: ServerFence
@@ -31,17 +31,17 @@ final class FrameFollower: Sendable {
     private let opened = ContinuousClock.now
 
     /// - Parameters:
-    ///   - sequencer: makes one for this thread.
-    ///   - takeIn: takes in what there is, within an interval.
+    ///   - sequencer: makes a sequencer for this thread.
+    ///   - takeIn: takes in the missing frames, within an interval.
     init(
-        _ membership: Membership, _ context: LogContext, _ fence: ServerFence,
+        _ membership: ClusterMembership, _ context: LogContext, _ fence: ServerFence,
         _ sequencer: @escaping @Sendable () throws -> PostgresSequencer,
         _ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void
     ) {
         (self.membership, self.context, self.fence, self.sequencer, self.takeIn) = (membership, context, fence, sequencer, takeIn)
     }
 
-    private var noted: ClusterNote { context.clusterNote }
+    private var noted: NodeHealth { context.nodeHealth }
 
     func start() throws {
         isRunning.change { $0 = true }
@@ -51,26 +51,26 @@ final class FrameFollower: Sendable {
         }
     }
 
-    /// Tells it to stop.
+    /// Tells the thread to stop.
     func stop() { isEnding.change { $0 = true } }
 
-    /// Stops it; returns when its thread has ended.
+    /// Stops the thread; returns when it has ended.
     func end() {
         stop()
         isRunning.wait(until: { !$0 }, { _ in })
     }
 
-    /// Says how far this node is, by a connection of its own. Nothing depends on it.
+    /// Reports how far this node is, over a connection of its own. Nothing depends on it.
     func reportNow() {
         do {
             try report(now().report, to: sequencer(), by: .now + Self.reportNowInterval)
         } catch { context.logger.warning("telling the cluster log how far this node is: \(error)") }
     }
 
-    /// A handle that was just opened, as a command's, takes nobody's place.
+    /// Reports how far this node is. A handle that was just opened, such as a command's, does not take over from another directory.
     private func report(_ report: NodeReport, to sequencer: PostgresSequencer, by deadline: ContinuousClock.Instant) throws {
         let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
-        // Order: on this disk first, since frames that every node has are pruned.
+        // Order: durable on this disk first, since frames that every node has are pruned.
         try context.access.makeDurable(at: context.path)
         let isNoted = try sequencer.report(report, mayTakeOver: mayTakeOver, by: deadline)
         if noted.note(hasTwin: !isNoted), !isNoted {
@@ -98,7 +98,7 @@ final class FrameFollower: Sendable {
                 now = try self.now()
                 if isEnd, now.end == before { try now.node?.requireNoMore(than: now.report.position) }
                 if now.end != before || isEnd && fence.unsaved == nil {
-                    // Where this node has added or taken in frames meanwhile, its own commits keep it at the end.
+                    // If this node has added or taken in frames meanwhile, its own commits keep it at the end.
                     let isIdle = lastCome.duration(to: .now) > Self.idleAfter
                     pause = min(pause * 2, isIdle ? Self.longestIdle : Self.longest)
                 } else {
@@ -115,7 +115,7 @@ final class FrameFollower: Sendable {
                 }
             } catch {
                 let error = storeError(error, context.path, doing: "following the cluster log")
-                // A long way is gone in parts.
+                // If there is much to take in, it comes in several parts.
                 let position = lastPosition
                 defer { passed = position }
                 if position > passed {
@@ -127,7 +127,7 @@ final class FrameFollower: Sendable {
             }
         }
         do {
-            // How far it is stays true while nobody has the node open.
+            // A last report, which stays true while no process has the node open.
             guard let connected, noted.trouble == nil, let reported, try now().report != reported.report else { return }
             try report(now().report, to: connected, by: .now + Self.askInterval)
         } catch { context.logger.debug("telling the cluster log of the node's end: \(error)") }
@@ -137,7 +137,7 @@ final class FrameFollower: Sendable {
         do { return try now().report.position } catch { return .start }
     }
 
-    private func now() throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
+    private func now() throws -> (node: StateRows.Node?, end: ClusterLogEnd, report: NodeReport) {
         try context.access.environment.read { try NodeReport.now(membership, $0, context.access) }
     }
 }

@@ -2,32 +2,32 @@ internal import EventLog
 internal import EventModel
 internal import Platform
 
-/// Frames that follow each other.
+/// Consecutive frames.
 struct FramePage: Sendable {
     var frames: [[UInt8]]
-    /// Whether the cluster log had no more of them when it was asked.
+    /// Whether the cluster log had no further frames when it was asked.
     var isLast: Bool
 
     init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
 }
 
-/// The frames that a node has missed, page by page: where there are more, a thread fetches the next page while the caller takes one in.
+/// The frames that a node lacks, page by page: if there are more, a thread fetches the next page while the caller takes one in.
 final class FramePages {
     private let sequencer: PostgresSequencer
     private let patience: Duration
-    /// Who looks at what frames register; nil where the caller does it otherwise.
-    let judge: CatalogueJudge?
+    /// Checks what frames register; nil where the caller does so in another way.
+    let judge: CatalogueValidator?
     private var next: Fetch?
 
-    /// - Parameter patience: how long a page may take where no deadline is given.
-    init(_ sequencer: PostgresSequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
+    /// - Parameter patience: how long a page may take if no deadline is given.
+    init(_ sequencer: PostgresSequencer, patience: Duration = .seconds(5), judge: CatalogueValidator? = nil) {
         (self.sequencer, self.patience, self.judge) = (sequencer, patience, judge)
     }
 
-    /// The frames behind `end`, which is where the page before ended, as `PostgresSequencer.frames` has them.
-    /// - Parameter isLast: whether the caller takes no other page, and so none is fetched ahead.
+    /// The frames after `end`, where the page before ended; see `PostgresSequencer.frames`.
+    /// - Parameter isLast: whether the caller takes no further page, so that none is fetched ahead.
     func page(
-        after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
+        after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
     ) throws -> FramePage {
         let deadline = deadline ?? .now + patience
         let fetched = next
@@ -39,7 +39,7 @@ final class FramePages {
         return page
     }
 
-    /// Returns when no thread uses the sequencer any more: whoever stops before the last page has to call it.
+    /// Returns when no thread uses the sequencer any more. A caller that stops before the last page must call it.
     func end() {
         next?.wait()
         next = nil
@@ -48,7 +48,7 @@ final class FramePages {
     private final class Fetch: Sendable {
         private let outcome = Monitor<Result<FramePage, any Error>?>(nil)
 
-        init(_ sequencer: PostgresSequencer, after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
+        init(_ sequencer: PostgresSequencer, after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
             let outcome = outcome
             _ = try WorkerThread.start("evstore-fetch") {
                 let result = Result<FramePage, any Error> { try sequencer.frames(after: end, at: position, by: deadline) }

@@ -4,9 +4,9 @@ internal import PostgreSQL
 
 /// The tables of cluster logs in PostgreSQL: no functions, no triggers, no extension.
 ///
-///     evstore_log     a row for each cluster log, which is its lock and its truth: where it ends
+///     evstore_log     a row for each cluster log, its lock and its source of truth: where it ends
 ///     evstore_frame   its frames (`ClusterFrame`), numbered 1, 2, 3 … without a gap
-///     evstore_node    what its nodes say of themselves: for those who look, and for nothing else
+///     evstore_node    reports of its nodes about themselves: only for information
 enum FrameTable {
     static let format: Int64 = 1
 
@@ -28,22 +28,22 @@ enum FrameTable {
             """,
         ].map { PostgresStatement($0) } + completing
 
-    /// Adds what the tables lack that an earlier program has made.
+    /// Adds the columns that tables of an older program lack.
     static let completing = [
-        // The last of the frames that were pruned.
+        // The number of the last pruned frame.
         "ALTER TABLE evstore_log ADD COLUMN IF NOT EXISTS pruned bigint NOT NULL DEFAULT 0",
-        // Which of the directories that have had the node's name speaks.
+        // Identifies the directory that reports under the node's name.
         "ALTER TABLE evstore_node ADD COLUMN IF NOT EXISTS claim text NOT NULL DEFAULT ''",
     ].map { PostgresStatement($0) }
 
-    /// Refused where the tables are another program's.
+    /// Fails if the tables belong to another program.
     static let earliest = PostgresStatement(
         """
         SELECT count(l.format) + count(l.link) + count(l.ready) + count(n.live) + count(n.seen)
         FROM evstore_log l JOIN evstore_node n ON n.log = l.name WHERE false
         """, answers: [.number()], rows: 1 ... 1)
 
-    /// How many of the columns that were added last are there.
+    /// How many of the columns that were added last exist.
     static let newest = PostgresStatement(
         """
         SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('evstore_log') AND attname = 'pruned'
@@ -53,7 +53,7 @@ enum FrameTable {
 
     // MARK: What answers have
 
-    /// A number of a frame or a position.
+    /// The number of a frame, or a position.
     private static let count = PostgresColumn.number(0 ... Int64(clamping: Position.largest.rawValue))
     private static let epoch = PostgresColumn.number(1 ... Int64(UInt32.max) - 1)
     private static let version = PostgresColumn.number(0 ... Int64(UInt32.max) - 1)
@@ -64,14 +64,14 @@ enum FrameTable {
 
     // MARK: Frames
 
-    /// A page ends behind the frame with which it has so much.
+    /// A page ends with the frame that reaches this size.
     private static let pageBytes = 8 << 20
     private static let pageFrames = 1_024
-    /// A larger frame comes in pieces of this size.
+    /// A larger frame is fetched in pieces of this size.
     static let pieceBytes = 16 << 20
 
-    /// What a session needs whatever the server's defaults are: each statement sees what was committed before it, and an answer means that
-    /// the commit is on the disk, and with a synchronous standby on the standby's.
+    /// Settings that a session needs whatever the server's defaults are: each statement sees everything that was committed before it, and
+    /// an answer means that the commit is on the disk, and, with a synchronous standby, on the standby's disk too.
     static let beginning = PostgresStatement(
         """
         SELECT set_config('default_transaction_isolation', 'read committed', false),
@@ -79,8 +79,8 @@ enum FrameTable {
                 ELSE current_setting('synchronous_commit') END, false)
         """, answers: [setting, setting], rows: 1 ... 1)
 
-    /// PostgreSQL's system identifier, and its timeline, which are the first 8 hexadecimal digits of the name of the file that it writes; none
-    /// of a server that takes no writes. Every role may ask for them.
+    /// PostgreSQL's system identifier and its timeline, which is in the first 8 hexadecimal digits of the name of its current WAL file; 0
+    /// for a server that takes no writes. Every role may ask for them.
     static let server = PostgresStatement(
         """
         SELECT system_identifier, CASE WHEN pg_is_in_recovery() THEN 0
@@ -90,7 +90,8 @@ enum FrameTable {
     static let isReadOnly = PostgresStatement(
         "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'", answers: [.truth], rows: 1 ... 1)
 
-    /// One statement, so that the row moves and the frame stands, or neither. A second node waits for the row and finds that it has moved.
+    /// A single statement, so that either the row moves and the frame is added, or neither. A second node waits for the row and finds that
+    /// it has moved.
     static let add = PostgresStatement(
         """
         WITH moved AS (
@@ -99,7 +100,7 @@ enum FrameTable {
         INSERT INTO evstore_frame (log, number, last, bytes) SELECT name, $3, $6, $9 FROM moved
         """, keptAs: "evstore_add")
 
-    /// The row, and the next frames as far as they fit into a page, with the bytes of each that is no larger than a piece.
+    /// The row, and as many next frames as fit into a page, with the bytes of each frame that is not larger than a piece.
     static let frames = PostgresStatement(
         """
         SELECT l.format, l.id, l.frame, l.link, l.position, l.pruned, f.number, f.size,
@@ -121,22 +122,22 @@ enum FrameTable {
         "SELECT substring(bytes FROM $3::int FOR \(pieceBytes)) FROM evstore_frame WHERE log = $1 AND number = $2",
         answers: [.bytes(0 ... pieceBytes)], rows: 0 ... 1, bytesMax: pieceBytes + (1 << 20))
 
-    /// The head of a frame, or of the next one that is there.
+    /// The header of a frame, or of the next one that exists.
     static let head = PostgresStatement(
         "SELECT substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1",
         answers: [.bytes(0 ... ClusterFrame.headerBytes)], rows: 0 ... 1)
-    /// The last of some frames that ends before a position, with its link.
+    /// Among some frames the last one that ends before a position, with its link.
     static let frameBefore = PostgresStatement(
         """
         SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame
         WHERE log = $1 AND last < $2 AND number BETWEEN $3 AND $4 ORDER BY number DESC LIMIT 1
         """, answers: [count, count, link], rows: 0 ... 1)
-    /// Changes nothing, and is committed as every change is: what was visible before it is then where it is.
+    /// Changes nothing, and is committed like every change: what was visible before it is then as durable as it.
     static let settle = PostgresStatement("UPDATE evstore_log SET name = name WHERE name = $1")
     static let whole = PostgresStatement(
         "SELECT count(*), coalesce(min(number), 0) FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $3",
         answers: [count, count], rows: 1 ... 1)
-    /// The frame with which the row ends stays, since what follows is proved by it.
+    /// The frame that ends the row stays, since it proves the frames that follow.
     static let prune = PostgresStatement(
         """
         WITH moved AS (
@@ -156,7 +157,7 @@ enum FrameTable {
         INSERT INTO evstore_log (name, format, id, store, frame, link, epoch, position, ready)
         VALUES ($1, $2, $3, $4, 0, $5, 1, 0, false) ON CONFLICT (name) DO NOTHING
         """)
-    /// What lies there without a cluster log.
+    /// Removes frames that belong to no cluster log.
     static let removeFrames = PostgresStatement(
         "DELETE FROM evstore_frame WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)")
     static let removeNodes = PostgresStatement(
@@ -181,7 +182,7 @@ enum FrameTable {
         LIMIT \(nodesMax)
         """, answers: [name, version, count, count, name, .number()], rows: 0 ... nodesMax, bytesMax: 16 << 20)
     private static let nodesMax = 1_000
-    /// What nodes have said of themselves that are nodes no more; one that has joined after the frame `$3` is not meant.
+    /// Removes the reports of nodes that are no longer nodes, except those of nodes that joined after the frame `$3`.
     static let removeGone = PostgresStatement(
         "DELETE FROM evstore_node WHERE log = $1 AND frame <= $3 AND NOT name = ANY (string_to_array($2, '/'))")
     static let removeNode = PostgresStatement("DELETE FROM evstore_node WHERE log = $1 AND name = $2")

@@ -5,26 +5,26 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// The order of commits by a cluster log: each is a frame there before it is made here.
+/// The order of commits according to a cluster log: each commit becomes a frame there before it is made here.
 final class NodeOrder: CommitOrder, @unchecked Sendable {
     // Sound: `added`, `hasAdded`, `saving` and `connected` are touched only by the thread that has the turn to commit.
-    private let membership: Membership
+    private let membership: ClusterMembership
     private let context: LogContext
     private let sequencer: @Sendable () throws -> PostgresSequencer
     let fence: ServerFence
     private let follower = Monitor<FrameFollower?>(nil)
     private var connected: PostgresSequencer?
-    /// A frame that the cluster log has, whose commit has not been made here. An update runs again where the map has to grow.
-    private var added: NewFrame?
-    /// Whether it has added any.
+    /// A frame that the cluster log has and whose commit was not made here yet. Kept since an update runs again if the map has to grow.
+    private var added: NewClusterFrame?
+    /// Whether this handle has added any frame.
     private var hasAdded = false
-    /// The server that the transaction writes down.
+    /// The server that the current transaction writes down.
     private var saving: ServerMark?
-    /// Why the cluster log can't be asked; nil while it can.
+    /// The error that keeps the cluster log from being asked; nil while there is none.
     private let unreachable = Monitor<EvstoreError?>(nil)
 
-    /// - Parameter sequencer: makes one, which one thread uses.
-    init(_ membership: Membership, _ context: LogContext, _ sequencer: @escaping @Sendable () throws -> PostgresSequencer) throws {
+    /// - Parameter sequencer: makes a sequencer, which one thread uses.
+    init(_ membership: ClusterMembership, _ context: LogContext, _ sequencer: @escaping @Sendable () throws -> PostgresSequencer) throws {
         let access = context.access
         let fence = ServerFence(membership, try access.environment.read { try StateRows.server($0, access.tables) })
         (self.membership, self.context, self.fence) = (membership, context, fence)
@@ -55,16 +55,16 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
             unreachable.withLock { $0 = nil }
             return true
         } catch {
-            // What waiting does not mend, an append is told at once.
+            // `place` reports an error that waiting can't fix.
             guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
             unreachable.withLock { $0 = error }
-            // A refusal comes at once.
+            // A refusal comes before the time is over: wait for the rest.
             _ = unreachable.wait(milliseconds: max(nearest(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
 
-    /// How long the writing thread waits for the cluster log before it looks whether there is other work.
+    /// How long the writing thread waits for the cluster log before it looks for other work.
     private static let waitInterval = Duration.milliseconds(200)
 
     private func asked() throws -> PostgresSequencer {
@@ -78,16 +78,16 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
 
     func place(
         _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
-    ) throws -> Placing {
+    ) throws -> Placement {
         let node = try node(transaction, isLeaving: change.isLeaving)
-        // After a power cut the log may be ahead of the node's row: the frames are passed by first.
+        // After a power cut the log may be ahead of the node's row: then its frames are taken in first, and their blocks skipped.
         guard change.first == node.last.next else { return .behind }
         let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.last, rows: change.rows.lent, blocks: $0) }
         try frame.checkSize()
-        // That of an update which runs again stands already.
+        // An update that runs again has added its frame already.
         if added?.bytes != frame.bytes {
             do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
-                // Whoever waits for PostgreSQL does it without the writer's turn.
+                // A caller that waits for PostgreSQL does so without the writer's turn.
                 if case .logUnavailable = error, .now < deadline { return .unreachable }
                 throw error
             }
@@ -98,7 +98,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         return .placed(StateRows.Node(membership: node.membership, end: frame.end, last: change.last.position))
     }
 
-    /// Whether the cluster log is on another server than the node's rows say.
+    /// Whether the cluster log is on another server than the one in the node's rows.
     var hasRows: Bool { fence.unsaved != nil }
 
     func putRows(_ transaction: inout WriteTransaction) throws {
@@ -113,7 +113,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         return false
     }
 
-    /// - Throws: `EvstoreError.clusterMismatch` where this store is a node no more.
+    /// - Throws: `EvstoreError.clusterMismatch` where this store is no longer a node.
     private func node(_ transaction: borrowing ReadTransaction, isLeaving: Bool = false) throws -> StateRows.Node {
         let key = NodeRow.key(membership.node)
         let row = try Rows.get(key, transaction, access.tables[.notes]).flatMap { NodeRow(key, $0) }
@@ -130,25 +130,25 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
 
     private static let pageInterval = Duration.seconds(5)
 
-    /// Page by page.
+    /// Takes in the missing frames page by page.
     func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         let pages = FramePages(try asked())
         defer { pages.end() }
         while var (node, last) = try nodeEnd() {
-            // A long way is gone page by page: each has its time.
+            // If there is much to take in, each page gets its own time.
             let page = try pages.page(
                 after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
             try saveServer(&session, turn)
             if page.frames.isEmpty { return try node.requireNoMore(than: last) }
             var rest = page.frames[...]
             while !rest.isEmpty {
-                // What a cut takes off is kept before, and so has to be there.
+                // A frame that may be a cut comes alone: what it takes off is kept first, and so must have been committed.
                 let next = rest.prefix { !ClusterFrame.mayCut($0) }
                 (node, last) = try takeIn(next.isEmpty ? rest.prefix(1) : next, node, &session, turn)
                 rest = rest.dropFirst(max(next.count, 1))
             }
             try session.sweepTakenIn(turn)
-            // Behind it there may be more by now.
+            // After another page there may be more by now.
             if page.isLast { return try node.requireNoMore(than: last) }
             if .now >= deadline {
                 throw EvstoreError.logUnavailable(
@@ -173,7 +173,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         fence.noteSaved(server)
     }
 
-    /// Takes in frames in one transaction: one that may ask for a cut alone, others together.
+    /// Takes in frames in one transaction: a frame that may be a cut alone, others together.
     private func takeIn(
         _ frames: ArraySlice<[UInt8]>, _ node: StateRows.Node, _ session: inout CommitSession, _ turn: WriteTurn
     ) throws -> (StateRows.Node, last: Position) {
@@ -197,19 +197,19 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         try made.start()
     }
 
-    // Let go of: it holds the committer, which holds this.
+    // The follower is released: it holds the committer, which holds this object.
     func stop() { follower.withLock { $0.take() }?.stop() }
     func end() { follower.withLock { $0.take() }?.end() }
     func reportNow() { follower.withLock { $0 }?.reportNow() }
 
     func finish() {
-        // The connection ends with the last commit, however long somebody keeps the closed log.
+        // The connection is closed here, since the closed log may be kept for long.
         defer { connected = nil }
-        // Of a program that soon closes the node again nobody else would say it. Nothing depends on it.
+        // Reported here for programs that soon close the node again, whose follower may not have reported yet. Nothing depends on it.
         guard hasAdded, trouble == nil, let connected else { return }
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
-            // Order: on this disk first, since frames that every node has are pruned.
+            // Order: this disk has the frames durably before it is reported, since frames that every node has are pruned.
             try access.makeDurable(at: context.path)
             _ = try connected.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
         } catch { context.logger.debug("telling the cluster log how far this node is: \(error)") }

@@ -4,26 +4,26 @@ package import EventModel
 internal import Platform
 internal import PostgreSQL
 
-/// The order of a cluster log by a row of PostgreSQL.
+/// Orders the commits of a cluster log by a row in PostgreSQL.
 ///
-/// A frame's number is taken once: whoever adds a frame names the one that it follows, and the row moves for the first alone. So also a
-/// statement whose answer was lost comes to an end: the same frame is offered again until its number is taken, by it or by another.
+/// A frame's number is taken once: a node that adds a frame names the frame that it follows, and the row moves only for the first one. This
+/// also resolves a statement whose answer was lost: the same frame is offered again until its number is taken, by this frame or by another.
 ///
 /// One thread at a time uses it; each call returns by its deadline.
 final class PostgresSequencer: @unchecked Sendable {
     // Sound because one thread at a time uses it.
-    private let membership: Membership
+    private let membership: ClusterMembership
     private let connection: ClusterConnection
     private let program: String
 
-    init(_ membership: Membership, _ conninfo: String, program: String) {
+    init(_ membership: ClusterMembership, _ conninfo: String, program: String) {
         (self.membership, self.program) = (membership, program)
         connection = ClusterConnection(log: membership.log, conninfo, application: "evstore \(membership.node)")
     }
 
     private var log: String { membership.log }
 
-    /// Has each server that is connected to from now on looked at; one for which `check` throws is not used.
+    /// Checks each server before it is used, from now on; a server for which `check` throws is not used.
     func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void) { connection.check = check }
 
     /// Returns once the cluster log can be asked.
@@ -32,9 +32,9 @@ final class PostgresSequencer: @unchecked Sendable {
 
     // MARK: Adding
 
-    /// Adds a frame right behind `end`, durably; false, and nothing is added, where the cluster log ends elsewhere.
+    /// Adds a frame directly after `end`, durably; false where the cluster log ends elsewhere, and nothing is added.
     /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
-    func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func add(_ frame: NewClusterFrame, after end: ClusterLogEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
             .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
             .int(Int64(clamping: frame.last.epoch.rawValue)),
@@ -45,7 +45,7 @@ final class PostgresSequencer: @unchecked Sendable {
             do throws(StatementError) {
                 let isAdded = try connection.run(FrameTable.add, values, isCommit: true, by: deadline).affected == 1
                 if isAdded, !connection.hasWarned { return true }
-                // A commit that somebody has cancelled while it waited for a standby is answered with a warning.
+                // If somebody cancels a commit while it waits for a standby, the server answers with a warning.
                 isOpen = isOpen || isAdded
                 guard isOpen else { return false }
                 do throws(EvstoreError) { return try hasSettled(frame, by: deadline) } catch { throw .notSent(error) }
@@ -56,7 +56,7 @@ final class PostgresSequencer: @unchecked Sendable {
                     _ = Monitor(false).wait(milliseconds: 10) { $0 }
                 case .refused(_, "23505"):
                     throw .clusterDamaged(log: log, frame: frame.end.number, reason: "it is there, and the log's row ends before it")
-                // Another node was first, on a server that says so by an error.
+                // Another node was first, on a server that reports this as an error.
                 case .refused(_, "40001"), .refused(_, "40P01"): if !isOpen { return false }
                 case .refused(let error, _), .notSent(let error), .answer(let error):
                     if isOpen { throw .commitOutcomeUnknown(after: Position(frame.last.position.rawValue)) }
@@ -67,11 +67,11 @@ final class PostgresSequencer: @unchecked Sendable {
         }
     }
 
-    /// Whether the frame with this one's number is this one: of a statement whose answer was lost.
-    private func hasSettled(_ frame: NewFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
-        // Its link is made of all its bytes.
+    /// Whether the frame that has this number is this one: for a statement whose answer was lost.
+    private func hasSettled(_ frame: NewClusterFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+        // The link covers all bytes of the frame.
         guard try connection.head(frame.end.number, by: deadline)?.end == frame.end else { return false }
-        // The commit may have been given up while it waited for a standby: after a commit behind it, it is there too.
+        // The commit may have stopped waiting for a standby; once a later commit is on the standby, this one is too.
         repeat {
             if .now >= deadline { throw .commitOutcomeUnknown(after: frame.last.position) }
             try connection.ask(FrameTable.settle, [.text(log)], by: deadline) { _ throws(EvstoreError) in }
@@ -81,8 +81,8 @@ final class PostgresSequencer: @unchecked Sendable {
 
     // MARK: Following
 
-    /// Whether the cluster log ends at `end`: one row is read.
-    func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    /// Whether the cluster log ends at `end`. Reads one row.
+    func isEnd(_ end: ClusterLogEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) {
             rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
@@ -90,26 +90,27 @@ final class PostgresSequencer: @unchecked Sendable {
         }
     }
 
-    /// The frames behind `end`, in order, some megabytes of them; empty where there are none.
-    /// - Parameter position: the node's last, for the error that it is ahead.
-    /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has followed.
+    /// The next frames after `end`, in order, some megabytes; empty where there are none.
+    /// - Parameter position: the node's last position, for the error that the node is ahead.
+    /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has
+    ///   followed.
     func frames(
-        after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
+        after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant
     ) throws(EvstoreError) -> FramePage {
         var (page, last, large) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(clamping: end.number))], by: deadline) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }
         if let large {
-            // Each piece has its time.
+            // Each piece gets its own time.
             guard let frame = try connection.frame(large.number, byteCount: large.byteCount, by: max(deadline, .now + Self.largeInterval))
             else { throw .clusterDamaged(log: log, frame: large.number, reason: "it is missing, or not as large as it says") }
             page.frames.append(frame)
         }
         guard let first = page.frames.first.flatMap({ ClusterFrame.Head($0) }), !follows(page.frames[0], end) else { return page }
-        // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
+        // The next frame does not follow the one that this node has: the log was set back and has gone on, or frames are damaged.
         guard first.end.number == end.number + 1, let own = try connection.head(end.number, by: deadline), own.end.number == end.number
         else {
-            throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or is none")
+            throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or its header is invalid")
         }
         if own.end.link != end.link { throw .clusterWentBack(log: log, cluster: last, node: position) }
         throw .clusterDamaged(log: log, frame: end.number + 1, reason: "it does not follow the one before it")
@@ -117,17 +118,17 @@ final class PostgresSequencer: @unchecked Sendable {
 
     private static let largeInterval = Duration.seconds(60)
 
-    private func follows(_ frame: [UInt8], _ end: FrameEnd) -> Bool {
+    private func follows(_ frame: [UInt8], _ end: ClusterLogEnd) -> Bool {
         do {
             _ = try ClusterFrame(checking: frame.lent, after: end)
             return true
         } catch { return false }
     }
 
-    /// - Returns: the frames that came with their bytes, the cluster log's last position, and the frame behind them that is too large for
-    ///   that.
+    /// - Returns: the frames that came with their bytes, the cluster log's last position, and the next frame if it is too large to come
+    ///   with its bytes.
     private func page(
-        _ rows: borrowing PostgresRows, after end: FrameEnd, _ position: Position
+        _ rows: borrowing PostgresRows, after end: ClusterLogEnd, _ position: Position
     ) throws(EvstoreError) -> (page: FramePage, last: Position, large: (number: UInt64, byteCount: Int)?) {
         guard let format = rows.int(0, 0), rows.bytes(0, 1) == membership.id else { throw gone }
         try FrameTable.requireKnown(format, log)
@@ -153,8 +154,8 @@ final class PostgresSequencer: @unchecked Sendable {
         return (FramePage(frames, isLast: end.number + UInt64(frames.count) == number), last, nil)
     }
 
-    /// Frames that this node has not were pruned.
-    private func missed(_ pruned: Int64, _ end: FrameEnd) -> EvstoreError {
+    /// The error where frames that this node lacks were pruned.
+    private func missed(_ pruned: Int64, _ end: ClusterLogEnd) -> EvstoreError {
         .clusterMismatch(
             log: log, reason: "its frames up to \(pruned) were pruned, and this node has those up to \(end.number)",
             how: "make the node anew from a backup of another one, in another directory: \(.followBackups(store: "DIR")), then join")
@@ -166,12 +167,14 @@ final class PostgresSequencer: @unchecked Sendable {
             how: "name the database that has it (\(ConnectionFile.variable)), or restore it")
     }
 
-    /// A directory that has said nothing for so long may have its place taken by a copy of it; one that is open speaks every 10 s.
+    /// After this many seconds without a report, a copy of the directory may take over; a directory that is open reports every 10 s.
     private static let silenceSeconds: Int64 = 30
 
-    /// Notes for those who look at the cluster how far this node is, and which nodes are gone; nothing of one that is gone itself.
-    /// - Parameter mayTakeOver: whether it speaks as the node from now on where another directory has, and has said nothing for a while.
-    /// - Returns: false, and nothing is noted, where another directory speaks as this node.
+    /// Reports this node's position for information, and removes the reports of nodes that are gone. Does nothing if this node is gone
+    /// itself.
+    /// - Parameter mayTakeOver: whether this directory becomes the reporting one if another directory was, and has not reported for a
+    ///   while.
+    /// - Returns: false where another directory reports as this node, and nothing was noted.
     func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         if !node.nodes.contains(membership.node) { return true }
         let values: [PostgresValue] = [
@@ -186,14 +189,14 @@ final class PostgresSequencer: @unchecked Sendable {
     }
 }
 
-/// Finds the connection string of a node, and makes its order.
+/// Makes the order of a node, with the connection string that it finds.
 package final class PostgresOrdering: CommitOrderSource {
-    /// What calls itself so in the list of nodes.
+    /// The program's name in the list of nodes.
     private let program: String
 
     package init(program: String) { self.program = program }
 
-    package func order(_ context: LogContext, as membership: Membership) throws -> any CommitOrder {
+    package func order(_ context: LogContext, as membership: ClusterMembership) throws -> any CommitOrder {
         let (store, program) = (context.path, program)
         return try NodeOrder(membership, context) { () throws(EvstoreError) in
             PostgresSequencer(membership, try ConnectionFile.find(at: store), program: program)

@@ -4,8 +4,8 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// The server that a cluster log is written on: PostgreSQL's system identifier, which copies of the files share, and the timeline, which
-/// grows with each promotion of a standby.
+/// Identifies the server that a cluster log is written on: PostgreSQL's system identifier, which copies of its files share, and the
+/// timeline, which grows with each promotion of a standby.
 package struct ServerMark: Hashable, Sendable {
     package var system: UInt64
     package var timeline: UInt32
@@ -13,23 +13,23 @@ package struct ServerMark: Hashable, Sendable {
     init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
 }
 
-/// Keeps a node from a server that another has taken the place of. PostgreSQL itself keeps nobody from starting the old primary again after a
-/// failover: it would acknowledge appends that the new one never has. So a node keeps the newest timeline that it has seen, and refuses each
-/// server of an older one, or of another system.
+/// Keeps a node from using a server that was replaced. PostgreSQL itself does not prevent the old primary from being started again after a
+/// failover: it would acknowledge appends that the new one never gets. So a node keeps the newest timeline that it has seen, and refuses
+/// every server with an older one, and every other system.
 final class ServerFence: Sendable {
     private struct State {
         var newest, saved: ServerMark?
     }
 
-    private let membership: Membership
+    private let membership: ClusterMembership
     private let state: Monitor<State>
 
-    init(_ membership: Membership, _ saved: ServerMark?) {
+    init(_ membership: ClusterMembership, _ saved: ServerMark?) {
         self.membership = membership
         state = Monitor(State(newest: saved, saved: saved))
     }
 
-    /// Refuses a server, or takes it for the newest.
+    /// Refuses a server, or accepts it as the newest.
     /// - Throws: `EvstoreError.clusterMismatch`.
     func check(_ server: ServerMark) throws(EvstoreError) {
         let newest = state.withLock { state in
@@ -55,16 +55,16 @@ final class ServerFence: Sendable {
         }
     }
 
-    /// What has to be written down yet.
+    /// The server that is still to be written down; nil where there is none.
     var unsaved: ServerMark? { state.withLock { $0.newest == $0.saved ? nil : $0.newest } }
 
     func noteSaved(_ server: ServerMark) { state.withLock { $0.saved = server } }
 
-    /// Takes a server for the newest, whatever was seen before.
+    /// Accepts a server as the newest, whatever was seen before.
     func accept(_ server: ServerMark) { state.withLock { $0 = State(newest: server, saved: server) } }
 }
 
-/// The row "server" of the table `state`, of a node: u64 the server's system identifier, u32 its timeline.
+/// The row "server" of the table `state`, in a node: u64 the server's system identifier, u32 its timeline.
 extension StateRows {
     private static let serverKey = Array("server".utf8)
     private static let serverBytes = 12
@@ -83,7 +83,7 @@ extension StateRows {
 }
 
 extension EventLog {
-    /// Has a node take a server for that of its cluster log, which it has refused.
+    /// Makes a node accept a server for its cluster log that it has refused.
     package func accept(_ server: ServerMark) async throws {
         try await update { update in try update.put(server) }
         (order as? NodeOrder)?.fence.accept(server)

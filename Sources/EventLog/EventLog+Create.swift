@@ -4,7 +4,7 @@ package import Logging
 internal import Platform
 
 extension EventLog {
-    /// Makes a store: whole at its path, or not at all. `first` sets its numbers in its first transaction.
+    /// Makes a store: whole at its path, or not at all. `first` sets its numbers in the first transaction.
     /// - Throws: `EvstoreError.storeExists` where there is anything but an empty directory.
     package static func create(
         at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
@@ -12,7 +12,7 @@ extension EventLog {
         try create(at: store, options: options, logger: logger, TableDescriptor.log, first)
     }
 
-    /// - Parameter tables: every table that the log has.
+    /// - Parameter tables: all tables of the log.
     static func create(
         at store: String, options: Options, logger: Logger? = nil, _ tables: [TableDescriptor], _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
@@ -24,9 +24,9 @@ extension EventLog {
         return try open(at: store, options: options, logger: logger, tables)
     }
 
-    /// Runs `fill` on a new directory, opens what it has made as every store is opened, and gives it its path (`StorePlace`): the one way in
-    /// which a store comes to be.
-    /// - Parameter options: those of the new store, which open it.
+    /// Runs `fill` on a new directory, opens the result like any other store, and moves it to its path (`StoreLocation`). Every new store
+    /// is made this way.
+    /// - Parameter options: the options of the new store, which also open it.
     /// - Throws: `EvstoreError`: storeExists, otherLMDB, unsafeFileSystem, unsafePermissions, usage, and what `fill` throws.
     package static func make(at store: String, _ options: Options, _ fill: (String) throws -> Void) throws {
         try make(at: store, options, TableDescriptor.log, fill)
@@ -36,8 +36,8 @@ extension EventLog {
         at store: String, _ options: Options, _ tables: [TableDescriptor], _ fill: (String) throws -> Void
     ) throws {
         do {
-            // Order: before a byte is written.
-            try Library.require()
+            // Order: checked before a byte is written.
+            try LMDBLibrary.require()
             let (place, owned) = try takePlace(store, options)
             defer { withExtendedLifetime(owned) {} }
             let made = owned.path
@@ -54,30 +54,30 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "making \(store)") }
     }
 
-    /// Where to make a store, and a directory of its own there.
-    private static func takePlace(_ store: String, _ options: Options) throws -> (StorePlace, OwnedDirectory) {
+    /// Where to make a store, and a new directory for it there.
+    private static func takePlace(_ store: String, _ options: Options) throws -> (StoreLocation, OwnedDirectory) {
         while true {
-            let place = try StorePlace(store)
+            let place = try StoreLocation(store)
             do {
                 try place.check(options)
                 try place.sweep()
                 return (place, try OwnedDirectory(place.prefix))
             } catch {
-                // Another process has removed the directory since it was seen, with a store of which nothing came.
+                // Another process has removed the directory since it was seen, with a store that was never completed.
                 guard try place.isGone else { throw error }
             }
         }
     }
 
-    /// Whether a store can be made at a path: nothing is there, or a directory that holds nothing.
+    /// Whether a store can be made at a path: nothing is there, or an empty directory.
     package static func isFree(_ path: String) throws -> Bool {
-        do { return try StorePlace.isFree(path) } catch { throw storeError(error, path, doing: "looking at \(path)") }
+        do { return try StoreLocation.isFree(path) } catch { throw storeError(error, path, doing: "looking at \(path)") }
     }
 
-    /// Removes a store that this process alone has open; nobody finds it from here on.
-    /// - Parameter keepsDirectory: leaves the directory, which was there before the store.
+    /// Removes a store that only this process has open; from here on nobody can find it.
+    /// - Parameter keepsDirectory: whether the directory stays, since it was there before the store.
     package static func discard(_ path: String, keepsDirectory: Bool) throws {
-        do { try StorePlace(path).discard(keepsDirectory: keepsDirectory) } catch {
+        do { try StoreLocation(path).discard(keepsDirectory: keepsDirectory) } catch {
             throw storeError(error, path, doing: "removing \(path)")
         }
     }

@@ -5,32 +5,32 @@ internal import Platform
 
 extension EventLog {
     /// - Parameters:
-    ///   - judge: of a node: refuses frames that register what no program could read.
-    ///   - keeper: of a node: keeps what a cut of the cluster's log takes off; without one it goes.
+    ///   - judge: for a node: refuses frames that register something that no program could read.
+    ///   - keeper: for a node: keeps the events that a cut of the cluster log takes off; without it they are lost.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,
     ///   otherLMDB, locked, readOnly.
     package static func open(
-        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, judging judge: CatalogueJudge? = nil,
+        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, judging judge: CatalogueValidator? = nil,
         keepingTails keeper: TailKeeper? = nil
     ) throws -> EventLog {
         try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log, judge, keeper)
     }
 
-    /// - Parameter tables: every table that the log has.
+    /// - Parameter tables: all tables of the log.
     static func open(
         at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor],
-        _ judge: CatalogueJudge? = nil, _ keeper: TailKeeper? = nil
+        _ judge: CatalogueValidator? = nil, _ keeper: TailKeeper? = nil
     ) throws -> EventLog {
         do {
             let logger = logger ?? silent
             let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger, tables)
             do {
                 if !readOnly {
-                    try StorePlace.sweepStore(store)
+                    try StoreLocation.sweepStore(store)
                     try Reindexing.complete(access)
                 }
                 var context = LogContext(path: store, access: access, options: options, logger: logger)
-                (context.judge, context.tailKeeping) = (judge, keeper.map(TailKeeping.init))
+                (context.judge, context.tailKeeping) = (judge, keeper.map(WeakTailKeeper.init))
                 try access.environment.read { transaction in
                     context.membership = try StateRows.node(transaction, access.tables)?.membership
                     context.isReplica = try StateRows.replica(transaction, access.tables) != nil
@@ -46,30 +46,30 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "opening \(store)") }
     }
 
-    private static func order(_ context: LogContext, of node: Membership) throws -> any CommitOrder {
-        guard let source = context.options.ordering as? any CommitOrderSource else { return UnknownOrder(node) }
+    private static func order(_ context: LogContext, of node: ClusterMembership) throws -> any CommitOrder {
+        guard let source = context.options.ordering as? any CommitOrderSource else { return UnavailableOrder(node) }
         return try source.order(context, as: node)
     }
 
-    /// The log's files and the presence lock, once everything that an opening asks for holds. The caller closes the environment, and then
-    /// gives up the lock.
+    /// Opens the log's files and takes the presence lock, after all checks of an opening have passed. The caller closes the environment,
+    /// and then releases the lock.
     private static func openFiles(
         _ store: String, _ options: Options, readOnly: Bool, _ logger: Logger, _ tables: [TableDescriptor]
     ) throws -> (LogAccess, HeldLock) {
-        // Order: before anything is put right, which writes.
-        try Library.require()
+        // Order: checked before any recovery, which writes.
+        try LMDBLibrary.require()
         let storeID = try Manifest.identity(at: store).id
         let ballast = Ballast(store, options)
         try StoreFiles.check(store)
         try StoreFiles.checkPlace(store, options, logger)
         let presence = try ballast.lent {
-            if !readOnly { try StoreOpening.raise(store, storeID, options, tables) }
+            if !readOnly { try StoreOpening.upgradeFormat(store, storeID, options, tables) }
             return try StoreOpening.enter(store, storeID, options, tables)
         }
         let identity = try Manifest.identity(at: store)
-        // Order: the presence lock first, since no key is retired while another process holds it.
+        // Order: the presence lock is taken first, since no key is retired while another process holds it.
         let keys = try StoreKeys.open(at: store, identity, options)
-        // Order: the anchor before the log, which may grow meanwhile but never shrinks.
+        // Order: the anchor is read before the log, which may grow meanwhile but never shrinks.
         let anchor = try Anchor.newest(at: store)
         let environment = try openEnvironment(store, options, readOnly: readOnly, tables) { logger.warning("\($0)") }
         do {
@@ -82,21 +82,21 @@ extension EventLog {
         }
     }
 
-    /// Opens a store that was made as every store is opened, and closes it.
+    /// Opens a store that was just made like any other store, and closes it.
     static func requireOpening(_ store: String, _ options: Options, _ tables: [TableDescriptor]) throws {
         let (access, presence) = try openFiles(store, options, readOnly: true, silent, tables)
         access.environment.close()
         try presence.release()
     }
 
-    /// The numbers of a store. Waits only for a process that recovers the store after a crash.
+    /// Reads the numbers of a store. Waits only where another process recovers the store after a crash.
     package static func peek(at store: String) throws -> StoreState { try peek(at: store).state }
 
-    /// What a replica holds, read as the numbers are; nil where the store is one of its own.
+    /// Reads a replica's mark in the same way; nil where the store is no replica.
     package static func replica(at store: String) throws -> ReplicaMark? { try peek(at: store).replica }
 
-    /// As which node of which cluster log a store is written, and whether it is still to become a member; nil where it belongs to none.
-    package static func node(at store: String) throws -> (membership: Membership, isJoining: Bool)? {
+    /// Reads the store's membership in a cluster log, and whether it is still joining; nil where it belongs to none.
+    package static func node(at store: String) throws -> (membership: ClusterMembership, isJoining: Bool)? {
         let found: Peeked = try peek(at: store)
         return found.membership.map { ($0, found.isJoining) }
     }
@@ -104,13 +104,13 @@ extension EventLog {
     private struct Peeked {
         var state: StoreState
         var replica: ReplicaMark?
-        var membership: Membership?
+        var membership: ClusterMembership?
         var isJoining: Bool
     }
 
     private static func peek(at store: String) throws -> Peeked {
         do {
-            try Library.require()
+            try LMDBLibrary.require()
             let identity = try Manifest.identity(at: store)
             try StoreFiles.check(store)
             let presence = try StoreOpening.enter(store, identity.id, Options())

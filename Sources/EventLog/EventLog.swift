@@ -4,26 +4,26 @@ internal import LMDB
 package import Logging
 internal import Platform
 
-/// What every part of an open log works with.
+/// The state that all parts of an open log share.
 package struct LogContext: Sendable {
     package let path: String
     package let access: LogAccess
     let options: Options
     package let logger: Logger
-    /// Of a store that belongs to a cluster log: as which node.
-    var membership: Membership?
-    /// Of a node that is opened for writing.
+    /// The store's membership in a cluster log; nil where it belongs to none.
+    var membership: ClusterMembership?
+    /// The order of commits; nil unless this is a node that was opened for writing.
     var order: (any CommitOrder)?
-    /// Of a node: what it was told when its cluster log was last asked.
-    package let clusterNote = ClusterNote()
+    /// For a node: the result of the last query of its cluster log.
+    package let nodeHealth = NodeHealth()
     var isReplica = false
-    /// Refuses frames of a node that register what no program could read.
-    package internal(set) var judge: CatalogueJudge?
-    /// Of a node: keeps what a cut takes off.
-    var tailKeeping: TailKeeping?
+    /// For a node: refuses frames that register something that no program could read.
+    package internal(set) var judge: CatalogueValidator?
+    /// For a node: keeps the events that a cut takes off.
+    var tailKeeping: WeakTailKeeper?
 }
 
-/// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
+/// The append-only log of a store, its source of truth: events as bytes, in order, durable when an append has returned.
 package final class EventLog: Sendable {
     package let path: String
     package let options: Options
@@ -34,13 +34,13 @@ package final class EventLog: Sendable {
     private let signal: CommitSignal
     /// Nil where the log was opened for reading only.
     private let committer: Committer?
-    /// As which node of which cluster log it was opened; nil where it belongs to none.
-    package let membership: Membership?
-    /// Whether it was opened as a replica: it may have been promoted since.
+    /// The membership in a cluster log when the log was opened; nil where the store belonged to none.
+    package let membership: ClusterMembership?
+    /// Whether the log was opened as a replica; the store may have been promoted since.
     package let isReplica: Bool
-    /// Of a node that is open for writing.
+    /// The order of commits; nil unless this is a node that was opened for writing.
     package let order: (any CommitOrder)?
-    let clusterNote: ClusterNote
+    let nodeHealth: NodeHealth
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
     let ballast: Ballast
@@ -48,7 +48,7 @@ package final class EventLog: Sendable {
 
     package var storeID: StoreID { access.storeID }
 
-    /// Takes over the open environment and the lock.
+    /// Owns the open environment and the lock.
     init(_ context: LogContext, readOnly: Bool, _ presence: HeldLock) throws {
         let (access, options) = (context.access, context.options)
         (path, self.access, self.options, logger) = (context.path, access, options, context.logger)
@@ -60,7 +60,7 @@ package final class EventLog: Sendable {
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(context, overlays, signal)
-        (membership, order, clusterNote, isReplica) = (context.membership, context.order, context.clusterNote, context.isReplica)
+        (membership, order, nodeHealth, isReplica) = (context.membership, context.order, context.nodeHealth, context.isReplica)
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         context.tailKeeping?.begin(self)
@@ -68,8 +68,8 @@ package final class EventLog: Sendable {
         try healthMonitor.start()
     }
 
-    /// Closes what nobody has closed. It must not come while a call of this log runs, which an object that nobody names any more does not
-    /// wait for by itself: each of them ends with the log (`withExtendedLifetime(self)`).
+    /// Closes the log unless `close` was called. No call of this log may run at that moment, and an object does not wait for its own
+    /// methods after their last use of it: so each method keeps the log alive to its end (`withExtendedLifetime(self)`).
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
@@ -77,18 +77,18 @@ package final class EventLog: Sendable {
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
-        // Order: the lock goes last, since a process that finds it free may recover the log.
+        // Order: the lock is released last, since a process that finds it free may recover the log.
         let end: @Sendable () -> Void = { withExtendedLifetime(presence) { environment.close() } }
         if let committer { committer.close(end) } else { end() }
     }
 
-    /// Appends and returns when it is durable.
+    /// Appends events and returns when they are durable.
     /// - Throws: `EvstoreError`: expectationFailed, idReused, deadlinePassed, diskFull, commitOutcomeUnknown,
     ///   appendTooLarge, eventTooLarge, readOnly, replica.
     package nonisolated(nonsending) func append(_ request: AppendRequest) async throws -> AppendOutcome {
         defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
-        // Order: a mark that is gone never comes back, so that what was read here holds when the append is committed.
+        // Order: a mark that was removed never comes back, so the result of this check still holds when the append is committed.
         try requireOwn()
         try request.checkLimits(options)
         do {
@@ -97,8 +97,8 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "appending") }
     }
 
-    /// Runs `body` in one durable transaction on the writing thread; what it throws undoes everything.
-    /// It may run twice, from the start, where the map has to grow.
+    /// Runs `body` in one durable transaction on the writing thread; an error of `body` undoes everything. `body` may run again from the
+    /// start if the map has to grow.
     package func update<R: Sendable>(_ body: @escaping @Sendable (inout LogUpdate) throws -> R) async throws -> R {
         defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
@@ -110,10 +110,10 @@ package final class EventLog: Sendable {
         return try box.take()
     }
 
-    /// Takes in all that the cluster log has and this node has not; nothing where the store belongs to none.
+    /// Takes in all commits of the cluster log that this node lacks; no-op for a store that belongs to none.
     /// - Parameters:
-    ///   - interval: how long it may be asked where it does not answer; as long as an append where nil.
-    ///   - end: when it no longer asks for more of a long way; never where nil.
+    ///   - interval: how long to retry if the cluster log does not answer; nil for as long as an append waits.
+    ///   - end: when to stop asking for more if there is much to take in; nil for never.
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
     package func takeInFrames(within interval: Duration? = nil, until end: ContinuousClock.Instant? = nil) async throws {
         defer { withExtendedLifetime(self) {} }
@@ -122,36 +122,37 @@ package final class EventLog: Sendable {
             let before = try read { $0.last }
             do { return try await committer.update(within: interval, nil) } catch {
                 let failure = storeError(error, path, doing: "following the cluster log")
-                // A long way is gone in parts.
+                // If there is much to take in, it comes in several parts.
                 guard case .logUnavailable = failure, try read({ $0.last }) != before, end.map({ .now < $0 }) ?? true else { throw failure }
             }
         }
     }
 
     /// Makes durable on this node's disk what can be read of the log: its commits are durable in the cluster log, and here some time later.
-    /// Called before something is kept durably that was made of the log, so that it is never ahead of it. Of a store that is alone every
-    /// commit is durable before it can be read.
+    /// Call it before durably storing anything that was derived from the log, so that this is never ahead of the log. In a store that is
+    /// alone every commit is durable before it can be read.
     package func makeDurable() throws {
         defer { withExtendedLifetime(self) {} }
         do {
-            // Not as it was when the log was opened: it may have become a node since.
+            // Read from the store, not taken from the opening: the store may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
             if isNode { try access.makeDurable(at: path) }
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 
-    /// Notes for those who look at the cluster how far this node is, where that goes; nothing where the store belongs to none.
+    /// Reports this node's position to the cluster log if it can be reached. No-op for a store that belongs to none.
     package func reportNode() { order?.reportNow() }
 
-    /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
+    /// The error that keeps the cluster log from being asked, and for how long; nil while there is none, and where the store belongs to
+    /// none.
     package var clusterTrouble: (error: EvstoreError, seconds: Double)? {
-        clusterNote.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
+        nodeHealth.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
     }
 
-    /// Notes it where the log could not be opened for writing, and so not be followed.
-    package func noteTrouble(_ error: EvstoreError) { clusterNote.note(error) }
+    /// Notes an error of a log that could not be opened for writing and so can't be followed.
+    package func noteTrouble(_ error: EvstoreError) { nodeHealth.note(error) }
 
-    /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
+    /// Reads on the caller's thread. Keep it short: no page that it reads is reused until it ends.
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
         do {
@@ -162,13 +163,13 @@ package final class EventLog: Sendable {
     private func reader() throws -> LogReader {
         while true {
             let transaction = try access.environment.beginRead()
-            // The transaction is older than what another thread has read meanwhile: a new one is not.
-            guard let moment = try Moment(transaction, access, overlays) else { continue }
+            // Where another thread has seen a newer state meanwhile, this transaction is too old: a new one is not.
+            guard let moment = try LogSnapshot(transaction, access, overlays) else { continue }
             return LogReader(transaction: transaction, access: access, moment: moment)
         }
     }
 
-    /// The name of a type that an event which was lent has at birth.
+    /// The name that the type of a lent event has at its birth version.
     package func name(ofType id: TypeID) -> String { access.names[id] ?? "" }
 
     /// Waits until there is an event after `position`, or a cut is made; returns the last position,
@@ -181,10 +182,10 @@ package final class EventLog: Sendable {
         } catch let error as StorageError { throw storeError(error, path, doing: "waiting for events") }
     }
 
-    /// Makes this process the only one that has the store open, or fails after half a second: a program that is just being started by one
-    /// that has closed the store holds its locks until then.
+    /// Makes this process the only one that has the store open, or fails after half a second: a program that was just started by a process
+    /// which has closed the store holds that process's locks until then.
     /// - Throws: `EvstoreError.locked`, naming a holder.
-    package func takeAlone(what: String) throws {
+    package func acquireExclusively(what: String) throws {
         defer { withExtendedLifetime(self) {} }
         do {
             try access.environment.checkProcess()
@@ -196,7 +197,7 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "locking the store") }
     }
 
-    /// The turn to write files beside the log; waits on the calling thread.
+    /// Takes the turn to write files beside the log; blocks the calling thread.
     /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
     func takeTurn() throws -> WriteTurn {
         defer { withExtendedLifetime(self) {} }
@@ -213,13 +214,13 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "unlocking the store") }
     }
 
-    /// False in the child of a fork: threads, locks and files are its parent's, and every call but `close` is an error.
+    /// False in the child of a fork: threads, locks and files belong to its parent, and every call except `close` is an error.
     package var isOfThisProcess: Bool { access.environment.isOfThisProcess }
 
-    /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing, nor does it in
-    /// the child of a fork.
-    /// - Throws: `EvstoreError.deadlinePassed` where another process was writing for as long as an append waits: the files are
-    ///   closed all the same, and the next process that opens the store moves what is ahead into LMDB.
+    /// Finishes the running work, writes the anchor and closes the files. A second call does nothing, and neither does a call in the child
+    /// of a fork.
+    /// - Throws: `EvstoreError.deadlinePassed` where another process was writing for as long as an append waits: the files are closed
+    ///   nevertheless, and the next process that opens the store moves what is ahead into LMDB.
     package func close() async throws {
         guard isOfThisProcess else { return }
         let isFirst = isClosed.withLock { isClosed in
@@ -251,10 +252,10 @@ package final class EventLog: Sendable {
         if let failure { throw storeError(failure, path, doing: "closing the store") }
     }
 
-    /// Whether this handle has to write the anchor as it closes: not after a failure of the disk, nor where the anchor is right already.
+    /// Whether closing has to write the anchor: not after a failure of the disk, nor where the anchor is right already.
     private func mustNote(_ committer: Committer) throws -> Bool {
         if committer.hasFailed || committer.closingFailure != nil { return false }
-        // Where another file stands at the path now, this handle can't vouch for it.
+        // If another file is at the path now, this handle can't vouch for it.
         do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
         return !mark.matchesNothing && (committer.hasWritten || !mark.isClosed)
@@ -262,14 +263,14 @@ package final class EventLog: Sendable {
 
     private func writeClosingAnchor(isLast: Bool) throws {
         let reader = try reader()
-        let anchor = try LogFile.leaveAnchor(
+        let anchor = try LogFile.writeAnchor(
             at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
-        // The file says it durably now. What stayed here would speak against a log that is copied back beside it.
+        // The file has it durably now. A note that stayed in the page would contradict a log that is copied back beside it.
         access.environment.turnPage?.forget(anchor.end.lent)
     }
 }
 
-/// Where the writing thread leaves what an update has returned.
+/// Holds the result of an update on its way from the writing thread to the caller.
 private final class ResultBox<R: Sendable>: Sendable {
     private let value = Monitor<R?>(nil)
 

@@ -4,9 +4,9 @@ package import Hashing
 package import LMDB
 internal import Platform
 
-/// A log that is being made, in a directory that nobody else sees yet: of a new store, a backup, another log's events, what is left of a
-/// damaged one, or the frames of a cluster. It is filled in durable transactions, each of which may run twice, from the start, where LMDB's
-/// map has to grow; then it is completed, which makes its indexes and verifies it.
+/// A log under construction, in a directory that nobody else can see yet: that of a new store, or one made of a backup, another log's
+/// events, the remains of a damaged log, or the frames of a cluster. It is filled in durable transactions, each of which may run again from
+/// the start if LMDB's map has to grow. Completing it makes its indexes and verifies it.
 package struct LogBuilder {
     private static let bytesAtOnce = 64 << 20
 
@@ -15,14 +15,14 @@ package struct LogBuilder {
     private let options: Options
 
     /// Makes the files of a store without events.
-    package init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?) throws {
+    package init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: KeySource?) throws {
         try self.init(at: store, storeID, options, newKeys, TableDescriptor.log)
     }
 
-    /// - Parameter tables: every table that the log has.
-    init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?, _ tables: [TableDescriptor]) throws {
+    /// - Parameter tables: all tables of the log.
+    init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: KeySource?, _ tables: [TableDescriptor]) throws {
         (self.store, self.options) = (store, options)
-        let keys = try newKeys?.lay(store, storeID)
+        let keys = try newKeys?.writeKeyFile(store, storeID)
         let identity = try Manifest.write(storeID, keys, at: store)
         try File(store + StoreLock.fileName, .createNew).reserve(4_096)
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
@@ -44,7 +44,7 @@ package struct LogBuilder {
 
     // MARK: Filling
 
-    /// Makes one durable transaction.
+    /// Runs one durable transaction.
     package func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
         try access.environment.writeOwned { transaction in
             var transaction = transaction
@@ -52,10 +52,10 @@ package struct LogBuilder {
         }
     }
 
-    /// Makes one durable transaction of what a log is changed by.
+    /// Runs one durable transaction with the operations of a log's updates.
     package func update<R>(_ body: (inout LogUpdate) throws -> R) throws -> R {
         try access.environment.writeOwned { transaction in
-            guard let moment = try Moment(transaction.reads, access, Overlays()) else {
+            guard let moment = try LogSnapshot(transaction.reads, access, Overlays()) else {
                 throw EvstoreError.misuse("a log that is being made has no other moment than its own")
             }
             var update = try LogUpdate.begin(transaction, access, moment)
@@ -65,7 +65,8 @@ package struct LogBuilder {
         }
     }
 
-    /// Adds blocks until `next` returns false. `next` changes nothing but the `state`, since a transaction is repeated from the one before it.
+    /// Adds blocks until `next` returns false. `next` may change only `state`, since a repeated transaction begins again with the state
+    /// before it.
     package func fill<State>(
         _ state: inout State, _ next: (inout State, (Position, RawSpan) throws -> Void) throws -> Bool
     ) throws {
@@ -104,22 +105,22 @@ package struct LogBuilder {
 
     // MARK: Completing
 
-    /// Makes the indexes of the blocks, looks at everything, and notes the log's end beside it; nothing is noted where something is
-    /// wrong, which is returned. O(log).
+    /// Makes the indexes of the blocks, verifies everything, and notes the log's end beside it. Where something is wrong, it returns the
+    /// finding and notes nothing. O(log).
     package func complete(_ progress: () throws -> Void) throws -> Finding? {
         try Reindexing.run(access, progress)
         var verifier = LogVerifier(access, Overlays(), options, deep: true)
         while try access.environment.read({ try verifier.runChunk($0) { _, _ in } }) { try progress() }
         if let finding = verifier.findings.first { return finding }
         let (last, link) = try access.environment.read { try (Blocks.end($0, access), Blocks.endLink($0, access)) }
-        // Whoever opens the store first need not look at all of its pages.
-        try LogFile.leaveAnchor(at: store, access.storeID, last, link)
+        // With the note, the first opening need not check all pages.
+        try LogFile.writeAnchor(at: store, access.storeID, last, link)
         return nil
     }
 
-    /// Writes the rows that `change` adds to the blocks, and completes the log.
+    /// Writes the rows that `change` adds beside the blocks, and completes the log.
     /// - Returns: the end of the log.
-    /// - Throws: `EvstoreError.storeDamaged` where the log is not whole.
+    /// - Throws: `EvstoreError.storeDamaged` where the log has a finding.
     package func finish(_ progress: () throws -> Void, _ change: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
         let last = try update { update in
             try change(&update)

@@ -1,4 +1,4 @@
-/// What to do next, as a sentence. Where it names a call of the library, the command line names its command in that place.
+/// A sentence that says what to do next. It names calls of the library; the command line replaces each call by its command.
 public struct Advice: Hashable, Sendable, CustomStringConvertible {
     fileprivate enum Part: Hashable, Sendable {
         case text(String)
@@ -7,10 +7,10 @@ public struct Advice: Hashable, Sendable, CustomStringConvertible {
 
     fileprivate var parts: [Part]
 
-    /// The sentence as a program reads it, with calls of the library.
+    /// The sentence with calls of the library, as a program shows it.
     public var description: String { said { $0.description } }
 
-    /// The calls that it names.
+    /// The calls that the sentence names.
     package var calls: [Call] {
         parts.compactMap { part in
             guard case .call(let call) = part else { return nil }
@@ -18,7 +18,7 @@ public struct Advice: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The sentence with `words` in the place of each call.
+    /// The sentence with each call replaced by the result of `words`.
     package func said(by words: (Call) -> String) -> String {
         parts.map { part in
             switch part {
@@ -46,7 +46,7 @@ extension Advice: ExpressibleByStringInterpolation {
 }
 
 extension Advice {
-    /// What the library offers and the command line has a command or an option for.
+    /// A call of the library for which the command line has a command or an option.
     package enum Call: Hashable, Sendable {
         // Migrating.
         case plan(to: SchemaVersion)
@@ -75,7 +75,7 @@ extension Advice {
         case promote(store: String)
         case salvage(store: String)
         case forget(StreamName?, store: String?)
-        /// The bytes of one slot of the file `subjects`, from a restored backup's.
+        /// The bytes of one slot of the file `subjects`, copied from a restored backup.
         case copySlot(UInt32, byteCount: Int, store: String)
         case listKeys
         case addKey
@@ -143,7 +143,7 @@ extension Advice.Call: CustomStringConvertible {
         case .rescue: "maintenance.rescue(_:)"
         case .leaveNodes(let names): "withoutNodes: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]"
         case .nameSchemas: "schemas:"
-        // What works on version files has no call: its name says it.
+        // Operations on version files have no library call; they are described by name.
         case .newVersion: "schema new"
         case .lockVersions: "schema lock"
         case .showShape(let type, let version): "schema show \(type)@\(version)"

@@ -1,4 +1,4 @@
-/// A count as people read it: `1,204,511`.
+/// A count with thousands separators: `1,204,511`.
 package func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)
     var result = ""
@@ -14,16 +14,16 @@ package func counted(_ number: some BinaryInteger, _ noun: String) -> String {
     "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
 }
 
-/// A size as people read it: `210 MB`, in steps of 1,000.
+/// A human-readable size in steps of 1,000: `210 MB`.
 package func size(bytes: some BinaryInteger) -> String { scaled(Double(bytes), units: ["B", "kB", "MB", "GB", "TB"]) }
 
-/// A rate as people read it: `1.1 M/s`.
+/// A human-readable rate: `1.1 M/s`.
 package func rate(perSecond: Double) -> String {
     let text = scaled(perSecond, units: ["", "k", "M", "G"])
     return text.hasSuffix(" ") ? text.dropLast() + "/s" : text + "/s"
 }
 
-/// A time span as people read it: `1.8 ms`, `0.3 s`, `2 min 5 s`, `3 h 12 min`. What no clock has measured is as long as a number goes.
+/// A human-readable time span: `1.8 ms`, `0.3 s`, `2 min 5 s`, `3 h 12 min`. Values beyond the range of `Int` are clamped.
 package func duration(seconds: Double) -> String {
     if seconds < 0 { return "-" + duration(seconds: -seconds) }
     switch seconds {
@@ -38,7 +38,7 @@ package func duration(seconds: Double) -> String {
     }
 }
 
-/// How far away a moment is, as people read it: `5 min 2 s ago`, `3 days ago`, `in 2 h 5 min`.
+/// A human-readable distance between two moments: `5 min 2 s ago`, `3 days ago`, `in 2 h 5 min`.
 package func age(since time: Timestamp, now: Timestamp = .now) -> String {
     let seconds = now.seconds(since: time)
     let span = abs(seconds)
@@ -51,7 +51,7 @@ package func age(since time: Timestamp, now: Timestamp = .now) -> String {
 }
 
 extension Timestamp {
-    /// Seconds from an earlier moment to this one; below zero where that one is later.
+    /// The seconds from an earlier moment to this one; negative if `earlier` is in fact later.
     package func seconds(since earlier: Timestamp) -> Double {
         let (difference, isTooLong) = microseconds.subtractingReportingOverflow(earlier.microseconds)
         return (isTooLong ? Double(microseconds) - Double(earlier.microseconds) : Double(difference)) / 1e6
@@ -66,13 +66,13 @@ private func scaled(_ amount: Double, units: [String]) -> String {
     return number + " " + units[index]
 }
 
-/// One digit after the point, of an amount that is not negative.
+/// A number that is not negative, with one digit after the point.
 private func decimal(_ number: Double) -> String {
     let tenths = nearest(number * 10)
     return grouped(tenths / 10) + ".\(tenths % 10)"
 }
 
-/// The whole number next to an amount, which may come from a file: an end of the range for what lies beyond it, 0 for what is no number.
+/// The nearest integer. The amount may come from a file: values beyond the range of `Int` are clamped, and NaN becomes 0.
 package func nearest(_ amount: Double) -> Int {
     if amount.isNaN { return 0 }
     return Int(exactly: amount.rounded()) ?? (amount < 0 ? .min : .max)

@@ -1,6 +1,6 @@
-/// What an append expects of a stream, counted in stored events.
+/// The state in which an append expects a stream, counted in stored events.
 public enum Expectation: Hashable, Sendable {
-    /// Whatever is there.
+    /// Any state.
     case any
     /// No event has been appended to the stream.
     case noStream
@@ -10,12 +10,12 @@ public enum Expectation: Hashable, Sendable {
     case revision(Revision)
 }
 
-/// An expectation of one stream, which the append may also not write.
+/// An expectation about one stream, which the append itself need not write.
 public struct StreamCondition: Hashable, Sendable {
     public var stream: StreamName
     public var expectation: Expectation
-    /// Up to where the log was read that the expectation comes from: the append fails (`epochChanged`) where a cut has taken any of that off,
-    /// also where other events have brought the stream to the same revision since. Nil compares the revision alone.
+    /// The checkpoint of the read from which the expectation was derived. The append fails (`epochChanged`) if a cut has removed any event
+    /// up to it since then, even if other events have brought the stream to the same revision. If nil, only the revision is compared.
     public var asOf: Checkpoint?
 
     public init(_ stream: StreamName, _ expectation: Expectation, asOf: Checkpoint? = nil) {
@@ -23,19 +23,19 @@ public struct StreamCondition: Hashable, Sendable {
     }
 }
 
-/// A fact to append: a type, a payload of JSON text, and what the caller wants to fix of the rest.
+/// A fact to append: a type, a payload of JSON text, and optional values for everything else.
 public struct NewEvent: Hashable, Sendable {
     public var stream: StreamName
     public var type: String
     /// JSON text in UTF-8 (RFC 8259), one object.
     public var payload: [UInt8]
-    /// JSON text in UTF-8, one object; none where nil.
+    /// JSON text in UTF-8, one object; nil for no metadata.
     public var metadata: [UInt8]?
-    /// Unique in the store where given; a UUIDv7 is made where nil.
+    /// Must be unique in the store. If nil, a UUIDv7 is generated.
     public var id: EventID?
-    /// When it happened; the moment of the append where nil.
+    /// When the fact happened. If nil, the moment of the append.
     public var time: Timestamp?
-    /// The version it is born at; the store's live version, or the program's, where nil.
+    /// The birth version. If nil, the program's version or else the store's live version.
     public var version: SchemaVersion?
 
     public init(
@@ -54,10 +54,10 @@ public struct AppendReceipt: Hashable, Sendable {
     /// The stream of the last event and that event's revision.
     public var stream: StreamName
     public var revision: Revision
-    /// The id of the append: its first event's.
+    /// The id of the append, which is the id of its first event.
     public var id: EventID
     public var epoch: Epoch
-    /// True where the append had been made before and nothing was added now.
+    /// Whether the append had been made before, so that nothing was added now.
     public var duplicate: Bool
 
     public var position: Position { Position(positions.upperBound) }

@@ -1,5 +1,5 @@
-/// The end of a cluster log as a node knows it: how many frames there are, and the link of the last, which the next one follows.
-package struct FrameEnd: Hashable, Sendable {
+/// The end of a cluster log as a node knows it: the number of frames and the link of the last one, to which the next frame is linked.
+package struct ClusterLogEnd: Hashable, Sendable {
     package var number: UInt64
     /// 32 bytes.
     package var link: [UInt8]
@@ -7,28 +7,28 @@ package struct FrameEnd: Hashable, Sendable {
     package init(number: UInt64, link: [UInt8]) { (self.number, self.link) = (number, link) }
 
     /// Before the first frame.
-    package static let start = FrameEnd(number: 0, link: [UInt8](repeating: 0, count: 32))
+    package static let start = ClusterLogEnd(number: 0, link: [UInt8](repeating: 0, count: 32))
 }
 
-/// A frame as it is added to a cluster log: what one commit adds to the log of every node.
-package struct NewFrame: Sendable {
-    /// The end of the cluster log with it.
-    package var end: FrameEnd
-    /// The last position with it, and its epoch.
+/// A new frame of a cluster log: what one commit adds to the log of every node.
+package struct NewClusterFrame: Sendable {
+    /// The end of the cluster log including this frame.
+    package var end: ClusterLogEnd
+    /// The position of the last event including this frame, and its epoch.
     package var last: Checkpoint
     package var bytes: [UInt8]
 
-    package init(end: FrameEnd, last: Checkpoint, bytes: [UInt8]) { (self.end, self.last, self.bytes) = (end, last, bytes) }
+    package init(end: ClusterLogEnd, last: Checkpoint, bytes: [UInt8]) { (self.end, self.last, self.bytes) = (end, last, bytes) }
 }
 
-/// The cluster log that a store belongs to, and as which node.
-package struct Membership: Hashable, Sendable {
+/// The cluster log to which a store belongs, and the node that the store is.
+package struct ClusterMembership: Hashable, Sendable {
     /// The name of the cluster log.
     package var log: String
-    /// Tells it from all others, also of the same name: 16 bytes, chosen when it was made.
+    /// Distinguishes the cluster log from all others, even from those of the same name: 16 bytes, chosen when it was created.
     package var id: [UInt8]
     package var node: String
-    /// Tells the store from others that had the node's name before it: 8 bytes, chosen when it joined.
+    /// Distinguishes the store from earlier stores with the same node name: 8 bytes, chosen when it joined.
     package var incarnation: [UInt8]
 
     package static let incarnationBytes = 8
@@ -39,6 +39,6 @@ package struct Membership: Hashable, Sendable {
     }
 }
 
-/// The way to the cluster log of a store that is a node of one. A mark for `Options`, which can't name what the log asks of it
-/// (`CommitOrderSource`): one that is not that is taken for none.
+/// A marker for the object through which a node reaches its cluster log. `Options` can't name the protocol that the log requires
+/// (`CommitOrderSource`). An object that does not conform to that protocol is treated as nil.
 package protocol OrderSource: AnyObject, Sendable {}

@@ -1,5 +1,5 @@
-/// The file, event or payload member that an error is about, as far as it is known.
-public struct ErrorPlace: Hashable, Sendable {
+/// The location that an error is about: a file, an event or a payload member. Unknown parts are nil.
+public struct ErrorLocation: Hashable, Sendable {
     public var file: String?
     public var line: Int?
     public var column: Int?
@@ -22,7 +22,7 @@ public struct ErrorDetails: Hashable, Sendable {
     public var code: String
     public var message: String
     package var advice: Advice?
-    public var place: ErrorPlace
+    public var place: ErrorLocation
 
     /// What to do next, as one sentence.
     public var fix: String? {
@@ -32,16 +32,16 @@ public struct ErrorDetails: Hashable, Sendable {
 }
 
 extension ErrorDetails {
-    package init(_ code: String, _ message: String, fix: String? = nil, place: ErrorPlace = .init()) {
+    package init(_ code: String, _ message: String, fix: String? = nil, place: ErrorLocation = .init()) {
         (self.code, self.message, self.place) = (code, message, place)
         self.fix = fix
     }
 
-    package init(_ code: String, _ message: String, advice: Advice?, place: ErrorPlace = .init()) {
+    package init(_ code: String, _ message: String, advice: Advice?, place: ErrorLocation = .init()) {
         (self.code, self.message, self.advice, self.place) = (code, message, advice, place)
     }
 
-    /// The same, with the line of the input that it is about.
+    /// A copy that also names the input line at fault.
     func on(line: UInt64, of file: String?) -> ErrorDetails {
         var copy = self
         copy.message = "\(file.map { $0 + ":" } ?? "line ")\(line): \(message)"

@@ -1,9 +1,9 @@
 package import Bytes
 
-/// Names one event in a store: any text of 1 to 64 bytes. A canonical (lower-case) UUID takes 16
-/// bytes in the log; where the caller gives no id, a UUIDv7 (RFC 9562) is made.
+/// Identifies one event in a store: any text of 1 to 64 bytes. A canonical (lower-case) UUID takes 16 bytes in the log. If the caller gives
+/// no id, a UUIDv7 (RFC 9562) is generated.
 public struct EventID: Hashable, Sendable, CustomStringConvertible {
-    // A canonical UUID is always held as one, so that ids are the same where their forms are.
+    // A canonical UUID is always stored in this form, so that equal ids are also equal as values.
     private enum Form: Hashable {
         case uuid(UInt64, UInt64)
         case text(Name)
@@ -20,8 +20,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         return name.text
     }
 
-    /// - Throws: `EvstoreError.invalidEventID` where the text is empty, longer than 64 bytes or
-    ///   holds a control character.
+    /// - Throws: `EvstoreError.invalidEventID` if the text is empty, longer than 64 bytes or contains a control character.
     public init(_ text: String) throws(EvstoreError) {
         let utf8 = text.utf8
         guard !utf8.isEmpty, utf8.count <= Self.longestBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
@@ -29,17 +28,17 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         self.init(unchecked: text)
     }
 
-    /// An id that was checked before, from the log's own bytes.
+    /// An id that was validated before, from the log's own bytes.
     package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(Name(text)) }
 
     public static let longestBytes = 64
 
-    /// A UUIDv7 of this moment: ids made later sort later, within the clock's resolution.
+    /// A UUIDv7 for this moment: ids that are generated later sort later, within the clock's resolution.
     public static func make(at time: Timestamp, using generator: inout some RandomNumberGenerator) -> EventID {
         EventID(uuid: makeUUID(at: time, using: &generator))
     }
 
-    /// The two halves of such a UUIDv7, without its text.
+    /// The two halves of a UUIDv7 for this moment, without its text.
     package static func makeUUID(at time: Timestamp, using generator: inout some RandomNumberGenerator) -> (UInt64, UInt64) {
         let milliseconds = UInt64(bitPattern: time.microseconds / 1_000) & 0xffff_ffff_ffff
         let high = milliseconds << 16 | 0x7000 | generator.next() & 0x0fff
@@ -52,8 +51,8 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// The two halves, most significant first, if the text is a canonical lower-case UUID.
     package var uuid: (UInt64, UInt64)? { if case .uuid(let high, let low) = form { (high, low) } else { nil } }
 
-    /// Whether it has the form of those that the store makes: a UUIDv7.
-    package var hasMadeForm: Bool { uuid.map { $0.0 >> 12 & 0xf == 7 && $0.1 >> 62 == 2 } ?? false }
+    /// Whether the id has the form that the store generates: a UUIDv7.
+    package var isUUIDv7: Bool { uuid.map { $0.0 >> 12 & 0xf == 7 && $0.1 >> 62 == 2 } ?? false }
 
     /// Appends the text.
     package func append(to output: inout ByteBuffer) {

@@ -1,9 +1,9 @@
 extension EvstoreError {
-    /// The name of the case, of `refusedLine` that of the error within: what `error.code` holds in JSON.
+    /// The name of the case, or for `refusedLine` the name of the inner error: the value of `error.code` in JSON.
     public var code: String { details.code }
     public var message: String { details.message }
     public var fix: String? { details.fix }
-    public var place: ErrorPlace { details.place }
+    public var place: ErrorLocation { details.place }
 
     public var details: ErrorDetails {
         opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping ?? clustered
@@ -13,7 +13,7 @@ extension EvstoreError {
     private var opening: ErrorDetails? {
         switch self {
         case .storeNotFound(let path):
-            .init("storeNotFound", "there is no store at \(path)", fix: "make one there, or name the directory of the store")
+            .init("storeNotFound", "there is no store at \(path)", fix: "create one there, or name the directory of the store")
         case .storeExists(let path):
             .init(
                 "storeExists", "there is already something at \(path)",
@@ -27,18 +27,18 @@ extension EvstoreError {
                 fix: "use a newer evstore")
         case .otherLMDB(let path, let reason):
             .init(
-                "otherLMDB", "\(path) is not opened by the LMDB that this program runs with: \(reason)",
-                fix: "run it with a library of LMDB 0.9; nothing is damaged, and the files stay as they are")
+                "otherLMDB", "\(path) can't be opened by the LMDB library of this program: \(reason)",
+                fix: "run the program with LMDB 0.9; nothing is damaged, and the files were not changed")
         case .storeDamaged(let path, let reason):
             .init(
                 "storeDamaged", "\(path) is damaged: \(reason)",
-                fix: "restore a backup, or salvage what is left into another directory; leave the files as they are until then")
+                fix: "restore a backup, or salvage the intact events into another directory; do not change the files until then")
         case .unsafePermissions(let path, let reason):
             .init(
                 "unsafePermissions", "\(path) is open to others: \(reason)",
                 fix: "give all of its files and directories to one user, and let nobody else write to them")
         case .readOnly(let path):
-            .init("readOnly", "\(path) can't be written", fix: "open it to be written, as its owner and on a mount that is writable")
+            .init("readOnly", "\(path) can't be written", fix: "open it for writing, as its owner and on a writable mount")
         case .replica(let path, let source):
             .init(
                 "replica", "\(path) is a replica of backups \(source.isEmpty ? "that come through a pipe" : "in \(source)")",
@@ -48,7 +48,7 @@ extension EvstoreError {
         case .keysRefused(let path, let reason):
             .init(
                 "keysRefused", "\(path) is not opened: \(reason)",
-                fix: "name the file of the key that the store was made with, or none where its events are not sealed")
+                fix: "name the key file that the store was created with, or no key if its events are not sealed")
         case .diskFull(let path, let free, let needed):
             .init(
                 "diskFull",
@@ -111,23 +111,23 @@ extension EvstoreError {
                 "versionNotAllowed", "events are appended at \(floor) to \(top), not at \(version)",
                 fix: version > top
                     ? "replay the store to \(version) first"
-                    : "write events of \(floor) or newer; a program that writes older ones is to be updated")
+                    : "write events of \(floor) or newer, and update programs that write older ones")
         case .noImage(let failure):
             .init(
                 "noImage",
                 "\(failure.type) born at \(failure.born) has no image at \(failure.target): step \(failure.step), \(failure.op): \(failure.pointer.isEmpty ? "the payload" : failure.pointer) should be \(failure.expected), found \(failure.found)",
                 fix: failure.pointer == ImageFailure.streamName
-                    ? "name it otherwise: \(failure.op) of \(failure.step) would take it for another stream's on the way back"
+                    ? "choose another name: \(failure.op) of \(failure.step) would map it to another stream on the way back"
                     : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
         case .deadlinePassed(let seconds, let holder):
             .init(
                 "deadlinePassed", "waited \(seconds) s for the store; it is held by \(holder)",
-                fix: "run it again: what waited was not done")
+                fix: "run it again: the operation that waited was not performed")
         case .commitOutcomeUnknown(let position):
             .init(
                 "commitOutcomeUnknown",
-                "a commit after position \(position) failed: whether it was made is not known",
+                "a commit after position \(position) failed: it is unknown whether it took effect",
                 fix: "open the store again and read what is there; an append with an id can be repeated safely",
                 place: .init(position: position))
         case .invalidLine(let reason, let pointer):
@@ -169,11 +169,11 @@ extension EvstoreError {
         case .corruptBlock(let position, let reason):
             .init(
                 "corruptBlock", "the log is damaged at position \(position): \(reason)",
-                fix: "restore a backup, or salvage what is left into another directory; leave the files as they are until then",
+                fix: "restore a backup, or salvage the intact events into another directory; do not change the files until then",
                 place: .init(position: position))
         case .schemaInvalid(let findings):
             .init(
-                "schemaInvalid", findings.map(\.line1).joined(separator: "\n"), advice: findings.first?.advice,
+                "schemaInvalid", findings.map(\.diagnosticLine).joined(separator: "\n"), advice: findings.first?.advice,
                 place: .init(file: findings.first?.file, line: findings.first?.line, column: findings.first?.column))
         case .schemaNewer(let version, let reason):
             .init(
@@ -211,7 +211,7 @@ extension EvstoreError {
         case .nothingToRollBackTo(let live):
             .init(
                 "nothingToRollBackTo", "there is no version below \(live) to go back to",
-                fix: "look which versions are promised: the store's own four numbers tell")
+                fix: "see which versions the store promises: floor, live, top and head")
         case .belowFloor(let version, let floor):
             .init(
                 "belowFloor", "\(version) is below the floor \(floor), which a finalize moved",
@@ -237,7 +237,7 @@ extension EvstoreError {
         case .consumerStopped(let consumer, let position, let reason):
             .init(
                 "consumerStopped", "\(consumer) could not handle the event at position \(position): \(reason)",
-                fix: "mend what handles it and run it again: it goes on with this event", place: .init(position: position))
+                fix: "correct the handler and run it again: it continues with this event", place: .init(position: position))
         case .verificationFailed(let reason):
             .init("verificationFailed", reason, fix: "verify the whole store, read models too")
         case .interrupted(let again):
@@ -254,13 +254,13 @@ extension EvstoreError: CustomStringConvertible {
 }
 
 extension EvstoreError: CustomDebugStringConvertible {
-    /// The message with what to do next: also what Swift prints where a program's `main` throws.
+    /// The message followed by what to do next. Swift prints it when a program's `main` throws.
     public var debugDescription: String { fix.map { "\(message) (\($0))" } ?? message }
 }
 
 extension Finding {
     /// `file:line:column: severity id: message`, which editors jump to.
-    public var line1: String {
+    public var diagnosticLine: String {
         let place = [file, line.map(String.init), column.map(String.init)].compactMap(\.self).joined(separator: ":")
         return (place.isEmpty ? "" : place + ": ") + "\(severity.rawValue) \(id): \(message)"
     }

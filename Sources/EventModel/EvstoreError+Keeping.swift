@@ -1,5 +1,5 @@
 extension EvstoreError {
-    /// The errors of backups, of what is made from them, of keys and of the place of a store.
+    /// The errors of backups, of stores made from them, of keys and of a store's file system.
     var keeping: ErrorDetails? {
         switch self {
         case .backupDamaged(let path, let reason):
@@ -14,12 +14,12 @@ extension EvstoreError {
         case .unsafeFileSystem(let path, let kind):
             .init(
                 "unsafeFileSystem",
-                "\(path) lies on a file system \(kind), which is not known to keep locks and synced bytes as a store needs them",
+                "\(path) lies on a file system \(kind), which is not known to provide the locks and the durable writes that a store needs",
                 fix: "put the store on ext4, xfs, btrfs, f2fs or zfs, or allow it (`Options.allowsUnsafeFileSystem`)")
         case .signatureInvalid(let reason):
             .init(
-                "signatureInvalid", "the signed head proves nothing: \(reason)",
-                fix: "take the head from where it was kept, and the public key from who signed it")
+                "signatureInvalid", "the signed head is not valid: \(reason)",
+                fix: "get the head from where it was kept, and the public key from its signer")
         case .keyUnusable(let path, let reason):
             .init(
                 "keyUnusable", "\(path) can't be used as a key: \(reason)",

@@ -1,5 +1,5 @@
-/// Everything that can go wrong, grouped by the moment. A case carries what the caller needs to act;
-/// `code`, `message`, `place` and `fix` say it to a person or a script.
+/// All errors, grouped by the activity in which they occur. A case carries what the caller needs to act on it; `code`, `message`, `place`
+/// and `fix` describe it to a person or a script.
 @nonexhaustive
 public enum EvstoreError: Error, Hashable, Sendable {
     // Opening.
@@ -7,19 +7,19 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case storeExists(path: String)
     case notAStore(path: String, reason: String)
     case storeNewer(path: String, format: Int, known: Int)
-    /// The library of LMDB, or the file, is of another release than the one whose files this program knows; nothing is damaged.
+    /// The LMDB library or the file is of another release than the one whose files this program knows. Nothing is damaged.
     case otherLMDB(path: String, reason: String)
     case storeDamaged(path: String, reason: String)
     case unsafePermissions(path: String, reason: String)
     case unsafeFileSystem(path: String, kind: String)
     case readOnly(path: String)
-    /// A replica of backups, to which nothing is written but what it follows.
-    /// - Parameter source: the directory of the backups; empty where they come through a pipe.
+    /// The store is a replica of backups, which accepts no writes except those that follow the backups.
+    /// - Parameter source: the directory of the backups; empty if they arrive through a pipe.
     case replica(path: String, source: String)
     case locked(path: String, holder: String)
-    /// A sealed store was opened without a key or with one that does not open it; or a store that is not sealed was opened with one.
+    /// A sealed store was opened without a key or with a wrong one, or a key was given for a store that is not sealed.
     case keysRefused(path: String, reason: String)
-    /// - Parameter neededBytes: how many have to be free; nil where only the system knows.
+    /// - Parameter neededBytes: how many bytes must be free; nil if only the system knows.
     case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil)
     case ioFailure(doing: String, reason: String)
     case misuse(String)
@@ -39,9 +39,9 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case noImage(ImageFailure)
     case deadlinePassed(seconds: Double, holder: String)
     case commitOutcomeUnknown(after: Position)
-    /// Valid JSON, but not a line that says what event to append.
+    /// Valid JSON that does not describe an event to append.
     case invalidLine(reason: String, pointer: String)
-    /// A line of an input, counted from 1, that was refused.
+    /// A line of the input was refused; lines are counted from 1.
     indirect case refusedLine(UInt64, file: String?, EvstoreError)
 
     // Reading.
@@ -54,39 +54,40 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case schemaInvalid([Finding])
     case schemaNewer(version: SchemaVersion, reason: String)
     case versionDiffers(SchemaVersion, file: String, stored: String)
-    /// - Parameter instead: what this program can do without the code; nil where there is nothing.
+    /// - Parameter instead: what this program can do without the code; nil if there is nothing.
     case programNeeded(what: String, instead: Advice? = nil)
 
     // Keeping.
     case backupDamaged(path: String, reason: String)
     case notInBackup(wanted: String, has: String)
-    /// A directory that holds the backups of another store.
+    /// The directory holds the backups of another store.
     case otherBackup(path: String)
-    /// Files in which no block of a log was found.
+    /// No block of a log was found in the files.
     case nothingToSalvage(path: String)
-    /// A text that is no signed head, or a head that no trusted key has signed.
+    /// The text is not a signed head, or no trusted key has signed the head.
     case signatureInvalid(reason: String)
-    /// A file that does not hold a key, or that others can read or change.
+    /// The file does not contain a key, or others can read or change it.
     case keyUnusable(path: String, reason: String)
-    /// A key that can't be retired: what needs it, and what to do first.
+    /// The key can't be retired: `what` names what needs it, `how` what to do first.
     case keyNeeded(what: String, how: Advice)
 
     // In a cluster.
-    /// The cluster log can't be asked, or refused; nothing was written.
+    /// The cluster log can't be reached, or it refused. Nothing was written.
     case logUnavailable(log: String, reason: String)
-    /// A node holds more than the cluster log has, or something else: the log was set back, as by a failover to a standby that was behind.
+    /// The node holds more events than the cluster log, or other ones: the log was set back, for example by a failover to a standby that
+    /// lagged.
     case clusterWentBack(log: String, cluster: Position, node: Position)
-    /// A frame that is missing in the cluster log, or is not as it was written.
+    /// A frame is missing in the cluster log, or was changed after it was written.
     case clusterDamaged(log: String, frame: UInt64, reason: String)
-    /// A store and a cluster log that do not belong together, or a node that is one no more.
+    /// The store and the cluster log do not belong together, or the store is no longer a node.
     case clusterMismatch(log: String, reason: String, how: Advice)
 
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, how: Advice)
     case migrationInProgress(holder: String)
-    /// - Parameter inFold: whether the projection could not fold the event, which has an image; else it has none.
+    /// - Parameter inFold: true if the event has an image that the projection could not fold; false if it has no image.
     case buildStopped(projection: String, position: Position, reason: String, inFold: Bool = false)
-    /// A row of a read model that does not keep the shape that its definition gives it.
+    /// A row of a read model does not fit the shape that its definition declares.
     case invalidRow(projection: String, key: String, reason: String)
     case nothingToRollBackTo(live: SchemaVersion)
     case belowFloor(SchemaVersion, floor: SchemaVersion)
@@ -95,35 +96,34 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unknownSnapshot(String, known: [String])
     case snapshotExists(String)
     case unknownConsumer(String, known: [String])
-    /// An event that a consumer could not handle, and that it does not go past.
+    /// A consumer could not handle an event and does not move past it.
     case consumerStopped(consumer: String, position: Position, reason: String)
     case verificationFailed(reason: String)
-    /// - Parameter again: what to do once more.
+    /// - Parameter again: how to continue.
     case interrupted(again: String)
 
-    // Asking.
+    // Usage.
     case usage(String, fix: Advice? = nil)
 }
 
 /// Why an event has no image at a version.
 public struct ImageFailure: Hashable, Sendable {
-    /// The `pointer` of a failure that is about the name of the event's stream.
+    /// The `pointer` of a failure that concerns the name of the event's stream.
     package static let streamName = "$stream"
 
-    /// Unset while the event is not in the log yet.
+    /// Nil while the event is not in the log yet.
     public var position: Position?
     public var type: String
     public var born: SchemaVersion
     public var target: SchemaVersion
     /// The version whose step failed.
     public var step: SchemaVersion
-    /// The op's name, with its place in the step, such as `convert (op 2)`; `shape` where the result did
-    /// not fit the shape.
+    /// The op's name and its number in the step, such as `convert (op 2)`; `shape` if the result did not fit the shape.
     public var op: String
     public var pointer: String
     public var expected: String
     public var found: String
-    /// Whether a codec can't read the value, whichever op uses it.
+    /// Whether a codec could not read the value, regardless of the op that uses it.
     package var isByCodec = false
 
     public init(

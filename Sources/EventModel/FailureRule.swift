@@ -1,7 +1,7 @@
-/// What a build does with an event that has no image or does not fold.
+/// What a build does with an event that has no image or can't be folded.
 public enum FailureRule: String, Hashable, Sendable, CaseIterable {
-    /// The first one stops the build and nothing changes.
+    /// The first such event stops the build, and nothing changes.
     case stop
-    /// Each is listed in the generation's quarantine with its position and reason.
+    /// Each such event is listed in the generation's quarantine with its position and the reason.
     case quarantine
 }

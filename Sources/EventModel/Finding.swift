@@ -1,4 +1,4 @@
-/// One thing that a check found, with where it stands and how to mend it.
+/// One problem that a check found, with its location and how to fix it.
 public struct Finding: Hashable, Sendable {
     public enum Severity: String, Hashable, Sendable { case error, warning, note }
 
@@ -11,17 +11,17 @@ public struct Finding: Hashable, Sendable {
     public var position: Position?
     public var message: String
     package var advice: Advice?
-    /// The fix as lines of files; empty where it takes a decision that no program can make.
+    /// The fix as edits of files; empty if it requires a decision that no program can make.
     public var edits: [FileEdit] = []
-    /// The event type that the message begins with, where the same may be said of others.
+    /// The event type that the message begins with, if the same message may apply to other types.
     package var subject: String?
-    /// What the edits are made of once the files' texts are at hand.
+    /// The changes from which `edits` are made once the texts of the files are available.
     package var repairs: [Repair] = []
 
-    /// The placeholder where only the author can say why something is lost.
+    /// A placeholder for a reason that only the author can give.
     package static let reasonMissing = "say why"
 
-    /// Whether its repair needs no decision of the author.
+    /// Whether the repair needs no decision by the author.
     package var isCertain: Bool { repairs.allSatisfy(\.isCertain) }
 
     public init(
@@ -41,7 +41,7 @@ public struct Finding: Hashable, Sendable {
         self.advice = advice
     }
 
-    /// What mends it, as one sentence.
+    /// How to fix it, as one sentence.
     public var fix: String? {
         get { advice?.description }
         set { advice = newValue.map { Advice(stringLiteral: $0) } }
@@ -49,23 +49,23 @@ public struct Finding: Hashable, Sendable {
 }
 
 extension [Finding] {
-    /// The rule of a file whose format is newer than this program.
+    /// The id of the rule for files whose format is newer than this program.
     package static let newerFormat = "FILE007"
 
-    /// Whether one says that a file is of a format that this program does not know yet.
+    /// Whether a finding says that a file has a format which this program does not know yet.
     package var hasNewerFormat: Bool { contains { $0.id == Self.newerFormat } }
 }
 
-/// A change of neighbouring lines of a file.
+/// A change of consecutive lines of a file.
 public struct FileEdit: Hashable, Sendable {
     public var file: String
-    /// The first line that is taken out, from 1; where none is, the line that the new ones come before. All edits of a finding
-    /// count in the file as it was.
+    /// The first line that is removed, counted from 1; if none is removed, the line before which the new ones are inserted. All edits of a
+    /// finding refer to the unchanged file.
     public var line: Int
     public var remove: [String]
-    /// A file that is not there yet begins with these.
+    /// The inserted lines; the first lines of a file that does not exist yet.
     public var insert: [String]
-    /// The new name of the file; nil where it keeps its own.
+    /// The new name of the file; nil if the name does not change.
     public var renamed: String?
 
     public init(file: String, line: Int, remove: [String] = [], insert: [String] = [], renamed: String? = nil) {
@@ -73,38 +73,38 @@ public struct FileEdit: Hashable, Sendable {
     }
 }
 
-/// How a file is changed to mend a finding, in terms of its values rather than of its lines.
+/// A change of a file that fixes a finding, in terms of the file's values instead of its lines.
 package struct Repair: Hashable, Sendable {
     package enum Change: Hashable, Sendable {
-        /// The value becomes this JSON; a member that is not there is made, before one of another name if that is there.
+        /// Sets the value to this JSON. An absent member is added, in front of the member named by `before` if that exists.
         case set(String, before: String? = nil)
-        /// The scalar that stands here, a name or a value, becomes another.
+        /// Replaces the scalar at the location, a name or a value.
         case rename(String)
-        /// The first scalar in here that is this text becomes this JSON.
+        /// Replaces the first scalar within the value that equals the first text by this JSON.
         case swap(String, String)
-        /// A list has this JSON as one more item.
+        /// Appends this JSON to a list.
         case append(String)
-        /// The value is removed, with its member's name or its place in the list.
+        /// Removes the value together with its member name or its list item.
         case remove
-        /// So many characters become a text, in a file that can't be read yet.
+        /// Replaces `count` characters by a text, in a file that can't be parsed yet.
         case text(count: Int, String)
-        /// The line is removed.
+        /// Removes the line.
         case cut
-        /// Lines at the end of a file, which may not be there yet.
+        /// Appends lines to a file, which need not exist yet.
         case lines([String])
-        /// The file is renamed.
+        /// Renames the file.
         case move(String)
     }
 
     package var file: String
-    /// 0 means the file as a whole.
+    /// 0 means the whole file.
     package var line: Int
     package var column: Int
-    /// From the value at that place on: names of members, numbers of items, `*` for the only member, `..` for what it is in.
+    /// The path from the value at that location: member names, item numbers, `*` for the only member, `..` for the parent.
     package var path: [String]
     package var change: Change
-    /// Whether only it can be meant: it puts right how a word of the format is spelled, or how a value is written, and takes nothing
-    /// away. What it does not hold of is a proposal, for its author to choose.
+    /// Whether this is the only possible meaning: the repair corrects the spelling of a keyword or the notation of a value, and removes
+    /// nothing. Any other repair is a proposal, which the author accepts or rejects.
     package var isCertain = false
 
     package init(file: String, line: Int = 0, column: Int = 0, path: [String] = [], _ change: Change) {

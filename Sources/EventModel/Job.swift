@@ -1,14 +1,14 @@
 internal import Synchronization
 
-/// How far long work has come.
+/// The progress of a long operation.
 public struct ProgressEvent: Hashable, Sendable {
     /// The step's name, such as `replay` or `verify`.
     public var step: String
-    /// What is done and what there is to do, in events or rows; a total of 0 means that it is not known.
+    /// The number of events or rows that are done, and the total; a total of 0 means that it is unknown.
     public var done: UInt64
     public var total: UInt64
     public var quarantined: UInt64
-    /// One clause for a person, or empty.
+    /// One clause for human readers, or empty.
     public var note: String
 
     public init(step: String, done: UInt64 = 0, total: UInt64 = 0, quarantined: UInt64 = 0, note: String = "") {
@@ -17,14 +17,14 @@ public struct ProgressEvent: Hashable, Sendable {
     }
 }
 
-/// Called with the progress of long work, on the thread that does the work.
+/// Called with the progress of a long operation, on the thread that performs it.
 public typealias ProgressHandler = @Sendable (ProgressEvent) -> Void
 
-/// One piece of long work: what it is called, who hears how far it has come, and whether it was asked to stop.
+/// A long operation: its name, its progress handler, and whether it was cancelled.
 ///
-/// A job is made at the front door, for a call that its caller's task can cancel, and handed down to every room that works for it.
+/// The public call creates the job, since the caller's task can cancel that call, and passes it to every room that works for it.
 package struct Job: Sendable {
-    /// What is done, such as `replay to v5`: an interruption asks to do it again.
+    /// The operation's name, such as `replay to v5`; the error of an interruption proposes to run it again.
     package let name: String
     private let progress: ProgressHandler?
     private let stop: Stop
@@ -35,18 +35,18 @@ package struct Job: Sendable {
 
     package init(_ name: String, _ progress: ProgressHandler? = nil) { (self.name, self.progress, stop) = (name, progress, Stop()) }
 
-    /// A job that reports to `progress` instead, and that stops with this one.
+    /// A job that reports to `progress` instead; cancelling either job cancels both.
     private init(_ job: Job, _ name: String, _ progress: ProgressHandler?) {
         (self.name, self.progress, stop) = (name, progress, job.stop)
     }
 
-    /// A part of this job under a name of its own, which stops with it.
+    /// A part of this job with its own name; cancelling either cancels both.
     package func part(_ name: String) -> Job { Job(self, name, progress) }
 
-    /// This job without anybody who hears of its progress.
+    /// This job without a progress handler.
     package var silent: Job { Job(self, name, nil) }
 
-    /// This job, whose progress `body` hears of first.
+    /// This job with another progress handler, which is called before the present one.
     package func told(_ body: @escaping ProgressHandler) -> Job {
         Job(self, name) { [progress] event in
             body(event)
@@ -54,21 +54,21 @@ package struct Job: Sendable {
         }
     }
 
-    /// Asks the work to stop where it next checks, in a valid state. Any thread may call it.
+    /// Asks the operation to stop at its next check, where its state is valid. Any thread may call this.
     package func cancel() { stop.isRequested.store(true, ordering: .releasing) }
 
     package var isCancelled: Bool { stop.isRequested.load(ordering: .acquiring) || Task.isCancelled }
 
-    /// - Throws: `EvstoreError.interrupted` where the work was asked to stop. Order: called between chunks, never between the parts of one
-    ///   durable step.
+    /// Order: called between chunks, never between the parts of one durable step.
+    /// - Throws: `EvstoreError.interrupted` if the job was cancelled.
     package func check() throws(EvstoreError) {
         if isCancelled { throw interrupted }
     }
 
     package var interrupted: EvstoreError { .interrupted(again: "\(name) again") }
 
-    /// Reports how far the work has come, between two chunks.
-    /// - Throws: `EvstoreError.interrupted` where the work was asked to stop.
+    /// Reports the progress between two chunks.
+    /// - Throws: `EvstoreError.interrupted` if the job was cancelled.
     package func advance(_ step: String, done: UInt64, total: UInt64 = 0) throws(EvstoreError) {
         try check()
         report(step, done: done, total: total)

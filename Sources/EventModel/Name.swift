@@ -1,9 +1,9 @@
 internal import Bytes
 
-/// A name of an event type, a member, a read model or an index: the same as another where its bytes are.
+/// The name of an event type, a member, a read model or an index; two names are equal if their bytes are.
 ///
-/// `String` calls texts equal that only look alike, such as `é` in one character and in two (canonical equivalence, UAX #15), and so do
-/// the keys of `Set<String>` and `Dictionary<String, …>`. JSON, the log and PostgreSQL tell them apart, so that definitions have to.
+/// `String` treats canonically equivalent texts as equal, such as `é` in one character and in two (UAX #15), and so do the keys of
+/// `Set<String>` and `Dictionary<String, …>`. JSON, the log and PostgreSQL distinguish them, so definitions must do so too.
 package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
     package let text: String
 
@@ -14,10 +14,10 @@ package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible, Ex
 
     package static func == (left: Name, right: Name) -> Bool { left.text.isSame(as: right.text) }
 
-    /// By bytes, as C sorts.
+    /// Bytewise order, as in C.
     package static func < (left: Name, right: Name) -> Bool { left.text.utf8.lexicographicallyPrecedes(right.text.utf8) }
 
-    // Texts with the same bytes have the same hash; that those which look alike have it too costs a comparison.
+    // Equal bytes have equal hashes. Canonically equivalent texts also have equal hashes, which only costs a comparison.
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
@@ -27,7 +27,7 @@ extension String {
 }
 
 extension Collection<String> {
-    /// Whether one of the names has the bytes of another.
+    /// Whether one of the names has exactly these bytes.
     package func has(_ name: String) -> Bool { contains { $0.isSame(as: name) } }
 
     package func place(of name: String) -> Index? { firstIndex { $0.isSame(as: name) } }

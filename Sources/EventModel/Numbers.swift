@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// An event's place in the whole log: 1, 2, 3 …, no gaps, never reused within an epoch.
-/// `Position.start` (0) stands before the first event.
+/// The position of an event in the whole log: 1, 2, 3 …, without gaps, never reused within an epoch. `Position.start` (0) is before the
+/// first event.
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: UInt64
 
@@ -12,22 +12,22 @@ public struct Position: RawRepresentable, Hashable, Comparable, Sendable, Custom
     /// Before the first event.
     public static let start = Position(0)
 
-    /// Further than any log goes: what says more, in a file or a row, was not written by a store.
+    /// Larger than any log's last position; a greater number in a file or row was not written by a store.
     package static let largest = Position(1 << 62)
 
-    /// The position after it; `UInt64.max`, which no log has, stays.
+    /// The next position; `UInt64.max`, which no log has, stays unchanged.
     public var next: Position { plus(1) }
 
-    /// The position before it; the start stays.
+    /// The previous position; the start stays unchanged.
     package var previous: Position { Position(rawValue.minus(1)) }
 
-    /// So many events further.
+    /// The position advanced by a number of events.
     package func plus(_ events: UInt64) -> Position { Position(rawValue.plus(events)) }
 
-    /// The positions from it to another one, both included; it alone where that one is not behind it.
+    /// The positions from this one to `last`, both included; only this one if `last` is before it.
     package func through(_ last: Position) -> ClosedRange<UInt64> { rawValue ... Swift.max(rawValue, last.rawValue) }
 
-    /// How many events lie behind another position, up to this one; 0 where the other one is not before it.
+    /// The number of events after `other` up to this position; 0 if `other` is not before it.
     package func events(after other: Position) -> UInt64 { rawValue.minus(other.rawValue) }
 
     public static func < (a: Position, b: Position) -> Bool { a.rawValue < b.rawValue }
@@ -35,7 +35,7 @@ public struct Position: RawRepresentable, Hashable, Comparable, Sendable, Custom
     public var description: String { String(rawValue) }
 }
 
-/// An event's place in its stream: 0, 1, 2 …, no gaps, counted in stored events.
+/// The position of an event in its stream: 0, 1, 2 …, without gaps, counted in stored events.
 public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: UInt64
 
@@ -45,10 +45,10 @@ public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, Custom
 
     public static let first = Revision(0)
 
-    /// The revision after it; `UInt64.max`, which no stream has, stays.
+    /// The next revision; `UInt64.max`, which no stream has, stays unchanged.
     package var next: Revision { Revision(rawValue.plus(1)) }
 
-    /// The revision before it; the first one stays.
+    /// The previous revision; the first one stays unchanged.
     package var previous: Revision { Revision(rawValue.minus(1)) }
 
     public static func < (a: Revision, b: Revision) -> Bool { a.rawValue < b.rawValue }
@@ -68,21 +68,21 @@ public struct SchemaVersion: RawRepresentable, Hashable, Comparable, Sendable, C
 
     public init(_ rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// A number that no version has becomes the nearest that one may have.
+    /// Clamps a number that is no valid version.
     public init(_ number: Int) { self.rawValue = UInt32(clamping: number) }
 
     public var number: Int { Int(rawValue) }
 
-    /// The version after it; `UInt32.max`, which no schema has, stays.
+    /// The next version; `UInt32.max`, which no schema has, stays unchanged.
     public var next: SchemaVersion { SchemaVersion(rawValue.plus(1)) }
 
-    /// The version before; version 1 has the one before versions, 0, which is never opened.
+    /// The previous version; for version 1 this is 0, at which no store can be opened.
     public var previous: SchemaVersion { SchemaVersion(rawValue.minus(1)) }
 
-    /// More than any store has; what says more, in a file or a row, was not written by one.
+    /// Larger than any store's version; a greater number in a file or row was not written by a store.
     package static let largest = SchemaVersion(1 << 20)
 
-    /// The versions up to another one, both included; none where that one is older.
+    /// The versions from this one to `last`, both included; none if `last` is older.
     package func through(_ last: SchemaVersion) -> [SchemaVersion] {
         self > last ? [] : (rawValue ... last.rawValue).map { SchemaVersion($0) }
     }
@@ -92,8 +92,7 @@ public struct SchemaVersion: RawRepresentable, Hashable, Comparable, Sendable, C
     public var description: String { "v\(rawValue)" }
 }
 
-/// Which life of the log a position belongs to: it grows by one when events are cut off or a
-/// backup is restored.
+/// The life of the log to which a position belongs: the epoch grows by one when events are cut off or a backup is restored.
 public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     public let rawValue: UInt32
 
@@ -103,10 +102,10 @@ public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStr
 
     public static let first = Epoch(1)
 
-    /// The epoch after it; `UInt32.max`, which no log has, stays.
+    /// The next epoch; `UInt32.max`, which no log has, stays unchanged.
     public var next: Epoch { Epoch(rawValue.plus(1)) }
 
-    /// The epoch before it; 0, which no log has, stays.
+    /// The previous epoch; 0, which no log has, stays unchanged.
     package var previous: Epoch { Epoch(rawValue.minus(1)) }
 
     public static func < (a: Epoch, b: Epoch) -> Bool { a.rawValue < b.rawValue }
@@ -114,8 +113,7 @@ public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStr
     public var description: String { String(rawValue) }
 }
 
-/// Up to where a reader has consumed the log. Valid as long as its position lies at or below every
-/// later cut.
+/// How far a reader has consumed the log. A checkpoint stays valid as long as its position is at or below every later cut.
 public struct Checkpoint: Hashable, Sendable, Codable, LosslessStringConvertible {
     public var epoch: Epoch
     public var position: Position
@@ -125,7 +123,7 @@ public struct Checkpoint: Hashable, Sendable, Codable, LosslessStringConvertible
         self.position = position
     }
 
-    /// Before the first event of a log's first life.
+    /// Before the first event of a log's first epoch.
     public static let start = Checkpoint(epoch: .first, position: .start)
 
     /// Such as `1:42`, the epoch before the position.

@@ -1,34 +1,34 @@
-/// Every limit and default of a store. Reaching a limit is a named error.
+/// All limits and defaults of a store. Exceeding a limit throws an error that names it.
 public struct Options: Sendable {
-    // What an event may be.
+    // Limits of an event.
     public var eventBytesMax = 1 << 20
     public var jsonDepthMax = 64
     public var jsonMembersMax = 10_000
     public var typeNameBytesMax = 200
 
-    /// Called after each commit of appends by this process, on the thread that made it, before the next: it must be quick.
+    /// Called after each commit of appends by this process, on the committing thread and before the next commit, so it must return quickly.
     public var commitObserver: (@Sendable (CommitFigures) -> Void)?
 
-    // What an append and a commit may be.
+    // Limits of an append and of a commit.
     public var appendEventsMax = 10_000
     public var appendBytesMax = 64 << 20
-    /// An import that has read as many lines, none of which is of the form of an event, ends with an error.
+    /// An import fails after reading this many lines if none of them has the form of an event.
     public var importStrayLinesMax: UInt64 = 10_000
     public var commitEventsMax = 65_536
     public var commitBytesMax = 64 << 20
-    /// Appends that one commit takes together at most; the others wait for the next one.
+    /// The maximum number of appends in one commit; further appends wait for the next one.
     public var queueRequestsMax = 4_096
-    /// How long an append may wait for its turn before it fails and names the process that holds the store; `close` waits as long for
-    /// other writers.
+    /// How long an append may wait for its turn before it fails and names the process that holds the store. `close` waits for other writers
+    /// for the same time.
     public var appendDeadline: Duration = .seconds(30)
-    /// A small append that is alone is committed on its caller's thread, without a change of threads, where the last commit took less
-    /// than this. Zero leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
+    /// A single small append is committed on its caller's thread, without a thread switch, if the last commit took less time than this.
+    /// Zero leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
     public var appendInPlaceLimit: Duration = .milliseconds(1)
 
     // The log's indexes.
-    /// Events after `indexed` at which a sweep is due.
+    /// The number of events after `indexed` at which a sweep is due.
     public var sweepDueEvents = 65_536
-    /// Events after `indexed` at which a sweep is made whatever the commit's size.
+    /// The number of events after `indexed` at which a sweep runs regardless of the commit's size.
     public var sweepForcedEvents = 262_144
     public var sweepSliceEntries = 512
 
@@ -37,64 +37,65 @@ public struct Options: Sendable {
     public var readersMax = 512
     /// Appends are refused when fewer bytes than this are free on the disk.
     public var freeDiskFloorBytes = 16 << 20
-    /// Room kept in a file of its own for the recovery commands on a full disk.
+    /// Space reserved in a separate file for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
-    /// The way to the cluster log of a store that is a node of one; nil for a program that only reads such stores.
+    /// The connection of a node to its cluster log; nil in a program that only reads such stores.
     package var ordering: (any OrderSource)?
 
-    /// How long the opening of a node of a cluster log may take to take in what other nodes have appended, before it goes on with what the
-    /// node has, and warns; it goes on for as long again while events come. Where it is opened for reading only, it is opened for writing
-    /// first, for that long. Nil opens it as it is. A service needs none: a node that is open for writing follows by itself.
+    /// How long the opening of a node may spend on taking in events that other nodes have appended, before it warns and continues with the
+    /// events that the node has. While events keep arriving, it continues for the same time again. A store that is opened only for reading
+    /// is first opened for writing, for that long. Nil opens the store as it is. A service needs no limit: a node that is open for writing
+    /// follows the cluster log by itself.
     public var catchUpLimit: Duration?
 
-    /// The secret that opens the keys of a sealed store; a store that is made with one is sealed for good.
+    /// The secret that opens the keys of a sealed store. A store that is created with a secret is sealed permanently.
     public var secret: StoreSecret?
 
-    /// Opens a store also on a file system that is not known to be sound for LMDB, such as one of a network.
+    /// Allows file systems that are not known to be safe for LMDB, such as network file systems.
     public var allowsUnsafeFileSystem = false
 
     // Reading.
-    /// How long one read transaction may last before long work takes another.
+    /// How long one read transaction may last before long-running work starts another.
     public var readSlice: Duration = .milliseconds(250)
     public var readSliceBytes = 64 << 20
     public var pageEventsMax = 1_024
-    /// The slow poll behind the wake-ups of a subscription.
+    /// The interval of the slow poll that backs up the notifications of a subscription.
     public var pollInterval: Duration = .milliseconds(500)
 
     // Projections and replay.
-    /// How long a query waits for another caller or process that builds the read model, brings it to the log's end or migrates, before it
-    /// fails and names that process.
+    /// How long a query waits while another caller or process builds the read model, brings it up to date or migrates, before it fails and
+    /// names that process.
     public var readModelDeadline: Duration = .seconds(30)
     public var projectionKeyBytesMax = 500
-    /// How far a generation may lag behind the log at the flip; following does the rest.
+    /// How far a generation may lag behind the log at the flip; following makes up the rest.
     public var flipLagEventsMax = 1_000
-    /// Rows of a read model up to which a rollback recomputes its digest; larger ones are not read through, so that
-    /// going back costs the tail alone.
+    /// The maximum size of a read model, in rows, whose digest a rollback recomputes. Larger ones are not read, so that the cost of a
+    /// rollback depends only on the tail.
     public var rollbackVerifyRowsMax: UInt64 = 20_000
-    /// How many of the newest snapshots that replays took are kept when a replay takes one; all of them where nil.
+    /// How many of the newest snapshots taken by replays are kept when a replay takes another; nil keeps all.
     public var replaySnapshotsKept: Int?
-    /// Events that a generation consumes in one commit; sixteen times as many while it is far behind.
+    /// How many events a generation consumes in one commit; sixteen times as many while it is far behind.
     public var followBatchEvents = 4_096
-    /// Whether read models of the working version are kept at the log's end while the store is open; else each
-    /// query brings its own there.
+    /// Whether read models of the working version follow the log in the background while the store is open. Otherwise each query first
+    /// brings its read model up to date.
     public var followsInBackground = false
-    /// Whether a query gives the rows that there are where nothing can be written, since the disk is full or its file system was made
-    /// read-only: `QueryNote.lag` and `reason` tell. Else it throws `diskFull` or `readOnly`; so do in any case the forms that return no note.
+    /// Whether a query returns the existing rows if nothing can be written because the disk is full or its file system was made read-only;
+    /// `QueryNote.lag` and `reason` then say so. Otherwise it throws `diskFull` or `readOnly`, as do all forms that return no note.
     public var queriesMayLag = false
-    /// Rows that a bulk build keeps in memory before it spills a sorted run.
+    /// How many bytes of rows a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20
-    /// How long an opening that is to migrate waits for another process's migration before it fails and names that process.
+    /// How long an opening that must migrate waits for another process's migration before it fails and names that process.
     public var migrationDeadline: Duration = .seconds(300)
-    /// Worker threads of a replay; as many as there are processors where nil.
+    /// The number of worker threads of a replay; nil uses one for each processor.
     public var replayJobs: Int?
 
     public init() {}
 }
 
 extension Options {
-    /// Whether an event is small enough: its payload and its metadata together, as they are given. What the log keeps beside them
-    /// counts only for appends and commits.
+    /// Checks the size of an event: payload and metadata together, as given. Bytes that the log stores beside them count only toward the
+    /// limits of appends and commits.
     /// - Throws: `EvstoreError.eventTooLarge`.
     package func checkEvent(payloadBytes: Int, metadataBytes: Int) throws(EvstoreError) {
         let bytes = payloadBytes + metadataBytes
@@ -103,19 +104,19 @@ extension Options {
 }
 
 extension Duration {
-    /// Longer than anybody waits; what is asked for beyond it counts as this, so that no moment is too late to be named.
+    /// A limit that no caller would wait for. Longer durations are clamped to it, so that every deadline is a valid instant.
     private static let longest = Duration.seconds(1 << 32)
 
-    /// This duration, but at least zero and no longer than anybody waits.
+    /// This duration, clamped to the range from zero to the longest wait.
     package var bounded: Duration { min(max(self, .zero), Self.longest) }
 
     package var inSeconds: Double { bounded / .seconds(1) }
 
-    /// Rounded up, so that a short wait is one.
+    /// Rounded up, so that a short wait is not zero.
     package var inMilliseconds: Int { Int((bounded / .milliseconds(1)).rounded(.up)) }
 }
 
 extension ContinuousClock.Instant {
-    /// The moment from now on until which a wait may last.
+    /// The instant at which a wait of this duration ends.
     package static func within(_ duration: Duration) -> ContinuousClock.Instant { .now + duration.bounded }
 }

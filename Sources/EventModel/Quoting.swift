@@ -1,4 +1,4 @@
-/// A text in quotes for a message, shortened, with control characters spelled out.
+/// Quotes a text for a message, shortened and with control characters escaped.
 public func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars.prefix(80) {
@@ -12,7 +12,7 @@ public func quoted(_ text: String) -> String {
 }
 
 extension String {
-    /// The text as a shell takes it for one word.
+    /// The text quoted as a single shell word.
     package var shellWord: String {
         let plain =
             !isEmpty

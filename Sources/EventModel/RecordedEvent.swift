@@ -1,4 +1,4 @@
-/// An event as it is seen at one version: an owned copy, made once per page that a reader is given.
+/// An event as seen at one version: an owned copy, made once for each page that a reader receives.
 public struct RecordedEvent: Hashable, Sendable {
     public var epoch: Epoch
     public var position: Position
@@ -6,9 +6,9 @@ public struct RecordedEvent: Hashable, Sendable {
     public var revision: Revision
     /// The type's name at `version`.
     public var type: String
-    /// JSON text in UTF-8, as seen at `version`; the stored bytes themselves where that is `born`.
+    /// JSON text in UTF-8, as seen at `version`; the stored bytes themselves if `version` equals `born`.
     public var payload: [UInt8]
-    /// JSON text in UTF-8; empty where the event has none.
+    /// JSON text in UTF-8; empty if the event has none.
     public var metadata: [UInt8]
     public var id: EventID
     public var time: Timestamp
@@ -16,10 +16,10 @@ public struct RecordedEvent: Hashable, Sendable {
     public var born: SchemaVersion
     /// The version at which the event is shown.
     public var version: SchemaVersion
-    /// Which part of a split event this is; 0 where the event is whole.
+    /// The index of this part of a split event; 0 if the event is whole.
     public var part: Int
 
-    /// The place of the event in the log: a subscription after it goes on behind this event.
+    /// The checkpoint of this event: a subscription from it continues after this event.
     public var checkpoint: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 
     public init(

@@ -1,7 +1,7 @@
-/// The secret that opens the keys of a sealed store. Keep it apart from the store; the library keeps it in memory only.
+/// The secret that opens the keys of a sealed store. Keep it apart from the store; the library holds it only in memory.
 ///
-/// Read one from a file with `StoreSecret.key(file:)` or `.passphrase(file:)`: secrets have no place in arguments and
-/// environments, which others can read.
+/// Read it from a file with `StoreSecret.key(file:)` or `.passphrase(file:)`: never pass secrets in arguments or environment variables,
+/// which others can read.
 public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable {
     package enum Kind: Sendable {
         case key([UInt8])
@@ -12,13 +12,13 @@ public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable 
 
     package init(_ kind: Kind) { self.kind = kind }
 
-    /// 32 random bytes, as `head -c 32 /dev/urandom` makes them.
+    /// 32 random bytes, such as those from `head -c 32 /dev/urandom`.
     public static func key(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.key(bytes)) }
 
-    /// A text that a person remembers; it is stretched with scrypt, which takes 128 MiB and some tenths of a second.
+    /// A text that a person remembers. It is stretched with scrypt, which takes 128 MiB and some tenths of a second.
     public static func passphrase(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.passphrase(bytes)) }
 
-    /// Says nothing of the secret.
+    /// Reveals nothing about the secret.
     public var description: String {
         switch kind {
         case .key: "a key"
@@ -26,6 +26,6 @@ public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// Hides the secret from `dump`, too.
+    /// Hides the secret from `dump` as well.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// The name of a stream: 1 to 200 bytes of printable ASCII without space, quotes, braces and
-/// backslash. Stream templates percent-encode everything else.
+/// The name of a stream: 1 to 200 bytes of printable ASCII without spaces, quotes, braces and backslashes. Stream templates percent-encode
+/// all other characters.
 public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let text: String
 
@@ -11,12 +11,12 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
         self.text = text
     }
 
-    /// A name that was checked before, from the log's own bytes.
+    /// A name that was validated before, from the log's own bytes.
     package init(unchecked text: String) { self.text = text }
 
     public static let longestBytes = 200
 
-    /// Whether a byte may stand in a name as it is.
+    /// Whether a byte is allowed in a name without encoding.
     public static func allows(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "}"),
@@ -26,7 +26,7 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
         }
     }
 
-    /// Whether bytes are a name: eight at a time, since every block that is read is asked for each name in it.
+    /// Whether bytes form a valid name. Checks eight bytes at a time, since every name in every block that is read is checked.
     package static func isValid(_ name: RawSpan) -> Bool {
         let count = name.byteCount
         guard (1 ... longestBytes).contains(count) else { return false }
@@ -42,7 +42,7 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
         return allows(eight: name.load(UInt64.self, at: count - 8))
     }
 
-    /// `allows` of each byte of a word: a byte is below n where taking n from it borrows, and is n where they differ in nothing.
+    /// Applies `allows` to each byte of a word: a byte is below n if subtracting n borrows, and equals n if their difference is zero.
     @inline(__always)
     private static func allows(eight word: UInt64) -> Bool {
         let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)

@@ -7,27 +7,27 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public init(microseconds: Int64) { self.microseconds = microseconds }
 
-    /// This moment, by the system's clock.
+    /// The current time of the system's clock.
     public static var now: Timestamp { Timestamp(microseconds: WallClock.microseconds) }
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.microseconds < b.microseconds }
 
-    /// RFC 3339 in UTC, with as many digits of fraction as it takes (none, 3 or 6). Within a day of the years 0 to 9999, which
-    /// an offset can reach, it has the offset that keeps it in them.
+    /// RFC 3339 text in UTC, with no, 3 or 6 fraction digits as needed. Moments less than a day outside the years 0 to 9999 are written
+    /// with an offset that moves them into that range.
     public var description: String {
         var text = ByteBuffer(capacity: 32)
         append(to: &text)
         return String(utf8: text.bytes) ?? ""
     }
 
-    /// Appends the same text as a JSON string.
+    /// Appends the description as a JSON string.
     package func appendQuoted(to output: inout ByteBuffer) {
         output.append(UInt8(ascii: "\""))
         append(to: &output)
         output.append(UInt8(ascii: "\""))
     }
 
-    /// Appends the same text.
+    /// Appends the description.
     package func append(to output: inout ByteBuffer) {
         let (seconds, fraction) = microseconds.floored(by: 1_000_000)
         let offset = seconds < Self.firstSecond ? Self.offsetSeconds : seconds > Self.lastSecond ? -Self.offsetSeconds : 0
@@ -43,30 +43,29 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         output.append(offset == 0 ? "Z" : offset > 0 ? "+23:59" : "-23:59")
     }
 
-    /// Of the years that RFC 3339 has digits for, in UTC.
+    /// The first and last second of the years that RFC 3339 can write, in UTC.
     private static let (firstSecond, lastSecond): (Int64, Int64) = (-62_167_219_200, 253_402_300_799)
-    /// The greatest offset that it has.
+    /// The largest offset that RFC 3339 allows.
     private static let offsetSeconds: Int64 = 86_340
 
-    /// Whether RFC 3339 can write it, so that an export can be imported.
+    /// Whether RFC 3339 can express the moment, so that an export can be imported again.
     package var isWritable: Bool {
         let seconds = microseconds.floored(by: 1_000_000).quotient
         return (Self.firstSecond - Self.offsetSeconds ... Self.lastSecond + Self.offsetSeconds).contains(seconds)
     }
 
-    /// The moment that an RFC 3339 text names (section 5.6, with `T` and `Z` or an offset; a
-    /// fraction is cut after microseconds), or nil.
+    /// Parses an RFC 3339 text (section 5.6, with `T` and `Z` or an offset); a fraction is truncated to microseconds. Nil for other text.
     public init?(_ text: String) { self.init(utf8: Array(text.utf8).lent) }
 
-    /// The same for the bytes of such a text.
+    /// Parses an RFC 3339 text given as bytes.
     package init?(utf8 text: RawSpan) {
         guard let parsed = DateTime(text) else { return nil }
         microseconds = parsed.microseconds
     }
 }
 
-/// A date and a time of day without a zone, in the proleptic Gregorian calendar, years 0 to 9999.
-/// Days are counted by Howard Hinnant's `days_from_civil` scheme.
+/// A date and a time of day without a zone, in the proleptic Gregorian calendar, years 0 to 9999. Days are counted with Howard Hinnant's
+/// `days_from_civil` algorithm.
 package struct CivilTime: Equatable, CustomStringConvertible {
     package var year, month, day, hour, minute, second: Int
 
@@ -104,7 +103,7 @@ package struct CivilTime: Equatable, CustomStringConvertible {
         return days * 86_400 + Int64(hour * 3_600 + minute * 60 + second)
     }
 
-    /// Whether the calendar has such a day and the clock such a time (a leap second is not one).
+    /// Whether the calendar has this day and the clock this time (leap seconds are rejected).
     package var exists: Bool {
         let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         guard (0 ... 9_999).contains(year), (1 ... 12).contains(month) else { return false }
@@ -121,14 +120,14 @@ package struct CivilTime: Equatable, CustomStringConvertible {
         return String(utf8: text.bytes) ?? ""
     }
 
-    /// Appends the same text as a JSON string.
+    /// Appends the description as a JSON string.
     package func appendQuoted(to output: inout ByteBuffer) {
         output.append(UInt8(ascii: "\""))
         append(to: &output)
         output.append(UInt8(ascii: "\""))
     }
 
-    /// Appends the same text.
+    /// Appends the description.
     package func append(to output: inout ByteBuffer) {
         func add(_ mark: Unicode.Scalar, _ number: Int) {
             output.append(UInt8(ascii: mark))
@@ -147,7 +146,7 @@ package struct CivilTime: Equatable, CustomStringConvertible {
 /// An RFC 3339 date-time as written: civil time, fraction and offset.
 package struct DateTime: Equatable {
     package var civil: CivilTime
-    /// The digits after the point, as written; none where there is no fraction.
+    /// The digits after the point, as written; empty if there is no fraction.
     package var fraction: [UInt8]
     package var offsetMinutes: Int
     package var isUTC: Bool
@@ -184,7 +183,7 @@ package struct DateTime: Equatable {
         }
     }
 
-    /// The instant, cut after microseconds.
+    /// The instant, truncated to microseconds.
     package var microseconds: Int64 {
         var micros: Int64 = 0
         for index in 0 ..< 6 { micros = micros * 10 + (index < fraction.count ? Int64(fraction[index] - 48) : 0) }
@@ -208,7 +207,7 @@ extension CivilTime {
 }
 
 extension RawSpan {
-    /// The number that exactly `digits` decimal digits from `start` spell, or nil.
+    /// The number that exactly `digits` decimal digits from `start` spell; nil if they are not all digits.
     package func number(at start: Int, digits: Int) -> Int? {
         guard start >= 0, start + digits <= byteCount else { return nil }
         var value = 0
@@ -222,21 +221,21 @@ extension RawSpan {
 }
 
 extension Int64 {
-    /// Quotient and remainder of a division that rounds down, so that the remainder is never negative.
+    /// Quotient and remainder of a division that rounds down; the remainder is never negative.
     package func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 }
 
-/// A number that is not negative, with zeros in front up to `width` digits.
+/// A number that is not negative, padded with leading zeros to `width` digits.
 package func padded(_ number: Int64, _ width: Int) -> String {
     let text = String(number)
     return String(repeating: "0", count: Swift.max(0, width - text.utf8.count)) + text
 }
 
 extension Epoch {
-    /// For a store that goes on beside the one that it was made of, and is to have an epoch which that one does not get: the clock's seconds.
-    /// However wrong the clock is, later epochs stay.
-    package static var ofNow: Epoch { Epoch(UInt32(clamping: min(Timestamp.now.microseconds / 1_000_000, 0xf000_0000))) }
+    /// An epoch for a store that continues beside the one it was made from, and whose epochs must differ from those of the original: the
+    /// clock's seconds. The value is clamped so that later epochs remain available however wrong the clock is.
+    package static var fromClock: Epoch { Epoch(UInt32(clamping: min(Timestamp.now.microseconds / 1_000_000, 0xf000_0000))) }
 }

@@ -55,10 +55,10 @@ extension AppendValidator {
     }
 }
 
-extension PlainShape {
+extension PlainPayloadValidator {
     /// `name` is a buffer to use.
     func isNamed(
-        _ stream: StreamName, _ payload: RawSpan, _ scratch: borrowing PlainScratch, using name: inout ByteBuffer
+        _ stream: StreamName, _ payload: RawSpan, _ scratch: borrowing PlainPayloadScratch, using name: inout ByteBuffer
     ) -> Bool {
         name.removeAll()
         name.append(stream.text)

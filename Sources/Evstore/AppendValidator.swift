@@ -29,15 +29,15 @@ final class AppendValidator: @unchecked Sendable {
     let rules: AppendRules
     let options: Options
     private let limits: JSONLimits
-    let viewer: Viewer
-    private let aheadViewer: Viewer?
+    let viewer: PathRunner
+    private let aheadViewer: PathRunner?
     /// Whether any step merges events of one append.
     let merges: Bool
     private var entries: [TypeAtVersion: Entry] = [:]
     /// Of the event that was looked at last.
     var lastEntry: Entry?
     /// Buffers of the check, kept between events.
-    var scratch = PlainScratch()
+    var scratch = PlainPayloadScratch()
     var streamName = ByteBuffer(capacity: 256)
     var rest = ByteBuffer()
 
@@ -47,7 +47,7 @@ final class AppendValidator: @unchecked Sendable {
         let birth: SchemaVersion
         /// Nil for data from before versions existed.
         let shape: EventShape?
-        let plain: PlainShape?
+        let plain: PlainPayloadValidator?
         let isTemplated: Bool
         /// Where an image must be, floor … max(born, live) without born itself, the path to it, and what streams are called there.
         let targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)]
@@ -75,11 +75,11 @@ final class AppendValidator: @unchecked Sendable {
     }
 
     init(history: History, stamp: StateStamp, rules: AppendRules, options: Options) {
-        (self.history, viewer, self.stamp) = (history, Viewer(history), stamp)
+        (self.history, viewer, self.stamp) = (history, PathRunner(history), stamp)
         (self.rules, self.options) = (rules, options)
         merges = history.mergesEvents
         limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: options.eventBytesMax)
-        aheadViewer = rules.ahead.map { Viewer($0) }
+        aheadViewer = rules.ahead.map { PathRunner($0) }
     }
 
     /// Adds the events to store for one given event: itself, or what it is at the live version where the program is ahead.

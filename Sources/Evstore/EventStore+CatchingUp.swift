@@ -39,7 +39,7 @@ extension EventStore {
         await writing.catchUp(within: seconds)
         try await close(writing)
         let log = try open(true)
-        log.takeNote(of: writing)
+        log.adoptNodeHealth(of: writing)
         return log
     }
 

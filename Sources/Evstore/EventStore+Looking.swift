@@ -30,7 +30,7 @@ extension EventStore {
     package func position(of id: EventID) throws(EvstoreError) -> Position? {
         try log.reading { reader in
             if let position = try reader.position(of: id) { return position }
-            var made = MadeIDs()
+            var made = GeneratedIDs()
             return try made.position(of: id, reader)
         }
     }
@@ -69,7 +69,7 @@ extension EventStore {
     /// fold begins with the stream's first event.
     package func trace(
         _ projection: String, of stream: StreamName, at version: SchemaVersion, from: Revision = .first, limit: Int
-    ) throws(EvstoreError) -> [RowStep] {
+    ) throws(EvstoreError) -> [RowChange] {
         let trace = try trace(projection, at: version)
         return try log.reading { reader in
             let stored = try converter(at: version, reader).storedName(of: stream, reader) ?? stream
@@ -170,7 +170,7 @@ extension EventStore {
         return try standing(evolution.definition(named: projection, at: version), evolution)
     }
 
-    private func standing(_ definition: Definition, _ evolution: Evolution) throws(EvstoreError) -> ReadModel? {
+    private func standing(_ definition: Definition, _ evolution: SchemaSnapshot) throws(EvstoreError) -> ReadModel? {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else { return nil }
         let generation = try generations.generation(name, in: self, evolution.state)
         let header = try generation.header
@@ -181,7 +181,7 @@ extension EventStore {
         return ReadModel(generation: generation, indexes: definition.indexes, note: note)
     }
 
-    private func requireVersion(_ version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) {
+    private func requireVersion(_ version: SchemaVersion, _ evolution: SchemaSnapshot) throws(EvstoreError) {
         if version.rawValue > 0, version <= evolution.history.head { return }
         throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
     }

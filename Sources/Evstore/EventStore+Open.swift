@@ -38,7 +38,7 @@ extension EventStore {
                 }
             }
         }
-        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+        let evolving = VersionedLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: nil, policy: .require, schemas: schemas)
         if options.followsInBackground { store.background.start(store) }
         return store
@@ -70,13 +70,13 @@ extension EventStore {
                     try EventLog.open(
                         at: path, options: options, readOnly: readOnly, logger: logger, judging: RegisteredRows.judge
                     ) { log, cut, last in
-                        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+                        let evolving = VersionedLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
                         return try Archive.keepTail(cut, through: last, of: evolving)
                     }
                 }
             }
         }
-        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+        let evolving = VersionedLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))
         do {
             try await store.settle(progress)
@@ -175,7 +175,7 @@ extension EventStore {
     }
 
     /// The program's files must be those that the store has registered, as far as both know them and none may change.
-    private func compareSchemas(_ evolution: Evolution) throws(EvstoreError) {
+    private func compareSchemas(_ evolution: SchemaSnapshot) throws(EvstoreError) {
         guard let own = schemas?.history else { return }
         for (file, stored) in zip(own.versions, evolution.history.versions) where file.digest != stored.digest {
             if stored.isReleased || stored.number <= evolution.state.top {
@@ -185,7 +185,7 @@ extension EventStore {
     }
 
     /// Warns where the program's projection files say otherwise than the store at the live version: no opening changes these.
-    private func noteOtherProjections(_ evolution: Evolution) throws(EvstoreError) {
+    private func noteOtherProjections(_ evolution: SchemaSnapshot) throws(EvstoreError) {
         let live = evolution.state.live
         guard let schemas, live.rawValue > 0, live <= schemas.history.head else { return }
         let own = try schemas.definitions.definitions(at: live, schemas.history)

@@ -78,7 +78,7 @@ extension EventStore {
     }
 
     /// The header of a read model that is at the log's end, so that there is nothing to wait for; else nil. A damaged one has to be built.
-    private func headerIfThere(_ generation: Generation, _ evolution: Evolution, _ end: Position) -> GenerationHeader? {
+    private func headerIfThere(_ generation: Generation, _ evolution: SchemaSnapshot, _ end: Position) -> GenerationHeader? {
         do throws(EvstoreError) {
             let header = try generation.header
             let (checkpoint, last) = (header.checkpoint, evolution.last.position)
@@ -90,7 +90,7 @@ extension EventStore {
     /// The generation of a definition, built where there is none, and brought up as far as this handle can. Where a node meets a cut
     /// meanwhile, what was built may have gone beyond it: that is done again.
     private func broughtUp(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ site: MigrationSite
+        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ site: MigrationSite
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         var evolution = evolution
         while true {
@@ -104,7 +104,7 @@ extension EventStore {
     }
 
     private func broughtUpOnce(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ site: MigrationSite
+        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ site: MigrationSite
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         let version = definition.version
         var evolution = evolution
@@ -133,7 +133,7 @@ extension EventStore {
 
     /// The generation that the store names, at the log's end where this handle can take it there; and what keeps it from writing.
     private func caughtUp(
-        _ definition: Definition, _ evolution: Evolution, to end: Position, mayLag: Bool
+        _ definition: Definition, _ evolution: SchemaSnapshot, to end: Position, mayLag: Bool
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else {
             throw .ioFailure(

@@ -34,9 +34,9 @@ extension EventStore {
     /// One event alone is compared with the one that has the id, whatever that was appended with.
     /// - Throws: `EvstoreError.idReused` also where it is not the first event whose id that is.
     func repeatedMade(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
-        guard events.contains(where: { $0.id?.hasMadeForm == true }) else { return nil }
+        guard events.contains(where: { $0.id?.isUUIDv7 == true }) else { return nil }
         return try log.reading { reader in
-            var made = MadeIDs()
+            var made = GeneratedIDs()
             for (index, event) in events.enumerated() {
                 guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
                 guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }

@@ -24,7 +24,7 @@ public final class EventStore: Sendable {
     let policy: Policy
     /// The program's own version files and projections, where it brought some.
     let schemas: Schemas?
-    let evolving: EvolvingLog
+    let evolving: VersionedLog
     let logger: Logger
     let validators = AppendValidatorPool()
     let viewers = EventViewerPool()
@@ -35,7 +35,7 @@ public final class EventStore: Sendable {
     let follower: Follower
     let background = BackgroundFollower()
 
-    init(_ evolving: EvolvingLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
+    init(_ evolving: VersionedLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
         (self.evolving, programVersion, self.policy, self.schemas) = (evolving, version, policy, schemas)
         (logger, follower) = (evolving.logger, Follower(evolving))
     }
@@ -64,7 +64,7 @@ public final class EventStore: Sendable {
         if let version { version } else { try workingVersion }
     }
 
-    func effective(_ version: SchemaVersion?, _ evolution: Evolution) -> SchemaVersion {
+    func effective(_ version: SchemaVersion?, _ evolution: SchemaSnapshot) -> SchemaVersion {
         version ?? programVersion ?? evolution.state.live
     }
 

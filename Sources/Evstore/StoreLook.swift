@@ -49,7 +49,7 @@ package struct SeenEvent: Sendable {
 /// What events made of one row.
 package struct RowHistory: Sendable {
     /// One for each event, the newest first.
-    package var steps: [RowStep]
+    package var steps: [RowChange]
     /// Whether all events before the newest were looked at, so that the states of the row are its own.
     package var isWhole: Bool
     /// Where to look for older events: before this position; nil where there are none.

@@ -44,7 +44,7 @@ struct ErrorReport {
     }
 }
 
-extension ErrorPlace {
+extension ErrorLocation {
     /// `v3.yaml:12:5, /customer, position 12`, or nil where nothing is known.
     var words: String? {
         let file = file.map { [$0, line.map(String.init), column.map(String.init)].compactMap(\.self).joined(separator: ":") }

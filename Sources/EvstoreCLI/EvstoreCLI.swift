@@ -67,7 +67,8 @@ public enum EvstoreCLI {
         // The parser would print this program's version, and do nothing of what is asked for.
         if arguments.count > 1, arguments.first?.hasPrefix("-") == false, let place = arguments.firstIndex(of: "--version") {
             let version = place + 1 < arguments.count ? arguments[place + 1] : "vN"
-            throw UsageError("--version says which program this is, and goes with no command; a version of events is --at or --to \(version)")
+            throw UsageError(
+                "--version says which program this is, and goes with no command; a version of events is --at or --to \(version)")
         }
         do {
             var parsed = try RootCommand.parseAsRoot(arguments)

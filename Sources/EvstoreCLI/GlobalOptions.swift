@@ -63,7 +63,7 @@ struct GlobalOptions: ParsableArguments {
         } else {
             secret = try StoreSecret.credential()
         }
-        if secret != nil { ProcessMemory.keepFromDumps() }
+        if secret != nil { ProcessMemory.excludeFromCoreDumps() }
         return secret
     }
 

@@ -16,7 +16,7 @@ extension Output {
         }
         for text in before { try line(text) }
         for finding in findings {
-            try line(finding.line1 + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
+            try line(finding.diagnosticLine + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
             if let fix = finding.advice?.command { try line("  -> \(fix)") }
             for edit in finding.edits { for text in edit.lines { try line("     " + text) } }
         }

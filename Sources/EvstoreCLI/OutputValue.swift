@@ -76,7 +76,7 @@ enum OutputValue: Sendable, ExpressibleByNilLiteral, ExpressibleByBooleanLiteral
             case "\n": bytes += "\\n".utf8
             case "\t": bytes += "\\t".utf8
             case "\r": bytes += "\\r".utf8
-            case _ where scalar.commandsTerminals: bytes += scalar.jsonEscape.utf8
+            case _ where scalar.isTerminalControl: bytes += scalar.jsonEscape.utf8
             default: bytes += String(scalar).utf8
             }
         }

@@ -61,7 +61,7 @@ struct ProgramRun: Sendable {
             }
         } catch {
             // What is missing for a moment, such as memory, or while the program is being written, may be there at the next attempt.
-            guard error.isOfProgram else { throw Failed(description: "\(path) could not be started: \(error)") }
+            guard error.isNotExecutable else { throw Failed(description: "\(path) could not be started: \(error)") }
             let reason = "\(path) can't be started: \(error)"
             throw EvstoreError.consumerStopped(consumer: context.consumer, position: context.checkpoint.position, reason: reason)
         }

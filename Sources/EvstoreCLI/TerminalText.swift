@@ -4,10 +4,10 @@ extension String {
     /// The text with every scalar escaped that a terminal might act on, so that a name or a payload can't move the cursor, change the title
     /// or hide other text.
     var shown: String {
-        if !unicodeScalars.contains(where: \.commandsTerminals) { return self }
+        if !unicodeScalars.contains(where: \.isTerminalControl) { return self }
         var result = String.UnicodeScalarView()
         for scalar in unicodeScalars {
-            if scalar.commandsTerminals {
+            if scalar.isTerminalControl {
                 result.append(contentsOf: scalar.jsonEscape.unicodeScalars)
             } else {
                 result.append(scalar)
@@ -25,7 +25,7 @@ extension String {
             case "\t": result += "\\t"
             case "\n": result += "\\n"
             case "\r": result += "\\r"
-            case _ where scalar.commandsTerminals: result += scalar.jsonEscape
+            case _ where scalar.isTerminalControl: result += scalar.jsonEscape
             default: result.unicodeScalars.append(scalar)
             }
         }

@@ -28,7 +28,7 @@ extension Cluster {
     }
 
     private func looks() throws(EvstoreError) -> [ClusterServer] {
-        let looks = try ServerLook.all(connection, of: name)
+        let looks = try ServerProbe.all(connection, of: name)
         let newest = looks.filter(\.takesWrites).compactMap(\.mark?.timeline).max()
         let primaries = looks.count(where: \.takesWrites)
         return looks.map { look in
@@ -60,7 +60,7 @@ extension StoreMaintenance {
         guard let membership = log.membership else { throw .usage("\(path) belongs to no cluster log") }
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
-                let looks = try ServerLook.all(ConnectionFile.find(at: path), of: membership.log)
+                let looks = try ServerProbe.all(ConnectionFile.find(at: path), of: membership.log)
                 let marks = looks.filter(\.takesWrites).compactMap(\.mark)
                 guard let mark = marks.first, marks.count == 1 else {
                     throw EvstoreError.usage("\(marks.count) servers take writes and say which they are", fix: "leave exactly one running")

@@ -61,7 +61,7 @@ extension StoreMaintenance {
             do {
                 // Order: removed while this process holds the store alone.
                 if case EvstoreError.usage = refusal, place != .store {
-                    try log.takeAlone(what: "removes it")
+                    try log.acquireExclusively(what: "removes it")
                     try EventLog.discard(path, keepsDirectory: place == .directory)
                 }
             } catch { log.warn("what was made at \(path) is no node and could not be removed: \(error)") }
@@ -118,7 +118,7 @@ extension StoreMaintenance {
         }
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
-                try log.takeAlone(what: "leaves its cluster log")
+                try log.acquireExclusively(what: "leaves its cluster log")
                 log.reportNode()
                 if log.hasTwin {
                     try await log.leaveToTwin()

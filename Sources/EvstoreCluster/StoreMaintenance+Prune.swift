@@ -49,7 +49,8 @@ extension StoreMaintenance {
 
 extension ClusterDatabase {
     fileprivate func prune(
-        _ nodes: [String], having backup: Checkpoint, _ membership: Membership, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+        _ nodes: [String], having backup: Checkpoint, _ membership: ClusterMembership,
+        progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws -> PruneReport {
         let row = try readyRow()
         // The last frame that all have stays: what follows is proved by it.

@@ -120,7 +120,7 @@
         private static func reason(_ error: any Error) -> String {
             let failure = (error as? IOError).map { SystemFailure(code: $0.errnoCode) } ?? error as? SystemFailure
             guard let failure else { return "\(error)" }
-            return failure.isTaken ? "another program does, or another file has that name" : failure.description
+            return failure.isAddressInUse ? "another program does, or another file has that name" : failure.description
         }
 
         /// Counts a connection until it is closed.

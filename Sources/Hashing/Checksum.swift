@@ -5,7 +5,7 @@ package func checksum(_ bytes: RawSpan) -> UInt64 {
     unsafe bytes.withUnsafeBytes { unsafe xxh3_64($0.baseAddress, $0.count) }
 }
 
-/// XXH3-64 with a seed, for tables in memory: nobody who does not know the seed can choose keys that meet.
+/// XXH3-64 with a seed, for hash tables in memory: without the seed, nobody can choose keys that collide.
 package func seededHash(_ bytes: RawSpan, _ seed: UInt64) -> UInt64 {
     unsafe bytes.withUnsafeBytes { unsafe xxh3_64_seeded($0.baseAddress, $0.count, seed) }
 }

@@ -44,7 +44,7 @@ package struct Digest: Hashable, Sendable {
         row.append(littleEndian: fourth)
     }
 
-    /// Stores the bytes in place of others that the row has.
+    /// Overwrites the 32 bytes at `offset` of the row.
     package func store(in row: inout ByteBuffer, at offset: Int) {
         row.store(littleEndian: first, at: offset)
         row.store(littleEndian: second, at: offset + 8)
@@ -78,7 +78,7 @@ package struct SHA256Hasher {
 
     package mutating func update(_ text: String) { update(Array(text.utf8)) }
 
-    /// A 64-bit little-endian integer, so that fields of variable length can be told apart.
+    /// Hashes a 64-bit little-endian integer, so that fields of variable length can be told apart.
     package mutating func update(_ integer: UInt64) {
         var value = integer.littleEndian
         unsafe withUnsafeBytes(of: &value) { unsafe hasher.update(bufferPointer: $0) }

@@ -18,7 +18,7 @@ package enum Ed25519 {
         do { return [UInt8](try key.signature(for: bytes)) } catch { return nil }
     }
 
-    /// False also where the key is none.
+    /// False also where the key is invalid.
     package static func isValid(_ signature: [UInt8], of bytes: [UInt8], by key: [UInt8]) -> Bool {
         guard signature.count == signatureBytes, key.count == keyBytes else { return false }
         do {

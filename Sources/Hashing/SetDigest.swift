@@ -37,7 +37,7 @@ package struct SetDigest: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
 
     private static func row(_ key: RawSpan, _ value: RawSpan) -> SetDigest {
-        // In one piece: a hasher takes longer for each piece than for the bytes of a row.
+        // Hashed in one piece: each piece costs the hasher more than the bytes of a row.
         var row = ByteBuffer(capacity: 8 + key.byteCount + value.byteCount)
         row.append(littleEndian: UInt64(key.byteCount))
         row.append(key)

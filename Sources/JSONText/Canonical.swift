@@ -1,18 +1,18 @@
 package import Bytes
 
-/// The one form of a JSON value that digests and comparisons are made over: RFC 8785.
+/// The canonical form of a JSON value, over which digests and comparisons are computed: RFC 8785.
 ///
 /// - Members are sorted by the UTF-16 code units of their names; strings have the fewest escapes; there are no spaces.
-/// - Numbers are laid out as ECMAScript does, so that `1.0`, `1` and `1e0` are all `1`. Here the form deviates from
-///   RFC 8785 on purpose: the digits are those of the text, exact, where RFC 8785 rounds to the nearest double. For
-///   every number that was printed from a double, every integer up to 2^53 and every decimal of at most 15 digits the
-///   two are the same; a longer one keeps its digits instead of becoming another number.
+/// - Numbers are laid out as ECMAScript does, so `1.0`, `1` and `1e0` all become `1`. The form deviates from RFC 8785 on purpose in one
+///   point: it keeps the exact digits of the text, where RFC 8785 rounds to the nearest double. Both agree on every number that was printed
+///   from a double, every integer up to 2^53 and every decimal of at most 15 digits; a longer number keeps its digits instead of becoming
+///   another number.
 package enum Canonical {
-    /// Appends the canonical form of any text that `JSONScanner.validate` accepts without regard to its size.
+    /// Appends the canonical form of any text that `JSONScanner.validate` accepts; applies no limit on size.
     package static func write(_ text: RawSpan, into output: inout ByteBuffer) throws(JSONError) {
         let limits = JSONLimits(depth: JSONLimits.deepest, members: .max, bytes: .max)
         _ = try JSONScanner.validate(text, limits: limits)
-        var splice = Splice()
+        var splice = JSONEditor()
         try splice.load(text)
         var scratch = ByteBuffer()
         write(splice.root, of: &splice, &scratch, into: &output)
@@ -26,7 +26,7 @@ package enum Canonical {
     }
 
     private static func write(
-        _ node: Splice.Node, of splice: inout Splice, _ scratch: inout ByteBuffer, into output: inout ByteBuffer
+        _ node: JSONEditor.Node, of splice: inout JSONEditor, _ scratch: inout ByteBuffer, into output: inout ByteBuffer
     ) {
         switch splice.kind(node) {
         case .null, .true, .false: output.append(splice.text(of: node))
@@ -58,8 +58,8 @@ package enum Canonical {
         }
     }
 
-    private static func sortedMembers(of object: Splice.Node, in splice: inout Splice) -> [(name: [UInt8], node: Splice.Node)] {
-        var members: [(name: [UInt8], node: Splice.Node)] = []
+    private static func sortedMembers(of object: JSONEditor.Node, in splice: inout JSONEditor) -> [(name: [UInt8], node: JSONEditor.Node)] {
+        var members: [(name: [UInt8], node: JSONEditor.Node)] = []
         var name = ByteBuffer(capacity: 64)
         var child = splice.firstChild(of: object)
         while let member = child {
@@ -72,8 +72,8 @@ package enum Canonical {
         return members
     }
 
-    /// Whether a name's UTF-16 code units come first. UTF-8 sorts by scalars; UTF-16 differs only in that the units of
-    /// scalars beyond U+FFFF (lead bytes F0 to F4) sort before U+E000 to U+FFFF (lead bytes EE and EF).
+    /// Whether the UTF-16 code units of `left` sort before those of `right`. UTF-8 sorts by scalars; UTF-16 differs only in that scalars
+    /// beyond U+FFFF (lead bytes F0 to F4) sort before U+E000 to U+FFFF (lead bytes EE and EF).
     static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         for index in 0 ..< min(left.count, right.count) where left[index] != right[index] {
             let (a, b) = (left[index], right[index])

@@ -25,13 +25,13 @@ extension DecimalNumber: Comparable {
         return left.isNegative ? b.isLess(than: a) : a.isLess(than: b)
     }
 
-    /// The number times ten to the given power.
+    /// The number multiplied by ten to the given power.
     package func scaled(byPowerOfTen power: Int) -> DecimalNumber {
         let fraction = fractionDigits - power
         return DecimalNumber(isNegative, magnitude.shifted(by: max(-fraction, 0)), max(fraction, 0))
     }
 
-    /// Both magnitudes with as many digits after the point.
+    /// Both magnitudes, scaled to the same number of fraction digits.
     private static func aligned(_ left: DecimalNumber, _ right: DecimalNumber) -> (Magnitude, Magnitude, Int) {
         let digits = max(left.fractionDigits, right.fractionDigits)
         return (

@@ -1,18 +1,18 @@
 extension DecimalNumber {
-    /// What becomes of digits that are not kept: dropped; or rounded to the nearest, a tie away from zero or to the
-    /// even digit.
+    /// How digits that are not kept are removed: truncated, or rounded to the nearest number, with a tie away from zero or to the even
+    /// digit.
     package enum Rounding: Sendable { case down, halfUp, halfEven }
 
-    /// The number with at most so many digits after the point.
+    /// The number with at most `digits` digits after the point.
     package func rounded(toFractionDigits digits: Int, _ rounding: Rounding) -> DecimalNumber {
         guard fractionDigits > digits else { return self }
         return rounding.applied(to: magnitude, isNegative, from: fractionDigits, to: digits, hasRest: false)
     }
 
-    /// The quotient with at most so many digits after the point, rounded once.
+    /// The quotient with at most `digits` digits after the point, rounded once.
     package func divided(by divisor: Int, fractionDigits digits: Int, _ rounding: Rounding) -> DecimalNumber {
         precondition(divisor != 0, "a number is not divided by zero")
-        // One digit more than is kept, and whether anything is left, decide every rounding.
+        // One digit more than is kept, and whether the remainder is zero, decide every rounding.
         let places = max(digits, fractionDigits) + 1
         let (quotient, remainder) = magnitude.shifted(by: places - fractionDigits).divided(by: divisor.magnitude)
         return rounding.applied(to: quotient, isNegative != (divisor < 0), from: places, to: digits, hasRest: remainder != 0)
@@ -20,7 +20,7 @@ extension DecimalNumber {
 }
 
 extension DecimalNumber.Rounding {
-    /// `hasRest`: whether the exact number is a little more than the magnitude says.
+    /// `hasRest`: whether the exact number is slightly larger than the magnitude, because a division left a remainder.
     func applied(to magnitude: Magnitude, _ isNegative: Bool, from places: Int, to digits: Int, hasRest: Bool) -> DecimalNumber {
         let dropped = places - digits
         let kept = magnitude.dropping(dropped)

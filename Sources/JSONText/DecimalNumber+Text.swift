@@ -1,7 +1,7 @@
 package import Bytes
 
 extension DecimalNumber: CustomStringConvertible {
-    /// Appends the number in plain digits, without exponent; a fraction ends in a digit other than 0.
+    /// Appends the number in plain digits, without exponent. A fraction has no trailing zeros.
     package func append(to output: inout ByteBuffer) {
         if isNegative { output.append(UInt8(ascii: "-")) }
         if isInteger, case .small(let value) = magnitude { return appendInteger(value, to: &output) }

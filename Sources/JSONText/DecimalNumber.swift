@@ -3,19 +3,20 @@ internal import Bytes
 /// An exact decimal number of any length.
 package struct DecimalNumber: Hashable, Sendable {
     package private(set) var isNegative: Bool
-    /// The number's digits as an integer; the number is this divided by ten to the power of `fractionDigits`.
+    /// The number's digits as an integer: the number is this value divided by ten to the power of `fractionDigits`.
     let magnitude: Magnitude
-    /// Digits after the point that the number needs: the last of them is not 0.
+    /// The digits after the point; the last one is not 0.
     package let fractionDigits: Int
 
-    /// Exponents in a text beyond which a number is not computed with: its digits would take more room than its text.
+    /// The largest exponent that a text may have. Beyond it, the digits would take more memory than the text, so the number is not computed
+    /// with.
     package static let exponentMax = 9_999
 
     package static let zero = DecimalNumber(0)
 
     package init(_ integer: Int) { self.init(integer < 0, Magnitude(UInt64(integer.magnitude)), 0) }
 
-    /// Makes the normal form: no zero after the point's last digit, no negative zero.
+    /// Normalizes the number: no trailing zeros after the point, no negative zero.
     init(_ isNegative: Bool, _ magnitude: Magnitude, _ fractionDigits: Int) {
         let dropped = fractionDigits > 0 ? min(magnitude.trailingZeros, fractionDigits) : 0
         self.magnitude = dropped > 0 ? magnitude.dropping(dropped) : magnitude
@@ -23,7 +24,7 @@ package struct DecimalNumber: Hashable, Sendable {
         self.isNegative = isNegative && !magnitude.isZero
     }
 
-    /// The number that a JSON number's text denotes; nil for other text and exponents beyond `exponentMax`.
+    /// The number that a JSON number's text denotes; nil for other text and for exponents beyond `exponentMax`.
     package init?(json text: RawSpan) {
         if let short = DecimalNumber(short: text) {
             self = short
@@ -35,7 +36,7 @@ package struct DecimalNumber: Hashable, Sendable {
         self.init(parts.isNegative, Magnitude(digits: digits), max(parts.digits.count - parts.point, 0))
     }
 
-    /// The most common texts, without taking them apart: at most 18 digits and perhaps a point, no exponent.
+    /// Parses the most common texts without taking them apart: at most 18 digits with an optional point, no exponent.
     private init?(short text: RawSpan) {
         guard text.byteCount > 0, text.byteCount <= 19 else { return nil }
         let isNegative = text.byte(at: 0) == UInt8(ascii: "-")
@@ -59,7 +60,7 @@ package struct DecimalNumber: Hashable, Sendable {
     package var isZero: Bool { magnitude.isZero }
     package var isInteger: Bool { fractionDigits == 0 }
 
-    /// The number, where it is an integer of this machine.
+    /// The number as an `Int`; nil if it has a fraction or does not fit.
     package var integer: Int? {
         guard isInteger, case .small(let value) = magnitude else { return nil }
         if isNegative { return value <= UInt64(Int.max) + 1 ? Int(truncatingIfNeeded: 0 &- value) : nil }

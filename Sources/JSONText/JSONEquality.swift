@@ -1,22 +1,22 @@
 internal import Bytes
 
-/// Whether two texts mean the same value.
+/// Compares JSON texts by the values that they denote.
 package enum JSONEquality {
-    /// Compares canonically: spelling, spaces and the order of members do not count. Texts are expected to be valid.
+    /// Whether both texts have the same canonical form: spelling, spaces and the order of members do not count. The texts should be valid.
     ///
-    /// Both are walked over side by side; canonical bytes are made only of what is spelled in two ways.
-    /// - Throws: `JSONError` where what differs is not JSON.
+    /// Walks over both texts side by side and builds canonical bytes only for values that are spelled differently.
+    /// - Throws: `JSONError` if a part that differs is not JSON.
     package static func same(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
         if left.equals(right) { return true }
         var (left, right) = (JSONWalker(left), JSONWalker(right))
-        // Objects are walked over once: where they end is not looked for before.
+        // Objects are walked over once, without looking for their ends first.
         if (left.skipSpaces(), right.skipSpaces()) == (UInt8(ascii: "{"), UInt8(ascii: "{")) {
             return try sameMembers(left.rest, right.rest)
         }
         return try same(left.skipValue(), in: left.text, right.skipValue(), in: right.text)
     }
 
-    /// Above so many members an object's are sorted rather than looked for one by one.
+    /// An object with more members is compared by its canonical form instead of searching for each name.
     private static let membersMax = 64
 
     private static func same(
@@ -57,7 +57,7 @@ package enum JSONEquality {
         guard let own = members(of: left), let other = members(of: right) else { return try canonically(left, right) }
         guard own.count == other.count else { return false }
         for (index, member) in own.enumerated() {
-            // Most stand where they stood.
+            // Most members are at the same index in both objects.
             var found = isNamed(other[index], in: right, as: member, in: left) ? index : 0
             while found < other.count, !isNamed(other[found], in: right, as: member, in: left) { found += 1 }
             guard found < other.count, try same(member.value, in: left, other[found].value, in: right) else { return false }
@@ -70,7 +70,7 @@ package enum JSONEquality {
         return text.slice(name.start, name.end - name.start).equals(otherText.slice(otherName.start, otherName.end - otherName.start))
     }
 
-    /// Nil where they are too many, or a name has escapes.
+    /// Nil if the object has too many members, if a name has escapes, or if the text is malformed.
     private static func members(of object: RawSpan) -> [Member]? {
         var walk = JSONWalker(object)
         guard walk.enterObject() else { return nil }
@@ -80,7 +80,7 @@ package enum JSONEquality {
             if name.hasEscapes || members.count == membersMax { return nil }
             members.append(Member(name: name, value: walk.skipValue()))
         }
-        return walk.isLost ? nil : members
+        return walk.isMalformed ? nil : members
     }
 }
 

@@ -1,6 +1,6 @@
-/// Why a text is not the JSON that was asked for, and where.
+/// Why a text is not the JSON that was expected, and where.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was expected, or which limit was passed.
+    /// What was expected, or which limit was exceeded.
     package let reason: String
     /// In bytes from the beginning of the text.
     package let offset: Int

@@ -1,4 +1,4 @@
-/// What a JSON value is, as its first byte tells.
+/// The kind of a JSON value, which its first byte determines.
 package enum JSONKind: UInt8, Sendable, BitwiseCopyable {
     case object, array, string, number, `true`, `false`, null
 
@@ -21,6 +21,6 @@ package enum JSONKind: UInt8, Sendable, BitwiseCopyable {
         }
     }
 
-    /// Whether values of this kind hold others.
+    /// Whether values of this kind contain other values.
     package var isContainer: Bool { rawValue <= JSONKind.array.rawValue }
 }

@@ -1,8 +1,8 @@
-/// What a text may cost before it is looked at for its meaning.
+/// Limits on the size and nesting of a text, checked while it is validated.
 package struct JSONLimits: Hashable, Sendable {
-    /// Containers that may be open at once; never more than `deepest`.
+    /// How many containers may be open at once; never more than `deepest`.
     package var depth: Int
-    /// Members of all objects and elements of all arrays of the text together.
+    /// The members of all objects plus the elements of all arrays in the text.
     package var members: Int
     /// Length of the text.
     package var bytes: Int
@@ -13,11 +13,11 @@ package struct JSONLimits: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// For text whose size was limited when it was taken in.
+    /// For text whose size was already limited when it was accepted.
     package static let none = JSONLimits(depth: deepest, members: .max, bytes: .max)
 
-    /// The depth that no text may pass whatever its limits say, so that a small thread's stack is enough for it.
+    /// The nesting depth that no text may exceed, whatever its limits, so that recursion fits a small thread's stack.
     package static let deepest = 512
-    /// Digits that a number's exponent may have, leading zeros aside.
+    /// How many digits a number's exponent may have, not counting leading zeros.
     package static let exponentDigits = 9
 }

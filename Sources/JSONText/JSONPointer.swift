@@ -1,10 +1,10 @@
 internal import Bytes
 
-/// A place in a JSON text: RFC 6901, such as `/address/city`; the empty pointer is the whole text.
+/// A location in a JSON text, as in RFC 6901, such as `/address/city`; the empty pointer denotes the whole text.
 package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     package var tokens: [MemberName]
 
-    /// Members that a written pointer may name: no text that is read by default is deeper.
+    /// How many members a written pointer may name: texts are by default not read beyond that depth.
     package static let membersMax = 64
 
     package init(tokens: [MemberName] = []) { self.tokens = tokens }
@@ -40,7 +40,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 
     package var isRoot: Bool { tokens.isEmpty }
 
-    /// The pointer of the object or array that holds this place; nil for the whole text.
+    /// The pointer to the object or array that contains this location; nil for the whole text.
     package var parent: JSONPointer? { tokens.isEmpty ? nil : JSONPointer(tokens: Array(tokens.dropLast())) }
 
     package var last: MemberName? { tokens.last }
@@ -49,7 +49,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 
     package func appending(_ name: String) -> JSONPointer { appending(MemberName(name)) }
 
-    /// Whether this place is the other or lies within it.
+    /// Whether this location equals `other` or lies within it.
     package func hasPrefix(_ other: JSONPointer) -> Bool { tokens.starts(with: other.tokens) }
 
     package var description: String {

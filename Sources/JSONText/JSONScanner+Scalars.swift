@@ -1,12 +1,12 @@
 internal import Bytes
 
-extension Validator where Record: ~Copyable {
-    /// Whether the string that begins here has escapes.
+extension JSONValidator where Record: ~Copyable {
+    /// Reads the string that begins at the offset. Returns whether it has escapes.
     @inline(__always)
     @discardableResult
     mutating func string() throws(JSONError) -> Bool {
         var hasEscapes = false
-        // Kept out of memory in the loop, which is where the time goes.
+        // A local copy keeps the offset in a register inside the hot loop.
         var at = offset &+ 1
         while true {
             if at &+ 16 <= text.byteCount {
@@ -38,7 +38,7 @@ extension Validator where Record: ~Copyable {
         }
     }
 
-    /// What stands in a string beside plain ASCII: an escape, or a scalar of several bytes.
+    /// Reads what is not plain ASCII in a string: an escape, or a scalar of several bytes.
     @inline(never)
     private mutating func unusual(_ byte: UInt8) throws(JSONError) {
         if byte >= 0x80 { return try wideScalar() }
@@ -49,7 +49,7 @@ extension Validator where Record: ~Copyable {
         offset &+= escape.count
     }
 
-    /// A scalar of two to four bytes, by the table of well-formed sequences in RFC 3629.
+    /// Reads a scalar of two to four bytes, by the table of well-formed sequences in RFC 3629.
     @inline(never)
     mutating func wideScalar() throws(JSONError) {
         let first = text.byte(at: offset)
@@ -96,7 +96,7 @@ extension Validator where Record: ~Copyable {
         if text.peek(at: at) | 0x20 == UInt8(ascii: "e") { try exponent() }
     }
 
-    /// The offset behind one digit or more.
+    /// Reads one or more digits and returns the offset behind them.
     @inline(__always)
     private mutating func digits(_ start: Int) throws(JSONError) -> Int {
         var at = start

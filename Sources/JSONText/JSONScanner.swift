@@ -1,32 +1,32 @@
 internal import Bytes
 
-/// Strict reading of text that nobody has vouched for.
+/// Strict validation of untrusted text.
 package enum JSONScanner {
-    /// Checks that a text is one JSON value as RFC 8259 has it, in valid UTF-8 without a byte order mark, with no
-    /// member twice in one object and no half of a surrogate pair, within the limits; says what its root is.
+    /// Checks that a text is one JSON value as defined in RFC 8259, in valid UTF-8 without a byte order mark, with no duplicate member
+    /// names in an object and no lone surrogates, within the limits. Returns the kind of its root.
     ///
-    /// Names are compared unescaped. One pass; a number's exponent has at most `JSONLimits.exponentDigits` digits.
+    /// Names are compared unescaped. The text is read in one pass; a number's exponent has at most `JSONLimits.exponentDigits` digits.
     package static func validate(_ text: RawSpan, limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONKind {
         guard text.byteCount <= min(limits.bytes, Int(Int32.max)) else {
             throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
         }
-        var validator = Validator(text, limits, NoRecord())
+        var validator = JSONValidator(text, limits, NullRecorder())
         return try validator.validate()
     }
 }
 
-/// Takes note of the values and names of a text while it is validated, in the order of the text.
-protocol ValueRecord: ~Copyable {
-    /// A value begins at an offset; its number.
+/// Records the values and names of a text while it is validated, in the order of the text.
+protocol ValueRecorder: ~Copyable {
+    /// A value begins at the offset; returns the number by which `end` refers to it.
     mutating func begin(_ kind: JSONKind, at offset: Int) -> Int
-    /// It ends before an offset; of an array, with so many elements.
+    /// The value ends before the offset; `elements` is the number of elements of an array.
     mutating func end(_ value: Int, at offset: Int, hasEscapes: Bool, elements: Int)
-    /// A member's name, between its quotes.
+    /// A member's name lies between the offsets, without its quotes.
     mutating func name(_ start: Int, _ end: Int, hasEscapes: Bool)
 }
 
-/// Notes nothing.
-struct NoRecord: ValueRecord {
+/// Records nothing.
+struct NullRecorder: ValueRecorder {
     @inline(__always)
     func begin(_ kind: JSONKind, at offset: Int) -> Int { 0 }
 
@@ -37,16 +37,16 @@ struct NoRecord: ValueRecord {
     func name(_ start: Int, _ end: Int, hasEscapes: Bool) {}
 }
 
-/// One pass over one text.
-struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
+/// Validates one text in one pass.
+struct JSONValidator<Record: ValueRecorder & ~Copyable>: ~Copyable, ~Escapable {
     let text: RawSpan
     let depthMax: Int
     let membersMax: Int
-    /// Whether the names of an object are compared with each other.
+    /// Whether duplicate names in an object are detected.
     let comparesNames: Bool
     var offset = 0
     var members = 0
-    /// The names of the objects that are open, outermost first.
+    /// The names in the objects that are open, outermost object first.
     var names = NameStack()
     var record: Record
 
@@ -68,7 +68,7 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
         return kind
     }
 
-    /// The byte to read next; 0, which is no part of any token, at the end.
+    /// The next byte to read; at the end of the text 0, which is part of no token.
     @inline(__always)
     var current: UInt8 { text.peek(at: offset) }
 
@@ -142,7 +142,7 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
         }
     }
 
-    /// How many elements it has.
+    /// Reads an array and returns the number of its elements.
     mutating func array(depth: Int) throws(JSONError) -> Int {
         guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
         offset &+= 1
@@ -171,8 +171,8 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
         }
     }
 
-    /// A member's name, which its object must not have yet. `seen` has a bit for each name so far: where the bit of a
-    /// new name is not set, none of them is the same. Objects of many members are looked at when they end.
+    /// Reads a member's name, which must be new in its object. `seen` has a bit set for each name so far: if the bit of a new name is not
+    /// set, no earlier name equals it. Objects with many members are checked when they end.
     @inline(__always)
     mutating func name(outer: Int, seen: inout UInt64) throws(JSONError) {
         members &+= 1

@@ -3,14 +3,14 @@ package import Bytes
 extension JSONValue {
     package init(parsing text: RawSpan, limits: JSONLimits = .none) throws(JSONError) {
         _ = try JSONScanner.validate(text, limits: limits)
-        var splice = Splice()
+        var splice = JSONEditor()
         try splice.load(text)
         self.init(splice.root, of: &splice)
         if let fault = splice.fault { throw fault }
     }
 
-    /// The tree of one value of a text.
-    package init(_ node: Splice.Node, of splice: inout Splice) {
+    /// The tree of one value of a loaded text.
+    package init(_ node: JSONEditor.Node, of splice: inout JSONEditor) {
         switch splice.kind(node) {
         case .null: self = .null
         case .true: self = .bool(true)
@@ -36,7 +36,7 @@ extension JSONValue {
         }
     }
 
-    /// Compact JSON text, in the order of the tree.
+    /// Compact JSON text, with members in the order of the tree.
     package var text: String {
         var output = ByteBuffer()
         append(to: &output)
@@ -69,8 +69,9 @@ extension JSONValue {
         }
     }
 
-    /// The text that all spellings of this value share. A tree that was made by hand holds numbers in the form of JSON
-    /// and no name twice in one object.
+    /// The text that all spellings of this value share.
+    ///
+    /// A tree that was built by hand must hold numbers in JSON's form and no duplicate names in an object.
     package func canonical() -> [UInt8] {
         var output = ByteBuffer()
         append(to: &output)
@@ -81,7 +82,7 @@ extension JSONValue {
         }
     }
 
-    /// The same value as a tree whose text is the canonical one.
+    /// An equal tree whose text is the canonical text.
     package var normal: JSONValue {
         switch self {
         case .null, .bool, .string: return self

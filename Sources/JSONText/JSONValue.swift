@@ -1,6 +1,6 @@
-/// A JSON value as a tree, for cold paths: files, constants, the command line.
+/// A JSON value as a tree, for code that is not performance-critical: files, constants, the command line.
 ///
-/// Equality is structural and by bytes: order and the spelling of numbers count. Compare `canonical()` for meaning.
+/// Equality is structural and bytewise: the order of members and the spelling of numbers count. Compare `canonical()` to compare meaning.
 package indirect enum JSONValue: Sendable {
     case null
     case bool(Bool)
@@ -29,7 +29,7 @@ package indirect enum JSONValue: Sendable {
         }
     }
 
-    /// The value of an object's member; nil if there is none or this is no object.
+    /// The value of a member; nil if the object lacks it or this value is no object.
     package func member(_ name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
@@ -49,7 +49,7 @@ package indirect enum JSONValue: Sendable {
     }
 }
 
-// Texts are the same when their bytes are: `String` would call canonically equivalent ones equal.
+// Compares texts bytewise: `String` would treat canonically equivalent texts as equal.
 extension JSONValue: Hashable {
     package static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {

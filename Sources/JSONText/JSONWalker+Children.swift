@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// A member's name as a text spells it.
+/// A member's name as it is spelled in a text.
 package struct JSONName: BitwiseCopyable, Sendable {
-    /// Its literal, with the quotes.
+    /// The range of the name's literal, including the quotes.
     package let start, end: Int
     package let hasEscapes: Bool
 
@@ -10,15 +10,15 @@ package struct JSONName: BitwiseCopyable, Sendable {
     package init(start: Int, end: Int, hasEscapes: Bool) { (self.start, self.end, self.hasEscapes) = (start, end, hasEscapes) }
 }
 
-/// Going through an object: `enterObject`, then `nextName` and a step over the value until there is no name; through an array:
-/// `enterArray` and `nextElement`.
+/// Traverses objects and arrays. For an object, call `enterObject`, then repeat `nextName` and a step over the value until `nextName`
+/// returns nil. For an array, call `enterArray` and repeat `nextElement`.
 extension JSONWalker {
-    /// Goes into the object that begins here; false where none does.
+    /// Enters the object that begins at the offset. Returns false if no object begins there.
     @inline(__always)
     @_lifetime(self: copy self)
     package mutating func enterObject() -> Bool { enter(UInt8(ascii: "{")) }
 
-    /// Goes into the array that begins here; false where none does.
+    /// Enters the array that begins at the offset. Returns false if no array begins there.
     @inline(__always)
     @_lifetime(self: copy self)
     package mutating func enterArray() -> Bool { enter(UInt8(ascii: "[")) }
@@ -31,7 +31,7 @@ extension JSONWalker {
         return true
     }
 
-    /// Goes to the next member's value; the member's name, nil behind the object's end or where it is malformed (`isLost`).
+    /// Moves to the next member's value and returns the member's name; nil at the object's end or where it is malformed (`isMalformed`).
     @_lifetime(self: copy self)
     package mutating func nextName() -> JSONName? {
         var byte = skipSpaces()
@@ -47,10 +47,10 @@ extension JSONWalker {
         let hasEscapes = skipString()
         let end = offset
         skipColon()
-        return isLost ? nil : JSONName(start: start, end: end, hasEscapes: hasEscapes)
+        return isMalformed ? nil : JSONName(start: start, end: end, hasEscapes: hasEscapes)
     }
 
-    /// Goes to the next element; false behind the array's end or where it is malformed (`isLost`).
+    /// Moves to the next element. Returns false at the array's end or where it is malformed (`isMalformed`).
     @_lifetime(self: copy self)
     package mutating func nextElement() -> Bool {
         var byte = skipSpaces()
@@ -66,10 +66,10 @@ extension JSONWalker {
     @inline(__always)
     @_lifetime(self: copy self)
     private mutating func leave(_ bracket: UInt8) {
-        if byte == bracket { offset &+= 1 } else { lose() }
+        if byte == bracket { offset &+= 1 } else { markMalformed() }
     }
 
-    /// Goes behind the null that begins here; false where none does.
+    /// Moves behind the null that begins at the offset. Returns false if there is none.
     @_lifetime(self: copy self)
     package mutating func skipNull() -> Bool {
         guard text.loadOrZeros(UInt32.self, at: offset) == Literal.null else { return false }
@@ -79,11 +79,11 @@ extension JSONWalker {
 }
 
 extension RawSpan {
-    /// A member's name with its quotes.
+    /// The literal of a member's name, including its quotes.
     @_lifetime(copy self)
     package func slice(_ name: JSONName) -> RawSpan { slice(name.start, name.end &- name.start) }
 
-    /// The text of a value that a walker stepped over.
+    /// The text of a value that a walker has stepped over.
     @_lifetime(copy self)
     package func slice(_ extent: JSONExtent) -> RawSpan { slice(extent.start, extent.count) }
 }

@@ -1,11 +1,12 @@
 internal import Bytes
 
-/// Steps over JSON text that was validated before, and finds where its values are without knowing what it holds.
+/// Steps over JSON text that was validated before, and finds the extents of its values without interpreting them.
 ///
-/// Grammar is checked as far as the ends of values need it: brackets, the ends of strings, the letters of literals; not the
-/// inside of numbers, escapes or UTF-8. Nothing outside the text is read: zeros, which belong to no token, seem to follow it.
-/// Where a token is malformed the walker goes behind the text's end for good (`isLost`): whoever looks for a comma or a
-/// closing bracket there finds a zero and stops.
+/// The walker checks the grammar only as far as it needs to find the ends of values: brackets, the ends of strings and the letters of
+/// literals; not the inside of numbers, escapes or UTF-8. It never reads outside the text, which behaves as if followed by zeros; a zero is
+/// never part of a token.
+/// At a malformed token, the walker moves behind the text's end and stays there (`isMalformed`): code that then looks for a comma or a
+/// closing bracket finds a zero and stops.
 package struct JSONWalker: ~Escapable {
     package let text: RawSpan
     package var offset: Int
@@ -17,22 +18,22 @@ package struct JSONWalker: ~Escapable {
         self.offset = offset
     }
 
-    /// The byte that follows; 0 at the end of the text.
+    /// The byte at the offset; 0 at the end of the text.
     @inline(__always)
     package var byte: UInt8 { text.peek(at: offset) }
 
-    /// The offset, within the text.
+    /// The offset, clamped to the text's length.
     package var end: Int { min(offset, text.byteCount) }
 
-    /// Whether a token was malformed.
+    /// Whether the walker met a malformed token.
     @inline(__always)
-    package var isLost: Bool { offset > text.byteCount }
+    package var isMalformed: Bool { offset > text.byteCount }
 
     @inline(__always)
     @_lifetime(self: copy self)
-    package mutating func lose() { offset = text.byteCount &+ 1 }
+    package mutating func markMalformed() { offset = text.byteCount &+ 1 }
 
-    /// Goes to the first byte that is no space; that byte.
+    /// Moves to the next byte that is not a space and returns that byte.
     @inline(__always)
     @discardableResult
     @_lifetime(self: copy self)
@@ -43,7 +44,7 @@ package struct JSONWalker: ~Escapable {
         return self.byte
     }
 
-    /// Goes behind the string that begins here; whether it has escapes.
+    /// Moves behind the string that begins at the offset. Returns whether it has escapes.
     @inline(__always)
     @discardableResult
     @_lifetime(self: copy self)
@@ -60,7 +61,7 @@ package struct JSONWalker: ~Escapable {
         return found.hasEscapes
     }
 
-    /// Goes behind the value that begins here, at its first byte.
+    /// Moves behind the value whose first byte is at the offset.
     @inline(__always)
     @_lifetime(self: copy self)
     package mutating func skipValue() -> JSONExtent {
@@ -81,13 +82,13 @@ package struct JSONWalker: ~Escapable {
         return JSONExtent(start: start, end: offset, kind: other.kind, hasEscapes: false)
     }
 
-    /// Goes from a member's name to the value behind its colon; the value's first byte.
+    /// Moves from behind a member's name to the value behind its colon. Returns the value's first byte.
     @inline(__always)
     @discardableResult
     @_lifetime(self: copy self)
     package mutating func skipColon() -> UInt8 {
         guard skipSpaces() == UInt8(ascii: ":") else {
-            lose()
+            markMalformed()
             return 0
         }
         offset &+= 1
@@ -95,11 +96,11 @@ package struct JSONWalker: ~Escapable {
     }
 }
 
-/// Where a value stands in a text.
+/// The range and kind of a value in a text.
 package struct JSONExtent: BitwiseCopyable, Sendable {
     package let start, end: Int
     package let kind: JSONKind
-    /// Of a string.
+    /// Whether the value is a string with escapes.
     package let hasEscapes: Bool
 
     @inline(__always)
@@ -110,7 +111,7 @@ package struct JSONExtent: BitwiseCopyable, Sendable {
     package var count: Int { end &- start }
 }
 
-// What is met more seldom, out of line.
+// Rare cases, kept out of line.
 extension JSONWalker {
     @inline(never)
     private static func endOfSpaces(_ text: RawSpan, _ start: Int) -> Int {
@@ -119,7 +120,7 @@ extension JSONWalker {
         return offset
     }
 
-    /// From an offset within the string.
+    /// Finds the end of a string from an offset within it.
     @inline(never)
     private static func endOfLongString(_ text: RawSpan, _ start: Int) -> (end: Int, hasEscapes: Bool) {
         var offset = start
@@ -143,7 +144,7 @@ extension JSONWalker {
         return offset
     }
 
-    /// A container or literal.
+    /// Finds the end of a container or literal.
     @inline(never)
     private static func endOfOther(_ text: RawSpan, _ start: Int) -> (end: Int, kind: JSONKind) {
         let word = text.loadOrZeros(UInt32.self, at: start)
@@ -158,8 +159,8 @@ extension JSONWalker {
         }
     }
 
-    /// The offset behind the container that is open `depth` times at `start`, outside its strings: only strings and brackets are
-    /// looked at, so that what stands between them costs little.
+    /// The offset behind the container that is open `depth` times at `start`, which must be outside its strings. Only strings and brackets
+    /// are examined; everything between them is skipped quickly.
     package static func endOfContainer(_ text: RawSpan, _ start: Int, depth: Int = 0) -> Int {
         var (offset, depth) = (start, depth)
         while offset < text.byteCount {
@@ -196,8 +197,8 @@ func isInNumber(_ byte: UInt8) -> Bool {
     isDigit(byte) || byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
 }
 
-/// Two bytes that mostly follow each other, as little-endian words.
-enum Mark {
+/// Two bytes that often appear together, as little-endian words.
+enum BytePair {
     static var colonAndQuote: UInt16 { 0x223A }
     static var commaAndQuote: UInt16 { 0x222C }
 }

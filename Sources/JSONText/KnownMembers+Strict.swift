@@ -1,12 +1,12 @@
 package import Bytes
 
-/// The same pass over a text that nobody has vouched for, so that one that is as it should be is read once.
+/// Finds members and validates the text in one pass, so that a valid untrusted text is read only once.
 extension KnownMembers {
-    /// Finds the members of the object that `takeText` took into an arena: member i in `slots[i]`.
+    /// Finds the members of the object in the arena that `takeText` filled; member i is stored in `slots[i]`.
     ///
-    /// - Returns: true where `JSONScanner.validate` accepts the text within the limits, and `scan` the object. False says
-    ///   nothing of the text.
-    package func scanStrictly(_ arena: borrowing ByteBuffer, limits: JSONLimits, into slots: inout Slots<ValueSlot>) -> Bool {
+    /// - Returns: true if `JSONScanner.validate` would accept the text within the limits and `scan` would accept the object. False means
+    ///   that the text must be checked the slow way; it may still be valid.
+    package func scanStrictly(_ arena: borrowing ByteBuffer, limits: JSONLimits, into slots: inout UniqueArray<ValueSlot>) -> Bool {
         guard arena.count - textEndBytes <= limits.bytes, limits.depth >= 1 else { return false }
         let text = arena.bytes
         var walk = JSONWalker(text)
@@ -17,9 +17,9 @@ extension KnownMembers {
         }
     }
 
-    /// The offset behind the object whose inside begins at an offset; nil where it is not as it should be.
+    /// The offset behind the object whose content begins at `start`; nil if this pass can't accept the object.
     private func scanStrictly(
-        _ text: RawSpan, at start: Int, _ limits: JSONLimits, into slots: inout Slots<ValueSlot>
+        _ text: RawSpan, at start: Int, _ limits: JSONLimits, into slots: inout UniqueArray<ValueSlot>
     ) throws(JSONError) -> Int? {
         var limits = limits
         var walk = JSONWalker(text, at: start)
@@ -52,25 +52,25 @@ extension KnownMembers {
             guard byte == UInt8(ascii: ",") else { return nil }
             walk.offset &+= 1
             byte = walk.skipSpaces()
-            // No comma stands before the end.
+            // A comma may not precede the closing brace.
             guard byte == UInt8(ascii: "\"") else { return nil }
         }
         return byte == UInt8(ascii: "}") && hasRequired(seen) ? walk.offset &+ 1 : nil
     }
 }
 
-/// The offset behind any valid value, whose members count against the limit.
+/// The offset behind any valid value. Subtracts the members of the value from the limit.
 @inline(never)
 private func endOfAny(_ text: RawSpan, at start: Int, _ limits: inout JSONLimits) throws(JSONError) -> Int {
-    var validator = Validator(text.slice(0, text.byteCount &- textEndBytes), limits, NoRecord())
+    var validator = JSONValidator(text.slice(0, text.byteCount &- textEndBytes), limits, NullRecorder())
     validator.offset = start
     _ = try validator.value(depth: 1)
     limits.members &-= validator.members
     return validator.offset
 }
 
-/// The offset behind a valid value of the kind that its first byte says; nil for those that are not plain: containers, strings
-/// beyond ASCII or with escapes, numbers with exponents, and whatever is not valid.
+/// The offset behind a valid value of the given kind. Nil for values that this fast path does not handle: containers, strings with
+/// non-ASCII bytes or escapes, numbers with exponents, and anything invalid.
 @inline(__always)
 private func endOfPlain(_ text: RawSpan, _ kind: JSONKind, at start: Int) -> Int? {
     switch kind {

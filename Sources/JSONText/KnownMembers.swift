@@ -3,7 +3,7 @@ package import Bytes
 /// A member that an object may have.
 package struct KnownMember {
     package let name: MemberName
-    /// The kinds that its value may have, a bit for each by `JSONKind.rawValue`.
+    /// The kinds that its value may have, as a bit mask over `JSONKind.rawValue`.
     package let kinds: UInt8
     package let isRequired: Bool
 
@@ -12,29 +12,29 @@ package struct KnownMember {
     }
 }
 
-/// The members that an object may have, found in one pass over its text.
+/// Finds the members that an object may have in one pass over its text.
 package final class KnownMembers: Sendable {
     private struct Name: BitwiseCopyable, Sendable {
-        /// Its first eight bytes and the next eight, closed by a quote, and the bits of them that are the name's.
+        /// The name's first eight bytes and the next eight, followed by a quote, each with a mask of the bits that belong to the name.
         let first, second: (word: UInt64, mask: UInt64)
         let count: Int32
-        /// Where the bytes beyond the first sixteen stand in `rests`.
+        /// The offset in `rests` of the bytes beyond the first sixteen.
         let rest: Int32
         let kinds: UInt8
     }
 
-    private let names: Slots<Name>
+    private let names: UniqueArray<Name>
     private let rests: ByteBuffer
-    /// A bit for each member, and one for each that has to be there.
+    /// Bit masks of all members and of the required ones.
     private let all, required: UInt64
 
     package var count: Int { names.count }
 
-    /// Nil where a name needs escapes, or there are more than 64.
+    /// Nil if a name needs escapes or there are more than 64 members.
     package init?(_ members: [KnownMember]) {
         guard members.count <= 64, !members.contains(where: { $0.name.forms.hasEscapes }) else { return nil }
         var rests = ByteBuffer(capacity: 64)
-        var names = Slots<Name>(capacity: members.count)
+        var names = UniqueArray<Name>(capacity: members.count)
         var required: UInt64 = 0
         for (index, member) in members.enumerated() {
             let utf8 = member.name.utf8
@@ -56,7 +56,7 @@ package final class KnownMembers: Sendable {
         return (bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }, bytes.isEmpty ? 0 : .max >> UInt64(64 - 8 * bytes.count))
     }
 
-    /// Whether a member's name stands behind the quote at `offset`.
+    /// Whether the text behind the quote at `offset` is this member's name.
     @inline(__always)
     private func stands(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
         let word = text.loadOrZeros(UInt64.self, at: offset &+ 1)
@@ -77,7 +77,7 @@ package final class KnownMembers: Sendable {
 
     func hasRequired(_ seen: UInt64) -> Bool { seen & required == required }
 
-    /// Which member's name stands behind the quote at `offset`, looked for at `expected` first.
+    /// The index of the member whose name is behind the quote at `offset`; tries `expected` first.
     @inline(__always)
     func index(of text: RawSpan, at offset: Int, from expected: Int) -> Int? {
         if expected < names.count, stands(expected, text, at: offset) { return expected }
@@ -92,27 +92,27 @@ package final class KnownMembers: Sendable {
         return rests.holds(text.slice(offset &+ 17, end &- offset &- 17), at: Int(names[index].rest))
     }
 
-    /// Which member's name stands behind the quote at `offset`; -1 where none does.
+    /// The index of the member whose name is behind the quote at `offset`; -1 if there is none.
     @inline(never)
     private func search(_ text: RawSpan, at offset: Int) -> Int {
         for index in 0 ..< names.count where stands(index, text, at: offset) { return index }
         return -1
     }
 
-    /// Finds the members of the object that begins at `start`: member i in `slots[base + i]`, and in `order` the slots in
-    /// the text's order, behind those of objects before.
+    /// Finds the members of the object that begins at `start`. Stores member i in `slots[base + i]` and appends the slots to `order` in the
+    /// text's order, behind those of earlier objects.
     ///
-    /// - Returns: the offset behind the object; nil where it has another member, one twice, one of another kind, lacks one
-    ///   that is required, or is malformed.
+    /// - Returns: the offset behind the object. Nil if it has an unknown member, a duplicate, a value of another kind, lacks a required
+    ///   member, or is malformed.
     package func scan(
-        _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
+        _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout UniqueArray<ValueSlot>, order: inout MemberOrder
     ) -> Int? {
         scanAll(arena.bytes, at: start, base: base, into: &slots, order: &order)
     }
 
     @inline(__always)
     private func scanAll(
-        _ text: RawSpan, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
+        _ text: RawSpan, at start: Int, base: Int, into slots: inout UniqueArray<ValueSlot>, order: inout MemberOrder
     ) -> Int? {
         var walk = JSONWalker(text, at: start &+ 1)
         var byte = walk.skipSpaces()
@@ -135,7 +135,7 @@ package final class KnownMembers: Sendable {
             walk.offset &+= Int(names[index].count) &+ 2
             let nameEnd = walk.offset
             var slot: ValueSlot
-            if text.loadOrZeros(UInt16.self, at: nameEnd) == Mark.colonAndQuote {
+            if text.loadOrZeros(UInt16.self, at: nameEnd) == BytePair.colonAndQuote {
                 walk.offset &+= 1
                 slot = ValueSlot(name: nameStart, nameEnd, value: walk.offset)
                 slot.hasEscapes = walk.skipString()
@@ -149,7 +149,7 @@ package final class KnownMembers: Sendable {
             if names[index].kinds &>> slot.kind.rawValue & 1 == 0 { return nil }
             slot.end = Int32(truncatingIfNeeded: walk.offset)
             slots[base &+ index] = slot
-            if text.loadOrZeros(UInt16.self, at: walk.offset) == Mark.commaAndQuote {
+            if text.loadOrZeros(UInt16.self, at: walk.offset) == BytePair.commaAndQuote {
                 walk.offset &+= 1
                 continue
             }
@@ -161,9 +161,9 @@ package final class KnownMembers: Sendable {
         }
     }
 
-    /// The offset behind the object that ends here; nil where it lacks a member. Members that are not there have no value.
+    /// The offset behind the object that ends here, or nil if a required member is missing. Clears the slots of members that are absent.
     @inline(__always)
-    private func close(_ seen: UInt64, at offset: Int, base: Int, _ slots: inout Slots<ValueSlot>) -> Int? {
+    private func close(_ seen: UInt64, at offset: Int, base: Int, _ slots: inout UniqueArray<ValueSlot>) -> Int? {
         if seen != all {
             if seen & required != required { return nil }
             clear(seen, base: base, &slots)
@@ -172,7 +172,7 @@ package final class KnownMembers: Sendable {
     }
 
     @inline(never)
-    private func clear(_ seen: UInt64, base: Int, _ slots: inout Slots<ValueSlot>) {
+    private func clear(_ seen: UInt64, base: Int, _ slots: inout UniqueArray<ValueSlot>) {
         var rest = all & ~seen
         while rest != 0 {
             slots[base &+ rest.trailingZeroBitCount] = ValueSlot(kind: .null)
@@ -180,42 +180,42 @@ package final class KnownMembers: Sendable {
         }
     }
 
-    /// Leaves all members without a value, as those of an object that is not there.
-    package func clear(base: Int, _ slots: inout Slots<ValueSlot>) { clear(0, base: base, &slots) }
+    /// Clears the slots of all members, as if the object were absent.
+    package func clear(base: Int, _ slots: inout UniqueArray<ValueSlot>) { clear(0, base: base, &slots) }
 }
 
 extension ByteBuffer {
     fileprivate borrowing func holds(_ text: RawSpan, at start: Int) -> Bool { slice(start, text.byteCount).equals(text) }
 }
 
-/// Where a value stands: a member of a text, or made from one.
+/// The location of a value: in the text, or among the values that were made.
 package struct ValueSlot: BitwiseCopyable, Sendable {
-    /// The name's literal with its quotes.
+    /// The name's literal, including its quotes.
     package var nameStart: Int32 = -1
     package var nameEnd: Int32 = -1
-    /// The value's text; `start` is below zero where there is none.
+    /// The range of the value's text; `start` is negative if there is no value.
     package var start: Int32 = -1
     package var end: Int32 = -1
     package var kind: JSONKind
     package var hasEscapes = false
-    /// Whether the text stands among what was made, not in the input.
+    /// Whether the text is in the buffer of made values, not in the input.
     package var isMade = false
-    /// Whether the text is a string's content without its quotes.
+    /// Whether the text is a string's content without quotes.
     package var isBare = false
 
-    /// Whether the value follows its name with nothing but the colon between them.
+    /// Whether only a colon separates the value from its name.
     package var isCompact: Bool { start == nameEnd &+ 1 }
 
     package init(kind: JSONKind) { self.kind = kind }
 
-    /// A value that a walker stepped over.
+    /// A value that a walker has stepped over.
     @inline(__always)
     package init(_ extent: JSONExtent) {
         self.init(kind: extent.kind, from: extent.start, to: extent.end)
         hasEscapes = extent.hasEscapes
     }
 
-    /// A value that stands in a text.
+    /// A value at a range of a text.
     package init(kind: JSONKind, from start: Int, to end: Int) {
         self.kind = kind
         (self.start, self.end) = (Int32(truncatingIfNeeded: start), Int32(truncatingIfNeeded: end))

@@ -16,7 +16,7 @@ extension Magnitude {
         return Magnitude(digits: sum)
     }
 
-    /// The difference to a magnitude that is not greater.
+    /// The difference; `other` must not be greater.
     func subtracting(_ other: Magnitude) -> Magnitude {
         if case .small(let a) = self, case .small(let b) = other { return .small(a - b) }
         let (a, b) = (digits, other.digits)
@@ -40,7 +40,7 @@ extension Magnitude {
         }
     }
 
-    /// Times ten to the power of `places`.
+    /// The magnitude multiplied by ten to the power of `places`.
     func shifted(by places: Int) -> Magnitude {
         guard places > 0, !isZero else { return self }
         if case .small(let value) = self, places < Magnitude.smallDigits {
@@ -52,7 +52,7 @@ extension Magnitude {
         return Magnitude(digits: [UInt8](repeating: 0, count: places) + digits)
     }
 
-    /// Without the last `count` digits.
+    /// The magnitude without its last `count` digits.
     func dropping(_ count: Int) -> Magnitude {
         if case .small(var value) = self {
             for _ in 0 ..< min(count, Magnitude.smallDigits) { value /= 10 }
@@ -67,7 +67,7 @@ extension Magnitude {
             if !overflow { return Magnitude(product) }
         }
         let (a, b) = (digits, other.digits)
-        // A column's sum of products fits: 81 times the digits of a text of 1 GiB is far below the limit.
+        // The sum of a column's products can't overflow: 81 times the digits of a text of 1 GiB is far below the limit.
         var columns = [UInt64](repeating: 0, count: a.count + b.count)
         for (i, x) in a.enumerated() {
             for (j, y) in b.enumerated() { columns[i + j] += UInt64(x) * UInt64(y) }

@@ -1,7 +1,7 @@
-/// A whole number without a sign: in a register where it has at most 19 digits, digit by digit beyond.
+/// An unsigned integer: in a machine word if it has at most 19 digits, as decimal digits otherwise.
 enum Magnitude: Hashable, Sendable {
     case small(UInt64)
-    /// Values 0 to 9, the last one first; at least 20 of them, and the first one is not 0.
+    /// Digits 0 to 9, least significant first; at least 20 of them, and the most significant one is not 0.
     case large([UInt8])
 
     static let smallDigits = 19
@@ -11,7 +11,7 @@ enum Magnitude: Hashable, Sendable {
         self = value < Magnitude.smallEnd ? .small(value) : .large(Magnitude.digits(of: value))
     }
 
-    /// From digits, the last one first.
+    /// Makes a magnitude of digits, least significant first.
     init(digits: [UInt8]) {
         var digits = digits
         while digits.last == 0 { digits.removeLast() }
@@ -31,7 +31,7 @@ enum Magnitude: Hashable, Sendable {
         }
     }
 
-    /// The digits, the last one first; none for zero.
+    /// The digits, least significant first; empty for zero.
     var digits: [UInt8] {
         switch self {
         case .small(let value): Magnitude.digits(of: value)
@@ -39,7 +39,7 @@ enum Magnitude: Hashable, Sendable {
         }
     }
 
-    /// How often ten divides this; 0 for zero.
+    /// The number of trailing decimal zeros; 0 for zero.
     var trailingZeros: Int {
         switch self {
         case .small(var value):

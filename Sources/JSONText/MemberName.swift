@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// A member's name in the forms that comparing and writing need, made once and kept by who uses it per event.
+/// A member's name with the precomputed forms that comparing and writing need. Make it once and reuse it for every event.
 package struct MemberName: Hashable, Sendable, CustomStringConvertible {
-    // One reference: a copy of a name costs no more than that, whatever forms there are.
+    // A single reference, so that a copy costs no more than that.
     let forms: Forms
 
     package init(_ text: String) { forms = Forms(text) }
@@ -14,7 +14,7 @@ package struct MemberName: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { text }
 
-    // Names are the same when their bytes are: canonical equivalence of texts is not meant in JSON.
+    // Names are compared bytewise: JSON does not know canonical equivalence.
     package static func == (left: MemberName, right: MemberName) -> Bool { left.utf8 == right.utf8 }
     package func hash(into hasher: inout Hasher) { hasher.combine(utf8) }
 
@@ -22,14 +22,14 @@ package struct MemberName: Hashable, Sendable, CustomStringConvertible {
         let text: String
         let utf8: [UInt8]
         let quoted: [UInt8]
-        /// `quoted` and a colon, as it is placed before a value.
+        /// `quoted` followed by a colon, as it is written before a value.
         let label: [UInt8]
-        /// `firstWord` of the name, the bits of it that are the name's, and its `nameKey`.
+        /// The name's `firstWord`, the mask of the bits that belong to the name, and its `nameKey`.
         let word: UInt64
         let mask: UInt64
         let key: UInt32
         let count: Int
-        /// Of `quoted`.
+        /// The byte count of `quoted`.
         let literalCount: Int
         let hasEscapes: Bool
 

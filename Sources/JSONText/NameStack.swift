@@ -1,21 +1,22 @@
 internal import Bytes
 
-/// The members' names of the objects that are open while a text is read, to find one that is there twice.
+/// The member names of the objects that are open while a text is read, to detect duplicates.
 struct NameStack: ~Copyable {
-    /// A name's bytes: in the text, or among the unescaped ones.
+    /// The range of a name's bytes: in the text, or in `unescaped`.
     struct Name: BitwiseCopyable {
         var start: Int32
         var count: Int32
         var hash: UInt32
-        /// Where the text spells it; an error's offset.
+        /// The offset of the opening quote in the text, for error messages.
         var quote: Int32
         var isUnescaped: Bool
     }
 
-    /// In objects of more members the hashes of all names are compared at its end, in others each with those before it.
+    /// The number of members up to which each name is compared with the earlier ones. In larger objects, the hashes of all names are
+    /// compared at the object's end.
     static let fewNames = 16
 
-    private var names = Slots<Name>(capacity: 32)
+    private var names = UniqueArray<Name>(capacity: 32)
     private var unescaped: [UInt8] = []
 
     var count: Int { names.count }
@@ -23,7 +24,7 @@ struct NameStack: ~Copyable {
     @inline(__always)
     mutating func removeLast(_ count: Int) { names.removeLast(count) }
 
-    /// Adds the name whose literal's inside is given.
+    /// Pushes a name, given the content of its literal.
     @inline(__always)
     mutating func append(_ text: RawSpan, _ start: Int, _ count: Int, hasEscapes: Bool) -> Name {
         let name: Name
@@ -38,7 +39,7 @@ struct NameStack: ~Copyable {
         return name
     }
 
-    /// Whether the name added last was there before, in the object whose names follow the first `outer`.
+    /// Whether the object whose names follow the first `outer` ones already has the name that was pushed last.
     @inline(never)
     func hasTwice(_ name: Name, after outer: Int, in text: RawSpan) -> Bool {
         for index in outer ..< names.count - 1 where names[index].hash == name.hash {
@@ -47,8 +48,8 @@ struct NameStack: ~Copyable {
         return false
     }
 
-    /// The first repeated name's offset, in an object of any size. Where two names have one hash, or the table fills badly, names are
-    /// sorted by hash and then by bytes, which keeps the cost low even for names that were chosen so.
+    /// The offset of the first duplicate name, in an object of any size. If hashes collide or the hash table fills badly, the names are
+    /// sorted by hash and then bytewise, which bounds the cost even for names that were chosen to collide.
     mutating func duplicate(after outer: Int, in text: RawSpan) -> Int? {
         if haveOwnHashes(after: outer) { return nil }
         var own = (outer ..< names.count).map { names[$0] }
@@ -67,7 +68,7 @@ struct NameStack: ~Copyable {
     private func haveOwnHashes(after outer: Int) -> Bool {
         let count = names.count - outer
         let size = 1 << (Int.bitWidth - count.leadingZeroBitCount + 1)
-        // By their low bits; zero where there is none.
+        // An open-addressing table indexed by the low bits; zero marks a free entry.
         var table = [UInt32](repeating: 0, count: size)
         var stepsLeft = count
         for index in outer ..< names.count {
@@ -103,7 +104,7 @@ struct NameStack: ~Copyable {
     @inline(__always)
     private static func hash(_ text: RawSpan, _ start: Int, _ count: Int) -> UInt32 {
         var hash = UInt64(truncatingIfNeeded: count)
-        // Most names are one word.
+        // Most names fit one word.
         if count &- 1 < 8, count > 0, start &+ 8 <= text.byteCount {
             hash = (hash ^ text.load(UInt64.self, at: start) &<< UInt64(truncatingIfNeeded: 64 &- 8 &* count)) &* 0x9E37_79B9_7F4A_7C15
             return UInt32(truncatingIfNeeded: hash ^ hash &>> 32)
@@ -119,7 +120,7 @@ struct NameStack: ~Copyable {
         while offset < end {
             let own = min(end &- offset, 8)
             let word = offset &+ 8 <= text.byteCount ? text.load(UInt64.self, at: offset) : lastWord(text, offset)
-            // Bytes beyond the name are shifted out: one name has one hash wherever it stands.
+            // Bytes beyond the name are shifted out, so that a name's hash does not depend on its location.
             hash = (hash ^ word &<< UInt64(truncatingIfNeeded: 64 &- 8 &* own)) &* 0x9E37_79B9_7F4A_7C15
             hash ^= hash &>> 32
             offset &+= 8
@@ -127,7 +128,7 @@ struct NameStack: ~Copyable {
         return UInt32(truncatingIfNeeded: hash)
     }
 
-    /// The fewer than eight bytes at the end of a text.
+    /// The last bytes of a text, fewer than eight, as a word.
     @inline(never)
     private static func lastWord(_ text: RawSpan, _ start: Int) -> UInt64 {
         (start ..< text.byteCount).reversed().reduce(0) { $0 << 8 | UInt64(text.byte(at: $1)) }

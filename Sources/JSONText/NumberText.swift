@@ -1,13 +1,13 @@
 internal import Bytes
 
-/// A JSON number taken apart: its digits without zeros at either end, and where the point stands.
+/// A parsed JSON number: its digits without leading and trailing zeros, and the location of the point.
 struct NumberText {
     var isNegative = false
-    /// Values 0 to 9, the first one first; none is the number zero.
+    /// Digits 0 to 9, most significant first; empty for zero.
     var digits: [UInt8] = []
-    /// The number is `0.digits` times ten to this power.
+    /// The power of ten by which `0.digits` is multiplied.
     var point = 0
-    /// The exponent as it was written.
+    /// The exponent as written in the text.
     var exponent = 0
 
     init(isNegative: Bool, digits: [UInt8], point: Int) {
@@ -16,7 +16,7 @@ struct NumberText {
         self.point = point
     }
 
-    /// The parts of a text that is a JSON number, whole; nil for another text.
+    /// Parses a text that is a complete JSON number; nil for other text.
     init?(_ text: RawSpan) {
         var offset = 0
         func current() -> UInt8 { offset < text.byteCount ? text.byte(at: offset) : 0 }
@@ -70,7 +70,7 @@ struct NumberText {
         if beforePoint { point += 1 }
     }
 
-    /// Appends the number as ECMAScript's `Number::toString` lays out the digits of a double.
+    /// Appends the number in the layout of ECMAScript's `Number::toString`.
     func appendCanonical(to output: inout ByteBuffer) {
         guard !digits.isEmpty else { return output.append(UInt8(ascii: "0")) }
         if isNegative { output.append(UInt8(ascii: "-")) }

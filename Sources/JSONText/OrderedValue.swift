@@ -1,7 +1,8 @@
 package import Bytes
 
-/// Bytes whose order is the order of JSON values, also with other bytes behind them, of which the first is below ff: null (and what is not
-/// there), false, true, numbers by what they mean, strings by their UTF-8, then lists and objects by their canonical text.
+/// An encoding of JSON values whose bytewise order is the order of the values: null (also for absent values), false, true, numbers by
+/// value, strings by their UTF-8, then arrays and objects by their canonical text. The order also holds if other bytes follow, provided
+/// that the first of them is below ff.
 ///
 ///     02  03  04        null, false, true
 ///     10 …  11  12 …    a number below, equal to or above 0: the power of ten p with |n| = 0.d₁d₂… × 10^p (i16 + 32,768, big-endian), a
@@ -10,7 +11,7 @@ package import Bytes
 ///     20 …              a string: a byte 00 as 00 ff, then 00 (as in FoundationDB's tuple layer)
 ///     21 …              a list or an object: its canonical text in the same form
 ///
-/// So whatever begins with the bytes of a value, and has another value or a key behind them, comes before these bytes and ff.
+/// So everything that begins with the bytes of a value, followed by another value or a key, sorts before these bytes followed by ff.
 package enum OrderedValue {
     private enum Tag {
         static let null: UInt8 = 2
@@ -21,7 +22,7 @@ package enum OrderedValue {
 
     private static let powerMax = 32_000
 
-    /// Appends the bytes of a valid JSON text without spaces around it; of null where it is empty.
+    /// Appends the encoding of a valid JSON text without surrounding spaces; an empty text is encoded as null.
     package static func append(_ json: RawSpan, to bytes: inout ByteBuffer) {
         switch json.byteCount > 0 ? json.byte(at: 0) : UInt8(ascii: "n") {
         case UInt8(ascii: "n"): bytes.append(Tag.null)
@@ -41,7 +42,7 @@ package enum OrderedValue {
         }
     }
 
-    /// Where the value that begins at an offset ends; nil where none does.
+    /// The offset behind the encoded value that begins at `start`; nil if no value begins there.
     package static func end(of bytes: RawSpan, at start: Int) -> Int? {
         guard start < bytes.byteCount else { return nil }
         let tag = bytes.byte(at: start)

@@ -1,15 +1,15 @@
 package import Bytes
 
-/// Appends a text as a JSON string literal, with the fewest escapes that RFC 8259 allows (the form of RFC 8785).
+/// Appends a text as a JSON string literal, with the fewest escapes that RFC 8259 allows, as RFC 8785 requires.
 ///
-/// The bytes are UTF-8; all but `"`, `\` and control characters are written as they are.
+/// The bytes must be UTF-8; all except `"`, `\` and control characters are copied unchanged.
 package func appendQuoted(_ utf8: RawSpan, into output: inout ByteBuffer) {
     output.append(UInt8(ascii: "\""))
     if isPlain(utf8) { output.append(utf8) } else { appendEscaped(utf8, into: &output) }
     output.append(UInt8(ascii: "\""))
 }
 
-/// The same for a text that is at hand as one.
+/// Appends a `String` as a JSON string literal.
 package func appendQuoted(_ text: String, into output: inout ByteBuffer) {
     output.append(UInt8(ascii: "\""))
     let start = output.count
@@ -21,7 +21,7 @@ package func appendQuoted(_ text: String, into output: inout ByteBuffer) {
     output.append(UInt8(ascii: "\""))
 }
 
-/// Whether a text needs no escape. The last word overlaps the one before it.
+/// Whether a text needs no escapes. The last word that is loaded overlaps the one before it.
 @inline(__always)
 package func isPlain(_ utf8: RawSpan) -> Bool {
     let count = utf8.byteCount
@@ -44,9 +44,9 @@ package func isPlain(_ utf8: RawSpan) -> Bool {
     return true
 }
 
-/// Appends what `appendQuoted` writes between the quotes.
+/// Appends the content of the literal that `appendQuoted` writes, without the quotes.
 package func appendEscaped(_ utf8: RawSpan, into output: inout ByteBuffer) {
-    // The bytes from `clean` on are plain and not yet copied.
+    // The bytes from `clean` on need no escapes and are not copied yet.
     var clean = 0
     var offset = 0
     while offset < utf8.byteCount {

@@ -1,16 +1,16 @@
 package import Bytes
 
-/// The zero bytes behind a text in an arena. They belong to no value and end every walk, and sixteen bytes can be loaded at once
-/// wherever a value may begin or go on.
+/// The zero bytes behind a text in an arena. They belong to no token, so every walk ends there, and sixteen bytes can be loaded at once
+/// from wherever a value may begin or continue.
 package var textEnd: UInt128 { 0 }
 package var textEndBytes: Int { 16 }
 
-/// Takes a text into an arena, where `textEnd` follows it.
+/// Copies a text into an arena, followed by `textEnd`.
 ///
-/// - Returns: where its first value begins, or nil if the text is longer than any document may be.
+/// - Returns: the offset of the text's first value; nil if the text is longer than a document may be.
 package func takeText(_ text: RawSpan, into arena: inout ByteBuffer) -> Int? {
     arena.removeAll()
-    guard text.byteCount < Splice.arenaMax else { return nil }
+    guard text.byteCount < JSONEditor.arenaMax else { return nil }
     arena.append(text)
     arena.append(littleEndian: textEnd)
     var walk = JSONWalker(arena.bytes)
@@ -18,14 +18,14 @@ package func takeText(_ text: RawSpan, into arena: inout ByteBuffer) -> Int? {
     return walk.offset
 }
 
-/// Whether nothing but spaces stands between an offset and the end of the text that `takeText` took.
+/// Whether only spaces remain between an offset and the end of the text that `takeText` copied.
 package func isEnd(of arena: borrowing ByteBuffer, at offset: Int) -> Bool {
     var walk = JSONWalker(arena.bytes, at: offset)
     walk.skipSpaces()
     return walk.offset == arena.count &- textEndBytes
 }
 
-/// The first element of the array that begins at `start`, and how many there are; nil where it is malformed.
+/// The first element of the array that begins at `start`, and the number of elements; nil if the array is malformed.
 package func scanElements(_ text: RawSpan, at start: Int) -> (first: ValueSlot, count: Int)? {
     var walk = JSONWalker(text, at: start)
     guard walk.enterArray() else { return nil }
@@ -36,5 +36,5 @@ package func scanElements(_ text: RawSpan, at start: Int) -> (first: ValueSlot, 
         if count == 0 { first = ValueSlot(value) }
         count &+= 1
     }
-    return walk.isLost ? nil : (first, count)
+    return walk.isMalformed ? nil : (first, count)
 }

@@ -1,6 +1,6 @@
 package import Bytes
 
-/// Appends the UTF-8 that the inside of a valid string literal denotes. An escape that is none is copied as it stands.
+/// Appends the UTF-8 that the content of a valid string literal denotes. Copies an invalid escape unchanged.
 package func appendUnescaped(_ literal: RawSpan, into output: inout ByteBuffer) {
     if isPlain(literal) { return output.append(literal) }
     var clean = 0
@@ -22,12 +22,12 @@ package func appendUnescaped(_ literal: RawSpan, into output: inout ByteBuffer) 
     output.append(literal.slice(clean, offset - clean))
 }
 
-/// One escape of a string: the scalar that it denotes and the bytes that it takes.
+/// One escape of a string: the scalar that it denotes and its length in bytes.
 struct Escape {
     let scalar: Unicode.Scalar
     let count: Int
 
-    /// The escape at a backslash; nil if it is malformed, cut off, or half of a surrogate pair.
+    /// Parses the escape at a backslash; nil if it is malformed, truncated, or a lone surrogate.
     init?(_ text: RawSpan, at offset: Int) {
         guard offset + 1 < text.byteCount else { return nil }
         let letter = text.byte(at: offset + 1)
@@ -61,7 +61,7 @@ struct Escape {
         }
     }
 
-    /// The UTF-16 code unit of a `\uXXXX` at `offset`.
+    /// The UTF-16 code unit of the `\uXXXX` at `offset`.
     private static func unit(_ text: RawSpan, at offset: Int) -> UInt16? {
         guard offset + 6 <= text.byteCount, text.byte(at: offset) == UInt8(ascii: "\\"),
             text.byte(at: offset + 1) == UInt8(ascii: "u")

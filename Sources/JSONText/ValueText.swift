@@ -1,8 +1,8 @@
 package import Bytes
 
-// What stands in the text of one value, which was validated before.
+// Functions on the text of one value that was validated before.
 
-/// The text that a string's literal means; nil for another value.
+/// The text that a string literal denotes; nil for other values.
 package func decodedString(_ literal: RawSpan) -> String? {
     do {
         guard case .string(let text) = try JSONValue(parsing: literal) else { return nil }
@@ -10,12 +10,12 @@ package func decodedString(_ literal: RawSpan) -> String? {
     } catch { return nil }
 }
 
-/// Whether a value is a string without escapes, whose content is what stands between its quotes.
+/// Whether a value is a string without escapes, so that its content is the text between its quotes.
 package func isPlainString(_ value: RawSpan) -> Bool {
     value.peek(at: 0) == UInt8(ascii: "\"") && !hasBackslash(value)
 }
 
-/// Whether a text has a backslash, as strings with escapes do.
+/// Whether a text contains a backslash, as strings with escapes do.
 package func hasBackslash(_ text: RawSpan) -> Bool {
     var offset = 0
     while offset < text.byteCount {
@@ -25,7 +25,7 @@ package func hasBackslash(_ text: RawSpan) -> Bool {
     return false
 }
 
-/// The elements of an array; false where the text is none.
+/// Finds the elements of an array. Returns false if the text is no array.
 package func findElements(of text: RawSpan, into found: inout [ByteSlice]) -> Bool {
     found.removeAll(keepingCapacity: true)
     var walk = JSONWalker(text)
@@ -35,10 +35,10 @@ package func findElements(of text: RawSpan, into found: inout [ByteSlice]) -> Bo
         let value = walk.skipValue()
         found.append(ByteSlice(value.start, value.count))
     }
-    return !walk.isLost
+    return !walk.isMalformed
 }
 
-/// Appends a value without the space between its tokens.
+/// Appends a value without the spaces between its tokens.
 package func appendCompact(_ text: RawSpan, into output: inout ByteBuffer) {
     guard let kind = JSONKind(firstByte: text.peek(at: 0)), kind.isContainer else { return output.append(text) }
     var walk = JSONWalker(text)
@@ -59,18 +59,18 @@ package func appendCompact(_ text: RawSpan, into output: inout ByteBuffer) {
     output.append(text.slice(kept, text.byteCount &- kept))
 }
 
-/// What a value gives to a text that is made of values.
-package enum TextPart {
+/// What a value contributes to a text that is composed of values.
+package enum TextConversion {
     case text
-    /// Null gives none, and what that means is the context's to say.
+    /// Null contributes nothing; what that means is up to the caller.
     case none
-    /// An object or an array has no text.
+    /// An object or array has no text.
     case container
 }
 
-/// Appends the text of a value, as templates, keys and names of streams have it: a string's characters, a number in its canonical form,
+/// Appends the text of a value as templates, keys and stream names use it: the characters of a string, the canonical form of a number,
 /// `true` or `false`.
-package func appendText(of value: RawSpan, into output: inout ByteBuffer) -> TextPart {
+package func appendText(of value: RawSpan, into output: inout ByteBuffer) -> TextConversion {
     switch JSONKind(firstByte: value.peek(at: 0)) {
     case .string: appendUnescaped(value.slice(1, value.byteCount - 2), into: &output)
     case .number: appendCanonical(number: value, into: &output)
@@ -88,7 +88,7 @@ package func appendCanonical(number text: RawSpan, into output: inout ByteBuffer
     number.appendCanonical(to: &output)
 }
 
-/// Whether a number's text is its own canonical form, being short and without sign, point and exponent.
+/// Whether a number's text is already canonical: short, and without sign, point and exponent.
 private func isPlainInteger(_ text: RawSpan) -> Bool {
     guard text.byteCount <= 15 else { return false }
     for offset in 0 ..< text.byteCount where !isDigit(text.byte(at: offset)) { return false }

@@ -2,11 +2,11 @@ internal import Bytes
 internal import Glibc
 package import Platform
 
-/// Memory for rows that follow those of a table of integer keys and are not in the file yet. Rows are added behind one another and never
-/// moved, so that those who read the first ones are not disturbed.
+/// Memory for rows that follow those of a table with integer keys and are not in the file yet. Rows are only appended and never moved, so
+/// that readers of earlier rows are not disturbed.
 @safe
 package final class AheadRows: @unchecked Sendable {
-    // Sound to share: one thread at a time adds, under its owner's lock, and a view shows only rows that were added before it was made.
+    // Sound to share: one thread at a time appends, under its owner's lock, and a view shows only rows that were there when it was made.
     fileprivate struct Row {
         var key: UInt64
         var start: Int
@@ -17,7 +17,7 @@ package final class AheadRows: @unchecked Sendable {
     fileprivate let bytes: UnsafeMutableRawPointer
     private let bytesMax: Int
     private let rowsMax: Int
-    /// How many bytes and rows there are. Behind a pointer, as of a `Monitor`.
+    /// The used bytes and rows. Behind a pointer for the reason given at `Monitor`.
     private let filled = UnsafeMutablePointer<(bytes: Int, rows: Int)>.allocate(capacity: 1)
 
     package var count: Int {
@@ -25,7 +25,7 @@ package final class AheadRows: @unchecked Sendable {
         return unsafe filled.pointee.rows
     }
 
-    /// - Parameter bytesMax: of all values together. The memory is taken as it is filled.
+    /// - Parameter bytesMax: for all values together. The kernel gives the memory as it is filled.
     package init(bytesMax: Int, rowsMax: Int) {
         (self.bytesMax, self.rowsMax) = (bytesMax, rowsMax)
         unsafe filled.initialize(to: (0, 0))
@@ -39,14 +39,14 @@ package final class AheadRows: @unchecked Sendable {
         unsafe bytes.deallocate()
     }
 
-    /// Whether rows with so many bytes in all fit in.
+    /// Whether `count` rows with `values` bytes in all fit in.
     package func hasRoom(_ count: Int, _ values: Int) -> Bool {
         defer { withExtendedLifetime(self) {} }
         let (bytes, rows) = unsafe filled.pointee
         return rows + count <= rowsMax && bytes + values <= bytesMax
     }
 
-    /// Adds a row, whose key is higher than all others.
+    /// Appends a row, whose key is higher than all others.
     package func append(_ key: UInt64, _ value: RawSpan) {
         defer { withExtendedLifetime(self) {} }
         precondition(hasRoom(1, value.byteCount), "a row fits in")
@@ -58,7 +58,7 @@ package final class AheadRows: @unchecked Sendable {
         unsafe filled.pointee = (start + value.byteCount, count + 1)
     }
 
-    /// Forgets all rows, which nobody shows any more.
+    /// Removes all rows. No view may show them any more.
     package func removeAll() {
         defer { withExtendedLifetime(self) {} }
         unsafe filled.pointee = (0, 0)
@@ -70,7 +70,7 @@ package final class AheadRows: @unchecked Sendable {
         return unsafe rows[index].key
     }
 
-    /// The first of the rows up to `end` whose key is not below `key`; `end` where there is none.
+    /// The index of the first row before `end` whose key is not below `key`; `end` where there is none.
     package func index(of key: UInt64, _ end: Int) -> Int {
         defer { withExtendedLifetime(self) {} }
         var (low, high) = (0, end)
@@ -82,12 +82,12 @@ package final class AheadRows: @unchecked Sendable {
     }
 }
 
-/// Some of such rows, as one read transaction sees them behind those of the table.
+/// A range of `AheadRows`, as one read transaction sees them behind the rows of the table.
 package final class AheadView: Sendable {
     fileprivate let rows: AheadRows
     package let range: Range<Int>
     let table: Table
-    /// What its maker notes of it.
+    /// A note of the view's maker.
     package let note: [UInt8]
 
     package init(_ rows: AheadRows, _ range: Range<Int>, of table: Table, note: [UInt8]) {
@@ -99,7 +99,7 @@ package final class AheadView: Sendable {
 
     var firstKey: UInt64 { unsafe rows.rows[range.lowerBound].key }
 
-    /// The key of a row as the bytes that LMDB has for it.
+    /// A row's key in the form that LMDB has for keys.
     func key(_ index: Int) -> UnsafeRawBufferPointer {
         precondition(range.contains(index), "a row of the view")
         return unsafe UnsafeRawBufferPointer(start: rows.rows + index, count: 8)
@@ -120,28 +120,28 @@ package final class AheadView: Sendable {
     }
 }
 
-/// Says which rows follow those of a table in the file: a read transaction shows them as if they were there.
+/// Knows which rows follow those of a table in the file: a read transaction shows them as if they were in the table.
 package protocol AheadSource: AnyObject, Sendable {
-    /// Up to where there are rows. Asked before a transaction begins.
+    /// The end of the rows. Asked for before a transaction begins.
     func end() throws(StorageError) -> AheadEnd
 
-    /// The rows that a transaction lacks up to `end`, which was asked for before it began.
+    /// The rows up to `end` that the transaction's snapshot of the file lacks. `end` was asked for before the transaction began.
     func rows(upTo end: AheadEnd, _ transaction: borrowing ReadTransaction) throws(StorageError) -> AheadAnswer
 }
 
-/// The end of the rows in the file and behind it.
+/// The end of the rows of the file and of those behind them.
 package struct AheadEnd: Equatable, Sendable {
     package var epoch: UInt32
-    /// 0 where the file has them all.
+    /// 0 where the file has all rows.
     package var last: UInt64
 
     package init(epoch: UInt32, last: UInt64) { (self.epoch, self.last) = (epoch, last) }
 }
 
 package enum AheadAnswer {
-    /// The file has them all.
+    /// The file has all rows.
     case none
     case rows(AheadView)
-    /// Rows were moved to the file meanwhile: a transaction that begins now has them.
+    /// Rows were moved to the file meanwhile: a transaction that begins now finds them there.
     case begunTooEarly
 }

@@ -2,17 +2,17 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// A place in a table, or among the rows that follow it (`AheadView`). Keys and values stay lent until the transaction ends, wherever the
-/// cursor goes.
+/// A position in a table, or among the rows that follow it (`AheadView`). Keys and values stay lent until the transaction ends, wherever
+/// the cursor moves.
 @safe
 package struct Cursor: ~Copyable, ~Escapable {
     private let transaction: OpaquePointer
     private let table: Table
-    /// LMDB's own cursor; nil until the table itself is read: among the rows behind it none is needed.
+    /// LMDB's own cursor; nil until a row of the table itself is read, since the rows behind the table need none.
     private var opened: OpaquePointer?
-    /// The rows that follow those of the table; nil where none do.
+    /// The rows that follow those of the table; nil where there are none.
     private let ahead: AheadView?
-    /// Where it stands among them, or one behind the last; nil in the table.
+    /// The cursor's index among these rows, or the end of their range; nil in the table.
     private var aheadIndex: Int?
     private var foundKey: MDB_val
     private var foundValue: MDB_val
@@ -35,7 +35,7 @@ package struct Cursor: ~Copyable, ~Escapable {
         unsafe opened = unsafe made
     }
 
-    /// The key it stands at; empty before the first move and after one that found nothing.
+    /// The key at the cursor; empty before the first move and after one that found nothing.
     package var key: RawSpan {
         @_lifetime(copy self)
         get { unsafe _overrideLifetime(foundKey.span, copying: self) }
@@ -97,7 +97,7 @@ package struct Cursor: ~Copyable, ~Escapable {
         return try unsafe arrived(code, found, value) || enterTail()
     }
 
-    /// Goes behind the last row of the table.
+    /// Moves to the first row behind the table.
     @_lifetime(self: copy self)
     private mutating func enterTail() -> Bool {
         guard let ahead else { return false }

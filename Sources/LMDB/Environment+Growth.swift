@@ -4,7 +4,7 @@ internal import Platform
 internal import Synchronization
 
 extension Environment {
-    /// Doubles the map, with no transaction of this process open.
+    /// Doubles the map, while no transaction of this process is open.
     func grow() throws(StorageError) {
         try gate.exclusively { () throws(StorageError) in
             _ = try reapReaders()
@@ -27,15 +27,15 @@ extension Environment {
         }
     }
 
-    /// Takes over the larger map that another process has made.
+    /// Takes over a larger map that another process has made.
     func adoptMap() throws(StorageError) {
         try gate.exclusively { () throws(StorageError) in
             try check(unsafe mdb_env_set_mapsize(handle, 0), "following the grown map of \(directory)")
         }
     }
 
-    /// Keeps the file as long as the pages it counts: a commit that ends with pages it has freed
-    /// again does not write them, and the check at open could not tell that from a lost end.
+    /// Keeps the file as long as the pages it counts. A commit whose last pages were freed again does not write them, and the check at open
+    /// could not tell that from a truncated file.
     func keepLastPageInFile() {
         var info = unsafe MDB_envinfo()
         guard unsafe mdb_env_info(handle, &info) == 0 else { return }

@@ -4,9 +4,9 @@ internal import Platform
 internal import Synchronization
 
 extension Environment {
-    /// Opens the files; the registry has made sure that nothing in this process has them open.
+    /// Opens the files. The registry has made sure that nothing in this process has them open.
     static func openNew(_ directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
-        try Library.require()
+        try LMDBLibrary.require()
         let data = directory + "/data.mdb"
         if try Directory.status(data) != nil {
             if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
@@ -14,7 +14,7 @@ extension Environment {
             throw StorageError(ENOENT, "opening \(data)")
         }
         try makeLockFile(directory, readersMax: configuration.readersMax)
-        // Nothing in this process has it open, so nothing is lost where this fails and it is closed again.
+        // Order: nothing in this process has the file open, so no lock is lost if this fails and closes it again.
         let lockFile = try LockFile(directory)
         let environment = try mapped(directory, configuration, lockFile)
         do {
@@ -28,12 +28,12 @@ extension Environment {
         }
     }
 
-    /// What a process can map: half of the 47 bits of an address that x86-64 and arm64 leave it.
+    /// The most address space for a map: half of the 47-bit addresses that x86-64 and arm64 give a process.
     private static let addressesMax = 1 << 46
-    /// What a map that could not be as large as it should leaves to the rest of the program.
+    /// The address space left to the rest of the program where the map is smaller than it should be.
     private static let addressesLeft = 64 << 20
 
-    /// Opens with the map that was asked for, or the largest that the address space allows.
+    /// Opens with the map that was asked for, or with the largest that the address space allows.
     private static func mapped(
         _ directory: String, _ configuration: Configuration, _ lockFile: LockFile?
     ) throws(StorageError) -> Environment {
@@ -71,7 +71,7 @@ extension Environment {
                     throw error
                 }
             }
-            // A handle that failed to open must still be closed, which takes the locks that this process has.
+            // A handle that failed to open must be closed nevertheless; closing it drops the locks that this process has on the files.
             unsafe mdb_env_close(handle)
             if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)") }
             map = smaller
@@ -125,7 +125,7 @@ extension Environment {
         return true
     }
 
-    /// Nil where turns are not leased, or the page can't be made, which only makes turns slower.
+    /// Nil where turns are not leased, or where the page can't be made: then turns are only slower.
     static func turnPage(_ directory: String, _ configuration: Configuration) -> TurnPage? {
         guard configuration.leasesTurns else { return nil }
         do throws(StorageError) { return try TurnPage(directory) } catch {
@@ -134,22 +134,22 @@ extension Environment {
         }
     }
 
-    /// LMDB writes its lock file through a map: on a full disk that would be a signal, so the file gets its blocks first.
+    /// LMDB writes its lock file through a map: on a full disk that would raise a signal, so blocks are allocated for the file first.
     private static func makeLockFile(_ directory: String, readersMax: Int) throws(StorageError) {
-        // A read-only file system: LMDB reads without a lock file there.
+        // False on a read-only file system, where LMDB reads without a lock file.
         _ = try makeOnce("lock.mdb", in: directory) { (file) throws(StorageError) in
             if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
         }
     }
 
-    /// Makes a file that processes share and that is missing: it appears whole or not at all. False where the file system can't be written.
+    /// Makes a missing file that processes share: it appears whole or not at all. False where the file system can't be written.
     static func makeOnce(_ name: String, in directory: String, _ fill: (File) throws(StorageError) -> Void) throws(StorageError) -> Bool {
         let path = directory + "/" + name
         if try Directory.status(path) != nil {
             try sweep(name + ".", directory)
             return true
         }
-        // Not named after the process's number, which a process of another container may have too.
+        // The name has no process id in it: a process in another container may have the same.
         let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(StorageError) {
             let file = try File(made, .createNew)
@@ -171,7 +171,7 @@ extension Environment {
         }
     }
 
-    /// Removes what processes left that were killed while they made such a file; none is needed once the whole one is there.
+    /// Removes the leftovers of processes that were killed while they made such a file; none is needed once the whole one is there.
     private static func sweep(_ start: String, _ directory: String) throws(StorageError) {
         for name in try Directory.names(directory) where name.hasPrefix(start) {
             guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
@@ -179,11 +179,11 @@ extension Environment {
         }
     }
 
-    /// LMDB opens the data file without it.
+    /// Sets close-on-exec, without which LMDB opens the data file, and the owner of a new file.
     private func settle(creating: Bool) throws(StorageError) {
         var descriptor: Int32 = -1
         try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
         if Guard.cloexec.isOn, fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
-        if creating { try Directory.giveAway(descriptor, directory + "/data.mdb") }
+        if creating { try Directory.inheritOwner(descriptor, directory + "/data.mdb") }
     }
 }

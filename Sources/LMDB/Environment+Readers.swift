@@ -2,7 +2,7 @@ internal import CLMDB
 package import Platform
 
 extension Environment {
-    /// Frees the slots of readers whose process has ended; returns how many there were.
+    /// Frees the slots of readers whose process has ended; returns how many were freed.
     @discardableResult
     package func clearStaleReaders() throws(StorageError) -> Int {
         try enter()
@@ -18,8 +18,8 @@ extension Environment {
         return Int(dead)
     }
 
-    /// The same for every environment that this process has open. Skips one whose map is growing, instead of waiting: the thread that grows
-    /// it clears its readers, and may itself be waiting for this one.
+    /// Frees such slots in every environment that this process has open. Skips one whose map is growing instead of waiting: the thread that
+    /// grows it clears its readers itself, and may be waiting for this thread.
     package static func clearAllStaleReaders() throws(StorageError) {
         for environment in Registry.shared.environments where environment.gate.enterIfOpen() {
             defer { environment.gate.leave() }
@@ -27,13 +27,13 @@ extension Environment {
         }
     }
 
-    /// A reader, of whatever process, and the commit that it reads: no page that belongs to it is used again.
+    /// A reader, of any process, and the commit that it reads: no page that belongs to that commit is reused.
     package struct Reader: Hashable, Sendable {
         package let process: Int32
         package let transaction: UInt
     }
 
-    /// The reader of the oldest commit; nil where nobody reads.
+    /// The reader of the oldest commit; nil where there is no reader.
     package var oldestReader: Reader? {
         get throws(StorageError) {
             try enter()
@@ -46,15 +46,15 @@ extension Environment {
                     unsafe Unmanaged<ReaderList>.fromOpaque(context).takeUnretainedValue().add(String(cString: line))
                     return 0
                 }, Unmanaged.passUnretained(list).toOpaque())
-            // It returns what the last line returned, or a code below zero.
+            // It returns what the last call of the closure returned, or a negative code.
             if code < 0 { throw StorageError(lmdb: code, "asking for the readers of \(directory)") }
             return list.oldest
         }
     }
 }
 
-/// What LMDB prints of its readers: after a title a line each with the process, the thread and the commit in decimal, or `-`
-/// where none is read.
+/// Collects the readers that LMDB prints: after a title one line each, with process, thread and commit in decimal, or `-` where no commit
+/// is being read.
 private final class ReaderList {
     private(set) var oldest: Environment.Reader?
 

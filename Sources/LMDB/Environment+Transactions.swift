@@ -3,7 +3,7 @@ internal import Glibc
 package import Platform
 
 extension Environment {
-    /// Runs `body` on a consistent picture of the environment, which nothing blocks or changes.
+    /// Runs `body` on a consistent snapshot of the environment, which no writer blocks or changes.
     package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
         let transaction = try beginRead()
         return try body(transaction)
@@ -11,7 +11,7 @@ extension Environment {
 
     /// A read transaction of the calling thread; it ends when the value goes out of scope.
     package func beginRead() throws(StorageError) -> ReadTransaction {
-        // Order: the child of a fork has no page that says where the rows end.
+        // Order: checked first, since the child of a fork lacks the page that says where the rows end.
         try checkProcess()
         guard let source = aheadSource else { return try begin() }
         for attempt in 1 ... Self.aheadAttempts {
@@ -28,7 +28,7 @@ extension Environment {
         throw StorageError(invalid: "\(directory)/ahead lacks entries that were acknowledged")
     }
 
-    /// So often rows may be moved to the file while a transaction begins, at the most.
+    /// How often rows may be moved to the file while a transaction begins, at most.
     private static let aheadAttempts = 2_000
 
     private func begin() throws(StorageError) -> ReadTransaction {
@@ -52,10 +52,10 @@ extension Environment {
         }
     }
 
-    /// Runs `body` in one transaction on the calling thread and makes it durable; what `body` throws
-    /// undoes everything. A full map grows and `body` runs again, from the start.
+    /// Runs `body` in one transaction on the calling thread and makes it durable; an error of `body` undoes everything. Where the map is
+    /// full it grows, and `body` runs again from the start.
     ///
-    /// Where no turn is given, waits for other writers on the calling thread, at most as long as `WriteTurn` does by default.
+    /// Without a turn, the calling thread waits for other writers, at most as long as `WriteTurn` does by default.
     package func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         try writeOwned(turn) { transaction in
             var transaction = transaction
@@ -63,13 +63,14 @@ extension Environment {
         }
     }
 
-    /// As `write`, for a body that keeps the transaction in a value of its own while it runs.
+    /// Like `write`, for a body that keeps the transaction in a value of its own while it runs.
     package func writeOwned<R>(_ turn: WriteTurn? = nil, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         if isReadOnly { throw StorageError(EROFS, "writing \(directory), which was opened for reading") }
-        // Order: the process before the gate, and the gate before the turn, which a thread that writes has already.
+        // Order: the process is checked before the gate is entered, and the gate before the turn is taken, which a writing thread has
+        // already.
         try checkProcess()
         try gate.startWriting()
-        // The gate's lock may be held by a thread that the child of a fork does not have.
+        // In the child of a fork the gate's lock may be held by a thread that exists only in the parent.
         defer { if isOfThisProcess { gate.stopWriting() } }
         let turn = try turn ?? takeTurn()
         defer { withExtendedLifetime(turn) {} }
@@ -87,14 +88,14 @@ extension Environment {
     private func attempt<R>(_ turn: WriteTurn?, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
         defer { if isOfThisProcess { gate.leave() } }
-        if let turn { try look(turn) } else { try checkInPlace() }
+        if let turn { try checkFiles(turn) } else { try checkInPlace() }
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, "starting to write \(directory)") }
         let state = WriteState()
         do {
             let result = try body(unsafe WriteTransaction(state, ReadTransaction(self, pointer, isOwner: false)))
-            // In the child of a fork that `body` made the transaction is its parent's, to commit and to undo.
+            // If `body` has forked, the transaction in the child is the parent's to commit or undo.
             try checkProcess()
             state.isFinished = true
             if let error = state.failure { throw error }
@@ -114,8 +115,9 @@ extension Environment {
         }
     }
 
-    /// LMDB writes the pages, syncs them, and then the meta page that leads to them. Where that last write fails it gives the
-    /// environment up for good (MDB_PANIC), and so tells it from all that fails before, when nothing leads to the pages.
+    /// Tells whether a failed commit may be durable. LMDB writes the pages, syncs them, and then writes the meta page that leads to them.
+    /// Only where that last write fails does it disable the environment for good (MDB_PANIC); after an earlier failure nothing leads to the
+    /// pages.
     func failedCommit(_ code: Int32) -> StorageError {
         var error = StorageError(lmdb: code, "committing to \(directory)")
         var isOpen = false

@@ -6,29 +6,29 @@ internal import Synchronization
 /// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
 @safe
 package final class Environment: @unchecked Sendable {
-    // Sound to share: LMDB's environment handle may be used from any thread, and `gate` keeps
-    // transactions away from what must be done without any.
+    // Sound to share: LMDB's environment handle may be used from any thread, and `gate` keeps transactions away from operations that must
+    // run without any.
     package struct Configuration: Sendable {
         package var tables: [String]
         /// Tables whose keys are native unsigned 64-bit integers.
         package var integerKeyTables: Set<String>
-        /// Tables that only `creating` makes: a file that lacks one is not whole. Others are made where they are missing.
+        /// Tables that only `creating` makes: a file that lacks one is damaged. Other missing tables are made.
         package var required: Set<String> = []
-        /// Tables that an environment opened for reading only may lack; others that are missing are an error then.
+        /// Tables that may be missing when the environment is opened for reading only; any other missing table is an error then.
         package var dispensable: Set<String> = []
-        /// Tables that are opened where they are there, and made by `creating` alone.
+        /// Tables that are opened where they exist, and made by `creating` alone.
         package var optional: Set<String> = []
-        /// Address space to reserve; it grows by itself when it is full.
+        /// Address space to reserve; the map grows by itself when it is full.
         package var mapBytes: Int
         package var readersMax: Int
         package var readOnly: Bool
-        /// False leaves durability to `sync()`: only for what can be built again.
+        /// False leaves durability to `sync()`: only for data that can be built again.
         package var syncing: Bool
-        /// Makes `data.mdb` where there is none; otherwise its absence is an error.
+        /// Makes `data.mdb` where it is missing; otherwise a missing file is an error.
         package var creating: Bool
-        /// Whether a writer that has turn after turn keeps its lock between them: whoever sets it ends that (`endLease`).
+        /// Whether a writer that takes turn after turn keeps its lock in between. Whoever sets this must end the lease (`endLease`).
         package var leasesTurns = false
-        /// Called with a sentence where something could not be done as it was asked for.
+        /// Called with a sentence where something could not be done as requested.
         package var notice: @Sendable (String) -> Void
 
         package init(
@@ -46,28 +46,28 @@ package final class Environment: @unchecked Sendable {
     let pageBytes: Int
     let handle: OpaquePointer
     private let process = ProcessIdentity.id
-    let gate = Gate()
+    let gate = TransactionGate()
     let idleReaders = IdleReaders()
-    /// Which thread's turn to write it is, and whether the lock is leased.
+    /// The thread that has the turn to write, and whether the lock is leased.
     let turns = Monitor(Turns())
     /// Nil where turns are not leased, or the file system can't be written.
     package let turnPage: TurnPage?
-    /// How long the file was when it was last asked; it never gets shorter.
+    /// The length of the file when it was last asked for; the file never gets shorter.
     let fileBytes = Atomic(0)
     let tables = Monitor<[String: Table]>([:])
-    let places: [FilePlace]
+    let places: [FileIdentity]
     private let sources = Monitor<(any AheadSource)?>(nil)
-    /// Nil where LMDB uses none.
+    /// Nil where LMDB uses no lock file.
     let lockFile: Monitor<LockFile?>
-    /// Nil where LMDB has none, or it is not known where.
+    /// Nil where LMDB has no such mutex, or where in the file it lies is unknown.
     private let readerMutex: ReaderMutex?
     let notice: @Sendable (String) -> Void
 
-    /// Takes over the handle where it does not throw.
+    /// Owns the handle unless it throws.
     init(
         _ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, _ lockFile: LockFile?, pageBytes: Int
     ) throws(StorageError) {
-        places = try FilePlace.all(in: directory)
+        places = try FileIdentity.all(in: directory)
         self.lockFile = Monitor(lockFile)
         turnPage = Self.turnPage(directory, configuration)
         readerMutex = try lockFile.flatMap { lockFile throws(StorageError) in try ReaderMutex(lockFile) }
@@ -78,17 +78,17 @@ package final class Environment: @unchecked Sendable {
         unsafe self.handle = unsafe handle
     }
 
-    /// Opens the environment, or gives the one that this process has open already.
+    /// Opens the environment, or returns the one that this process has open already.
     package static func open(directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
         try Registry.shared.open(directory, configuration)
     }
 
-    /// Gives up one `open`; the last one waits for running transactions and closes the files. The child of a fork has
-    /// nothing to give up: the files are its parent's. A thread that holds a transaction itself is told so by `notice`, and the files stay
-    /// open: it would wait for ever.
+    /// Ends one `open`; the last one waits for running transactions and closes the files. Does nothing in the child of a fork: the files
+    /// are its parent's. If the calling thread holds a transaction itself, the files stay open and `notice` says so: waiting would never
+    /// end.
     package func close() { if isOfThisProcess { Registry.shared.close(self) } }
 
-    /// False in the child of a fork, where LMDB forbids every use of the handle, its end included.
+    /// False in the child of a fork, where LMDB forbids every use of the handle, even closing it.
     package var isOfThisProcess: Bool { process == ProcessIdentity.id || !Guard.fork.isOn }
 
     package func checkProcess() throws(StorageError) {
@@ -97,42 +97,43 @@ package final class Environment: @unchecked Sendable {
         }
     }
 
-    /// Lets a use of the handle begin; `gate.leave()` ends it.
+    /// Begins a use of the handle; `gate.leave()` ends it.
     func enter() throws(StorageError) {
-        // Order: the process before the gate, whose lock a thread of the parent may have held at the fork.
+        // Order: the process is checked before the gate, whose lock a thread of the parent may have held at the fork.
         try checkProcess()
         try gate.enter()
     }
 
-    /// Before LMDB changes its table of readers: for a read without a slot, and where slots of the dead are freed.
-    /// - Throws: `StorageError` with `waitedSeconds` where a process that does so does not come to an end.
+    /// Waits until LMDB's table of readers may be changed: before a read that has no slot yet, and before slots of dead processes are
+    /// freed.
+    /// - Throws: `StorageError` with `waitedSeconds` where another process does not finish its change.
     func awaitReaderTable() throws(StorageError) {
         try readerMutex?.awaitFree { (process) throws(StorageError) in
             try lockFile.withLock { (file) throws(StorageError) in try file?.isOpen(in: process) ?? false }
         }
     }
 
-    /// - Throws: where LMDB's own locks are gone.
+    /// - Throws: where LMDB's own locks were lost.
     func checkLocks() throws(StorageError) { try lockFile.withLock { $0 }?.check() }
 
-    /// - Throws: where this thread holds a transaction: nothing is closed.
+    /// - Throws: where this thread holds a transaction. Nothing is closed then.
     func closeFiles() throws(StorageError) {
         try gate.close()
         idleReaders.removeAll()
         lockFile.withLock { lockFile in
-            // Order: this lock goes first, so that no other process sees it without LMDB's own.
+            // Order: this lock goes first, so that no other process finds it without LMDB's own.
             lockFile?.sayClosed()
             unsafe mdb_env_close(handle)
-            // Order: before the registry lets another environment open the file, since closing it drops every lock that this process has on
-            // it.
+            // Order: this comes before the registry lets another environment open the file, since closing it drops every lock that this
+            // process has on the file.
             lockFile = nil
         }
     }
 
-    /// Says which rows follow those of the file; nil where none do.
+    /// Knows which rows follow those of the file; nil where none do.
     package var aheadSource: (any AheadSource)? { sources.withLock { $0 } }
 
-    /// Gives the environment such a source, where it has none yet; returns the one that it has.
+    /// Sets the source of such rows unless there is one already; returns the current one.
     package func joinAhead(_ make: () -> any AheadSource) -> any AheadSource {
         sources.withLock { source in
             let joined = source ?? make()
@@ -141,7 +142,7 @@ package final class Environment: @unchecked Sendable {
         }
     }
 
-    /// The page that its processes share, also for one who may only read it; nil where it is not there.
+    /// The page that the environment's processes share, also for a process that may only read it; nil where it does not exist.
     package func sharedPage() throws(StorageError) -> SharedPage? {
         if let turnPage { return turnPage.page }
         return try TurnPage.lookOnly(directory)
@@ -150,7 +151,7 @@ package final class Environment: @unchecked Sendable {
     /// The number of the newest commit.
     package var lastTransaction: UInt64 { get throws(StorageError) { try UInt64(usage.transaction) } }
 
-    /// A table that was named at `open`; nil where the file lacks it and it was dispensable.
+    /// A table that was named at `open`; nil where the file lacks it and was allowed to.
     package func find(_ name: String) -> Table? { tables.withLock { $0[name] } }
 
     /// A table that was named at `open`.
@@ -161,14 +162,14 @@ package final class Environment: @unchecked Sendable {
         return table
     }
 
-    /// Makes every commit durable, or leaves that to `sync()`. Only for an environment's only writer.
+    /// Sets whether every commit is made durable, or `sync()` does that. Only for the environment's sole writer.
     package func setSyncing(_ isSyncing: Bool) throws(StorageError) {
         try enter()
         defer { gate.leave() }
         try check(unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1), "setting the syncing of \(directory)")
     }
 
-    /// Makes everything committed durable, for an environment that does not sync by itself.
+    /// Makes all commits durable, for an environment that does not sync them itself.
     package func sync() throws(StorageError) {
         try enter()
         defer { gate.leave() }
@@ -178,7 +179,7 @@ package final class Environment: @unchecked Sendable {
     /// How much memory and disk the environment uses.
     package struct Usage: Hashable, Sendable {
         package var pageBytes: Int
-        /// Pages ever used; the file's size in pages.
+        /// Pages used so far, which is the file's size in pages.
         package var pages: Int
         package var mapBytes: Int
         package var readers: Int

@@ -1,10 +1,10 @@
 internal import CLMDB
 internal import Platform
 
-/// Read transactions that have ended and kept their slot and their memory: one that begins again costs a tenth of a new one.
+/// Read transactions that have ended and kept their slot and their memory: to renew one costs a tenth of what a new one costs.
 @safe
 final class IdleReaders: @unchecked Sendable {
-    // Sound to share: a transaction that is taken belongs to one thread, and those in here are not used.
+    // Sound to share: a transaction that was taken out belongs to one thread, and those kept here are not used.
     // Each occupies a reader slot of the environment.
     private static let keptMax = 2
     private let idle = unsafe Monitor<[OpaquePointer]>([])
@@ -22,6 +22,6 @@ final class IdleReaders: @unchecked Sendable {
         if !isKept { unsafe mdb_txn_abort(transaction) }
     }
 
-    /// Frees them, before the environment is closed.
+    /// Frees the kept transactions, before the environment is closed.
     func removeAll() { while let transaction = unsafe take() { unsafe mdb_txn_abort(transaction) } }
 }

@@ -3,14 +3,14 @@ internal import Glibc
 internal import Platform
 internal import Synchronization
 
-/// `lock.mdb`, kept open beside LMDB for as long as the environment is. LMDB has two locks of this process on it (`fcntl(2)`):
-/// a shared one on byte 0, which says that somebody has the environment open, and one on the byte of its process number, which
-/// says that readers of that number live. Both are lost when any part of this process closes any descriptor of the file. So there
-/// is a third one, of this descriptor, on a byte that LMDB does not use: taken after LMDB's and given up before them. Where it is
-/// found without the one on byte 0, a process has lost LMDB's locks.
+/// `lock.mdb`, kept open beside LMDB for as long as the environment is open. LMDB has two locks of this process on it (`fcntl(2)`): a
+/// shared one on byte 0, which says that a process has the environment open, and one on the byte of its process id, which says that the
+/// readers with that id are alive. Both are lost when any part of this process closes any descriptor of the file. So this descriptor has a
+/// third lock, on a byte that LMDB does not use: taken after LMDB's locks and released before them. If it exists without the lock on byte
+/// 0, a process has lost LMDB's locks.
 ///
-/// Two processes of different containers (pid namespaces) may have one number, which LMDB can't know: slots of a dead one then
-/// count as those of a living one, and the second of two processes gets EAGAIN when it reads.
+/// Two processes in different containers (pid namespaces) may have the same id, which LMDB can't know: it then takes slots of the dead
+/// process for those of the living one, and the second of the two gets EAGAIN when it reads.
 ///
 /// LMDB 0.9's table of readers (`MDB_txninfo`): u32 magic, u32 format, a mutex, u64 last transaction, u32 number of slots, in
 /// cache lines of 64 bytes; the writers' mutex, likewise; then the slots, a cache line each: u64 transaction, i32 process,
@@ -23,17 +23,17 @@ final class LockFile: Sendable {
     private static let format: UInt32 = 1 | 1 << 16
     private static let lineBytes = 64
     private static let mutexBytes = unsafe MemoryLayout<pthread_mutex_t>.size
-    /// Of the mutex of readers.
+    /// The offset of the readers' mutex.
     static let mutexOffset = 8
     private static let countOffset = mutexOffset + mutexBytes + 8
     private static let slotsOffset = lines(countOffset + 4) + lines(mutexBytes)
     private static let processOffset = 8
-    /// Beyond all numbers of processes.
+    /// Beyond all process ids.
     private static let openByte = 1 << 32
 
     private static func lines(_ bytes: Int) -> Int { (bytes + lineBytes - 1) / lineBytes * lineBytes }
 
-    /// Nil where there is none, or it can't be written: LMDB then reads without one, or refuses.
+    /// Nil where the file is missing or can't be written: LMDB then reads without one, or refuses.
     init?(_ directory: String) throws(StorageError) {
         do throws(StorageError) { file = try File(directory + "/lock.mdb", .write) } catch {
             if error.isReadOnly || error.isNotFound { return nil }
@@ -43,9 +43,9 @@ final class LockFile: Sendable {
 
     private static var ownByte: Int { Int(ProcessIdentity.id) }
 
-    /// Before LMDB opens the file: takes the lock on this process's number.
-    /// - Throws: where a process that lives has the number, or has lost LMDB's lock on byte 0: LMDB would make the table of readers
-    ///   anew, and the two would overwrite each other's pages.
+    /// Takes the lock on this process's id, before LMDB opens the file.
+    /// - Throws: where a living process has the same id, or a process has lost LMDB's lock on byte 0: LMDB would make the table of readers
+    ///   anew, and the two processes would overwrite each other's pages.
     func enter() throws(StorageError) {
         guard try Self.comes(true, try file.lockForProcess(byte: Self.ownByte)) else {
             throw StorageError(
@@ -58,14 +58,14 @@ final class LockFile: Sendable {
                 + "store there; what copies a store while it is open is a backup")
     }
 
-    /// Whether another process has it open without LMDB's lock.
+    /// Whether another process has the environment open without LMDB's lock on byte 0.
     private func isLost() throws(StorageError) -> Bool {
         if try file.isLockedByOtherProcess(byte: 0) { return false }
         return try file.isLocked(byte: Self.openByte)
     }
 
-    /// Asks until the answer is `wanted`, for five seconds, and returns the last answer: the locks of a process that has just ended do not
-    /// go at once, and another process may open the file between two questions.
+    /// Asks until the answer is `wanted`, for at most five seconds, and returns the last answer: the locks of a process that has just ended
+    /// do not go at once, and another process may open the file between two questions.
     private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
         let end = ContinuousClock.now + .seconds(5)
         while true {
@@ -75,19 +75,19 @@ final class LockFile: Sendable {
         }
     }
 
-    /// Called once LMDB has opened the file, before anything is read: frees the slots that a dead process of this number has left, and
-    /// takes the lock that says that this process has the environment open.
+    /// Frees the slots that a dead process with this id has left, and takes the lock that says that this process has the environment open.
+    /// Called after LMDB has opened the file and before anything is read.
     func sayOpen() throws(StorageError) {
         try freeSlots()
         _ = try file.lock(byte: Self.openByte, shared: true)
     }
 
-    /// Called before LMDB closes the file. Where unlocking fails, closing the descriptor ends the lock.
+    /// Releases that lock, before LMDB closes the file. Where this fails, closing the descriptor ends the lock.
     func sayClosed() { do throws(StorageError) { try file.unlock(byte: Self.openByte) } catch {} }
 
-    /// Frees the slots that have this process's number, and so belong to a dead process: LMDB never clears those. As LMDB frees a
-    /// reader's own: without its mutex, by one word that a process writes at once. Another process may have freed the slot
-    /// meanwhile, and a reader have taken it, whose number is then not this one.
+    /// Frees the slots with this process's id. They belong to a dead process, and LMDB never clears them. This is how LMDB frees a reader's
+    /// own slot: without its mutex, by one atomic write. Another process may have freed the slot meanwhile and a reader may have taken it;
+    /// its id is then a different one.
     func freeSlots() throws(StorageError) {
         guard let count = try slotsCount() else { return }
         let bytes = Self.slotsOffset + count * Self.lineBytes
@@ -102,7 +102,7 @@ final class LockFile: Sendable {
         }
     }
 
-    /// Whether the table is as it is described above.
+    /// Whether the table has the layout described above.
     func isOfKnownFormat() throws(StorageError) -> Bool { try slotsCount() != nil }
 
     /// Whether a process has the environment open.
@@ -111,7 +111,7 @@ final class LockFile: Sendable {
         return try file.processWithLock(byte: Int(process)) == process
     }
 
-    /// How many slots were ever taken; nil where the table is of another format.
+    /// How many slots were ever taken; nil where the table has another layout.
     private func slotsCount() throws(StorageError) -> Int? {
         let head = try file.read(Self.slotsOffset)
         guard head.count == Self.slotsOffset, head.lent.load(UInt32.self, at: 0) == Self.magic,
@@ -120,10 +120,10 @@ final class LockFile: Sendable {
         return Int(head.lent.load(UInt32.self, at: Self.countOffset))
     }
 
-    /// - Throws: where this process has lost LMDB's locks: the next process that opens the environment believes to be the first, and the
+    /// - Throws: where this process has lost LMDB's locks: the next process to open the environment would believe to be the first, and the
     ///   two would overwrite each other's pages.
     func check() throws(StorageError) {
-        // A lock of the process conflicts with one of a descriptor, also within one process.
+        // A lock of the process conflicts with one of a descriptor, even within one process.
         guard Guard.lockKept.isOn, try !file.isLocked(byte: Self.ownByte) else { return }
         throw StorageError(
             misuse: "\(file.path) was opened and closed inside this process, which took LMDB's locks away: close the store and open it "

@@ -2,8 +2,8 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// One of the two pages at the start of `data.mdb` that lead to everything else: each commit writes the one of its parity
-/// over the commit before the last.
+/// One of the two pages at the start of `data.mdb` that lead to everything else. Commits write them in turn, by the parity of their number:
+/// each overwrites the meta page of the commit before the last.
 ///
 /// LMDB 0.9 data format 1, little-endian, page `i` at `i` times the page size: 0 u64 page number · 10 u16 flags, 8 is
 /// "meta" · 16 u32 magic BEEFC0DE · 20 u32 version 1 · 24 u64 address · 40 the free list's `TreeRecord`, whose pad is the page
@@ -12,11 +12,11 @@ package import Platform
 /// 1. The page size is a power of two from 512 to 32,768.
 /// 2. Number, flags, magic and version are as above.
 package struct MetaPage: Hashable, Sendable {
-    /// What LMDB uses of the page.
+    /// The bytes of the page that LMDB uses.
     package static let size = 152
     private static let magic: UInt32 = 0xbeef_c0de
     private static let magicOffset = 16
-    /// In files of LMDB 1.0.
+    /// The offset in files of LMDB 1.0.
     private static let magicOffsetOfLater = 24
     private static let format: UInt32 = 1
     static let address = 24
@@ -24,12 +24,12 @@ package struct MetaPage: Hashable, Sendable {
     static let mainRecord = 88
     package let bytes: [UInt8]
 
-    /// - Parameter name: of the file, for messages.
+    /// - Parameter name: the file's name, for messages.
     package init(_ bytes: [UInt8], number: UInt64, in name: String) throws(StorageError) {
         let page = bytes.lent
         guard bytes.count == Self.size else { throw StorageError(invalid: "\(name) is too short for its meta pages") }
         func isMarked(at offset: Int) -> Bool { page.load(UInt32.self, at: offset) == Self.magic }
-        // LMDB 1.0 has a longer header before it.
+        // LMDB 1.0 has a longer header before its magic number.
         guard isMarked(at: Self.magicOffset) || !isMarked(at: Self.magicOffsetOfLater) else {
             throw Self.other(page.load(UInt32.self, at: Self.magicOffsetOfLater + 4), name)
         }
@@ -52,8 +52,8 @@ package struct MetaPage: Hashable, Sendable {
         self = try MetaPage(file.read(Self.size, at: offset), number: number, in: file.path)
     }
 
-    /// The first of a file's two.
-    /// - Throws: `StorageError`: where both are of another format, with `isOtherLMDB`; where one alone is, that one is damaged.
+    /// The first of the file's two meta pages.
+    /// - Throws: `StorageError`: with `isOtherLMDB` where both are of another format; where only this one is, it is damaged.
     static func first(of file: File) throws(StorageError) -> MetaPage {
         do throws(StorageError) { return try MetaPage(0, of: file, at: 0) } catch {
             guard error.isOtherLMDB, try hasSecond(file) else { throw error }
@@ -61,7 +61,7 @@ package struct MetaPage: Hashable, Sendable {
         }
     }
 
-    /// The second, of a file whose first one is sound.
+    /// The second meta page of a file whose first one is sound.
     static func second(of file: File, after first: MetaPage) throws(StorageError) -> MetaPage {
         do throws(StorageError) { return try MetaPage(1, of: file, at: first.pageBytes) } catch {
             throw error.isOtherLMDB ? different(file) : error
@@ -84,7 +84,7 @@ package struct MetaPage: Hashable, Sendable {
     package var lastPage: UInt64 { bytes.lent.load(UInt64.self, at: 136) }
     package var transaction: UInt64 { bytes.lent.load(UInt64.self, at: 144) }
 
-    /// Makes this the file's newest commit again, durably; nobody may have the environment open.
+    /// Makes this the file's newest commit again, durably. No process may have the environment open.
     package func restore(to file: File) throws(StorageError) {
         // The other meta page gets the same commit under the number before it, so that LMDB picks this one.
         for number in [(transaction + 1) & 1, transaction & 1] {

@@ -2,15 +2,15 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// A consistent picture of an environment. Everything it lends lies in the map itself and is gone
-/// with the transaction, which the compiler checks.
+/// A consistent snapshot of an environment. Everything it lends lies in the map itself and ends with the transaction, which the compiler
+/// checks.
 @safe
 package struct ReadTransaction: ~Copyable {
     let environment: Environment
     let pointer: OpaquePointer
-    /// False for the reading side of a write transaction, whose owner ends it.
+    /// False for the reading side of a write transaction: its owner ends it.
     private let isOwner: Bool
-    /// The rows that follow those of a table in the file. None in a write transaction, which sees the file alone.
+    /// The rows that follow those of a table in the file. Nil in a write transaction, which sees only the file.
     package internal(set) var ahead: AheadView?
 
     init(_ environment: Environment, _ pointer: OpaquePointer, isOwner: Bool) {
@@ -20,13 +20,13 @@ package struct ReadTransaction: ~Copyable {
     }
 
     deinit {
-        // In the child of a fork the slot that this would free is its parent's.
+        // In the child of a fork, the slot that this would free belongs to the parent.
         guard isOwner, environment.isOfThisProcess else { return }
         unsafe environment.idleReaders.put(pointer)
         environment.gate.leave()
     }
 
-    /// The number of the transaction whose result this one sees.
+    /// The number of the newest commit that this transaction sees.
     package var id: UInt { unsafe UInt(mdb_txn_id(pointer)) }
 
     /// The value of a key, or nil.
@@ -42,7 +42,7 @@ package struct ReadTransaction: ~Copyable {
         return unsafe _overrideLifetime(value.span, borrowing: self)
     }
 
-    /// Walks a table in the order of its keys.
+    /// A cursor over a table, in the order of its keys.
     @_lifetime(borrow self)
     package func cursor(_ table: Table) -> Cursor {
         unsafe _overrideLifetime(Cursor(pointer, table, ahead?.table.handle == table.handle ? ahead : nil), borrowing: self)
@@ -57,12 +57,12 @@ package struct ReadTransaction: ~Copyable {
 }
 
 extension MDB_val {
-    /// Bytes that LMDB reads; it never writes through a key or a value it is given.
+    /// Bytes for LMDB to read; it never writes through a key or a value that it is given.
     init(_ bytes: UnsafeRawBufferPointer) {
         unsafe self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
     }
 
-    /// What LMDB has filled in. An empty value needs no address.
+    /// The bytes that LMDB has filled in. An empty value needs no address.
     var span: RawSpan {
         @_lifetime(immortal)
         get {

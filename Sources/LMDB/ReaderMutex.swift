@@ -2,51 +2,51 @@ internal import Glibc
 internal import Platform
 internal import Synchronization
 
-/// The mutex in `lock.mdb` under which LMDB changes its table of readers, where it begins a read that has no slot yet and where it frees
-/// those of the dead.
+/// The mutex in `lock.mdb` under which LMDB changes its table of readers: when it begins a read that has no slot yet, and when it frees the
+/// slots of dead processes.
 ///
-/// LMDB waits for it without a deadline, and a process that is stopped while it has it keeps it. So whoever is about to call LMDB for one
-/// of these takes it first, with a deadline, and gives it back: LMDB then finds it free, but for somebody who is stopped in between.
-/// A holder that has ended is told by the kernel, as the mutex is a robust one; it leaves nothing to be put right, since a slot is
-/// taken by the last word that is written to it.
+/// LMDB waits for the mutex without a deadline, and a process that is stopped while it has the mutex keeps it. So before a call of LMDB
+/// that needs the mutex, this process takes it with a deadline and gives it back: LMDB then finds it free, unless another process takes it
+/// in between and is stopped. If the holder has ended, the kernel says so, since the mutex is a robust one. Nothing has to be repaired
+/// then, since a slot is taken by the last word that is written to it.
 @safe
 final class ReaderMutex: @unchecked Sendable {
-    // Sound to share: that is what a mutex is for.
+    // Sound to share: the mutex itself guards what is shared.
     private let page: SharedPage
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    /// Who had it when somebody last waited in vain, and since when it is known to be held.
+    /// The thread that had the mutex when a wait for it last failed to end soon, and since when it is known to have it.
     private let holder = Monitor<(thread: Int32, since: ContinuousClock.Instant)?>(nil)
     private let isHolderKnown = Atomic(false)
 
-    /// It is held for microseconds.
+    /// Much longer than the microseconds for which the mutex is held.
     static let patienceSeconds = 5.0
-    /// Looks without a pause, which is longer than anybody works under it.
+    /// How often the mutex is tried without a pause: this takes longer than any work under it.
     private static let quickLooks = 200
 
-    /// Nil where the table is of another format: nothing is known of its mutex then. The file is not kept open: when it is closed, this
-    /// process's locks on it go.
+    /// Nil where the table has another layout, so that the mutex can't be found. The file is not kept open: closing it would drop this
+    /// process's locks on it.
     init?(_ lockFile: LockFile) throws(StorageError) {
         guard try lockFile.isOfKnownFormat() else { return nil }
         page = try SharedPage(lockFile.file)
         unsafe mutex = (page.start + LockFile.mutexOffset).assumingMemoryBound(to: pthread_mutex_t.self)
     }
 
-    /// Returns when nobody has it. A moment where it is free; else blocks the thread.
-    /// - Parameter isOpen: whether a process has the environment open. Only such a one is named: the thread that has the mutex may be one of
-    ///   another container.
-    /// - Throws: `StorageError` with `waitedSeconds` where one has held it for longer than anybody works under it.
+    /// Returns when no thread has the mutex: at once where it is free, else it blocks the calling thread.
+    /// - Parameter isOpen: whether a process has the environment open. Only such a process is named: the thread that has the mutex may be
+    ///   in another container.
+    /// - Throws: `StorageError` with `waitedSeconds` where a thread has held it for longer than any work under it takes.
     func awaitFree(_ isOpen: (Int32) throws(StorageError) -> Bool) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
         var code = unsafe pthread_mutex_trylock(mutex)
         if code == EBUSY { code = try wait(isOpen) }
         if code == EOWNERDEAD { code = unsafe pthread_mutex_consistent(mutex) }
-        // What else there is LMDB comes upon, and says.
+        // LMDB itself meets any other error, and reports it.
         guard code == 0 else { return }
         unsafe pthread_mutex_unlock(mutex)
         if isHolderKnown.load(ordering: .relaxed) { forgetHolder() }
     }
 
-    /// What taking it came to.
+    /// Returns the result of taking the mutex.
     private func wait(_ isOpen: (Int32) throws(StorageError) -> Bool) throws(StorageError) -> Int32 {
         var looks = 0
         while true {
@@ -63,7 +63,8 @@ final class ReaderMutex: @unchecked Sendable {
         }
     }
 
-    /// Which thread has it, and for how many seconds that is known: whoever comes when others have waited in vain does not wait again.
+    /// The thread that has the mutex, and for how many seconds this is known: once a wait has ended in vain, those that come later don't
+    /// wait again.
     private func noteHolder() -> (thread: Int32, waited: Double) {
         let thread = unsafe mutex.pointee.__data.__owner
         let since = holder.withLock { holder in
@@ -89,6 +90,6 @@ final class ReaderMutex: @unchecked Sendable {
             let process = line.flatMap { Int32($0.dropFirst(5).drop(while: \.isWhitespace)) }
             if let process, try isOpen(process) { return "process \(process) (\(what))" }
         } catch {}
-        return "\(File.unseen) (\(what))"
+        return "\(File.unknownHolder) (\(what))"
     }
 }

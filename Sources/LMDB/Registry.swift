@@ -2,8 +2,8 @@ internal import CLMDB
 internal import Glibc
 internal import Platform
 
-/// The environments that this process has open, by the file's device and inode: opening one twice
-/// and closing one of the two would silently drop the other's locks.
+/// The environments that this process has open, by the file's device and inode: if one were opened twice, closing one of the two would
+/// silently drop the other's locks.
 final class Registry: Sendable {
     static let shared = Registry()
 
@@ -19,7 +19,7 @@ final class Registry: Sendable {
 
     private let entries = Monitor<[Key: Entry]>([:])
 
-    /// Held while an environment is opened or closed, so that both are done one after the other.
+    /// Runs under the lock, so that environments are opened and closed one after the other.
     func open(_ directory: String, _ configuration: Environment.Configuration) throws(StorageError) -> Environment {
         try entries.withLock { (entries) throws(StorageError) in
             if let status = try Directory.status(directory + "/data.mdb"),
@@ -41,7 +41,7 @@ final class Registry: Sendable {
         }
     }
 
-    /// What this process has open.
+    /// The environments that this process has open.
     var environments: [Environment] { entries.withLock { $0.values.map(\.environment).filter(\.isOfThisProcess) } }
 
     func close(_ environment: Environment) {

@@ -3,7 +3,7 @@ internal import Glibc
 package import Platform
 
 extension StorageError {
-    /// - Parameter code: one of LMDB's, or an `errno`, which its calls give as well.
+    /// - Parameter code: a code of LMDB, or an `errno`, which LMDB's calls return as well.
     init(lmdb code: Int32, _ doing: String) {
         if let name = Self.names[code] {
             self.init(code, name, "\(doing): \(unsafe String(cString: mdb_strerror(code)))")
@@ -12,17 +12,17 @@ extension StorageError {
         }
     }
 
-    /// A file that can't be what it should be; refused before it is mapped.
+    /// A file is not what it must be, and was refused before it was mapped.
     package init(invalid reason: String) { self.init(MDB_INVALID, "MDB_INVALID", reason) }
 
-    /// The file, or a table in it, is not there.
+    /// The file, or a table in it, does not exist.
     package var isMissing: Bool { isNotFound || code == MDB_NOTFOUND }
     package var isMapFull: Bool { code == MDB_MAP_FULL }
-    /// The bytes themselves can't be right.
+    /// The bytes themselves are invalid.
     package var isDamage: Bool {
         [MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID].contains(code)
     }
-    /// LMDB has come upon a page that is not what it should be.
+    /// LMDB has met an invalid page.
     package var isDamagedPage: Bool { code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND }
     /// The disk failed, or LMDB can't go on after it did.
     package var isFailedDisk: Bool { code == EIO || code == MDB_PANIC }

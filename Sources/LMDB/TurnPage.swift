@@ -2,9 +2,9 @@ internal import Bytes
 package import Platform
 internal import Synchronization
 
-/// `turn`, beside `lock.mdb`: a page that all writers of an environment map. It only makes turns quicker: who has the turn is said by the lock
-/// on `lock.mdb`, which the kernel frees however its holder ends, and without the page, or beside a program that does not know it,
-/// everything holds that holds with it.
+/// `turn`, beside `lock.mdb`: a page that all writers of an environment map. It only makes turns quicker. The lock on `lock.mdb` alone says
+/// who has the turn, and the kernel frees it in whatever way its holder ends. Everything is as safe without the page, or beside a program
+/// that does not know it.
 ///
 ///     0     u32  1 where a writer waits for the turn that a process keeps leased
 ///     4     u32  how often a turn was handed over, on which waiting writers sleep (futex(2))
@@ -17,10 +17,10 @@ package final class TurnPage: Sendable {
     private static let (wanted, handed, taken) = (0, 4, 8)
     package let page: SharedPage
 
-    /// Nil where it is not there and can't be made.
+    /// Nil where the page is missing and can't be made.
     init?(_ directory: String) throws(StorageError) {
         let path = directory + "/" + Self.name
-        // A page that is not there on a full disk would be a signal.
+        // On a full disk, touching a page without a block would raise a signal: the file gets its blocks first.
         let isThere = try Environment.makeOnce(Self.name, in: directory) { (file) throws(StorageError) in try Self.fill(file, from: 0) }
         guard isThere else { return nil }
         let file = try File(path, .write)
@@ -29,7 +29,7 @@ package final class TurnPage: Sendable {
         page = try SharedPage(file)
     }
 
-    /// The page for one who only reads it; nil where it is not there.
+    /// The page, mapped for reading only; nil where it is missing.
     package static func lookOnly(_ directory: String) throws(StorageError) -> SharedPage? {
         let path = directory + "/" + name
         if try Directory.status(path) == nil { return nil }
@@ -42,22 +42,22 @@ package final class TurnPage: Sendable {
         try file.write([UInt8](repeating: 0, count: SharedPage.bytes - start), at: start)
     }
 
-    /// Whether a writer waits.
+    /// Whether a writer waits for the turn.
     var isWanted: Bool { page.word(Self.wanted) { $0.load(ordering: .acquiring) } != 0 }
 
-    /// Asks whoever has the turn leased to hand it over.
+    /// Asks the process that has leased the turn to hand it over.
     func ask() { page.word(Self.wanted) { $0.store(1, ordering: .sequentiallyConsistent) } }
 
-    /// Takes the question back, for who has the turn now.
-    func takeBack() { page.word(Self.wanted) { $0.store(0, ordering: .sequentiallyConsistent) } }
+    /// Withdraws the request, once this process has the turn.
+    func withdrawRequest() { page.word(Self.wanted) { $0.store(0, ordering: .sequentiallyConsistent) } }
 
-    /// What `sleep` compares: read before the turn is tried.
+    /// The counter that `sleep` compares with: read before the turn is tried.
     var handed: UInt32 { page.word(Self.handed) { $0.load(ordering: .sequentiallyConsistent) } }
 
-    /// Sleeps until the turn is handed over; returns early now and then.
+    /// Sleeps until the turn is handed over; may return early.
     func sleep(after seen: UInt32, microseconds: Int) { page.sleep(while: seen, at: Self.handed, microseconds: microseconds) }
 
-    /// Wakes the writers that wait, once the lock is free; false where none does.
+    /// Wakes the waiting writers, once the lock is free; false where none waits.
     func handOver() -> Bool {
         guard isWanted, page.word(Self.wanted, { $0.exchange(0, ordering: .sequentiallyConsistent) }) != 0 else { return false }
         _ = page.word(Self.handed) { $0.wrappingAdd(1, ordering: .sequentiallyConsistent) }
@@ -65,23 +65,23 @@ package final class TurnPage: Sendable {
         return true
     }
 
-    /// Counts that a process has taken the lock: a lease during which another one does so has ended.
+    /// Counts that a process has taken the lock: if another process does so during a lease, the lease has ended.
     func count() -> UInt32 { page.word(Self.taken) { $0.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue } }
 
     var lastTaken: UInt32 { page.word(Self.taken) { $0.load(ordering: .sequentiallyConsistent) } }
 
-    /// Keeps bytes there for as long as nobody writes others, by whoever has the turn. They outlive the process, and after the machine has
-    /// stopped they are those of any moment before, or parts of them.
+    /// Keeps bytes in the page until others are written; only the process that has the turn may do so. They outlive the process. After the
+    /// machine has stopped, they may be those of any earlier moment, or parts of them.
     package func note(_ bytes: RawSpan) { page.put(bytes, at: Self.noteOffset) }
 
-    /// Forgets what was noted, where it begins like these bytes.
+    /// Clears the noted bytes if they begin with `start`.
     package func forget(_ start: RawSpan) {
         if page.bytes(start.byteCount, at: Self.noteOffset).lent.equals(start) {
             page.put([UInt8](repeating: 0, count: SharedPage.bytes - Self.noteOffset).lent, at: Self.noteOffset)
         }
     }
 
-    /// The first bytes of what was noted last in an environment's directory; fewer where there is no page.
+    /// The first bytes that were noted in an environment's directory; fewer where there is no page.
     package static func noted(_ count: Int, in directory: String) throws(StorageError) -> [UInt8] {
         let path = directory + "/" + name
         guard try Directory.status(path) != nil else { return [] }

@@ -2,11 +2,11 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// The one transaction that changes an environment. It is committed or undone by the call that lent
-/// it, and is useless afterwards and on any other thread.
+/// The one transaction that changes an environment. The call that lent it commits or undoes it. It can't be used afterwards, nor on another
+/// thread.
 package struct WriteTransaction: ~Copyable {
     package let state: WriteState
-    /// The transaction as a reader that sees its own changes.
+    /// The transaction as a reader, which sees its own changes.
     package let reads: ReadTransaction
 
     init(_ state: WriteState, _ reads: consuming ReadTransaction) {
@@ -16,7 +16,7 @@ package struct WriteTransaction: ~Copyable {
 
     package var id: UInt { reads.id }
 
-    /// Has nothing of the transaction kept, although its body ends without an error, with a result.
+    /// Undoes the transaction, although its body ends with a result and without an error.
     package mutating func undo() { state.isUndone = true }
 
     @_lifetime(borrow self)
@@ -27,17 +27,17 @@ package struct WriteTransaction: ~Copyable {
 
     package func count(_ table: Table) throws(StorageError) -> Int { try reads.count(table) }
 
-    /// Puts a value in place of what the key had.
+    /// Puts a value, replacing the one that the key had.
     package mutating func put(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) {
         try require(put(table, key, value, 0), table)
     }
 
-    /// Puts a key that sorts after all others of the table; any other is an error.
+    /// Puts a key that sorts after all others of the table; any other key is an error.
     package mutating func append(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) {
         try require(put(table, key, value, MDB_APPEND), table)
     }
 
-    /// Puts a new key; false, and nothing changed, where the table has it.
+    /// Puts a new key; false where the table has it already, and nothing is changed.
     package mutating func insert(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) -> Bool {
         let code = try put(table, key, value, MDB_NOOVERWRITE)
         if code == MDB_KEYEXIST { return false }
@@ -75,7 +75,7 @@ package struct WriteTransaction: ~Copyable {
         }
     }
 
-    /// A failed change leaves the transaction unfit to commit, whatever its body makes of the error.
+    /// A failed change keeps the transaction from being committed, even if its body handles the error.
     private func require(_ code: Int32, _ table: Table) throws(StorageError) {
         guard code != MDB_SUCCESS else { return }
         let error = StorageError(lmdb: code, "writing the table \(table.name)")
@@ -84,9 +84,9 @@ package struct WriteTransaction: ~Copyable {
     }
 }
 
-/// What a write transaction and the call that lent it both know.
+/// The state that a write transaction shares with the call that lent it.
 package final class WriteState {
-    /// Whether all of it is in the file, durably where the environment syncs.
+    /// Whether all changes are in the file, durably where the environment syncs.
     package internal(set) var isCommitted = false
     let thread = WorkerThread.currentID
     var isFinished = false

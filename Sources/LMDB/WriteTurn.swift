@@ -4,52 +4,54 @@ internal import Synchronization
 
 /// One writer's turn on an environment, held until the value is released.
 ///
-/// LMDB's own lock of writers has no deadline, and a wait for it can't be ended. So writers queue before it, and find it
-/// free: within this process by a flag, among processes by a lock of the process (`fcntl(2)`) on a byte far beyond the end of
-/// `lock.mdb`. The kernel frees that lock however its holder ends, and names the holder. It only orders writers: LMDB's own lock is what
-/// keeps two from writing at once.
+/// LMDB's own lock of writers has no deadline, and a wait for it can't be ended. So writers queue before they take it, and find it free:
+/// within this process by a flag, among processes by a lock of the process (`fcntl(2)`) on a byte far beyond the end of `lock.mdb`. The
+/// kernel frees that lock in whatever way its holder ends, and names the holder. This lock only orders writers: LMDB's own lock keeps two
+/// from writing at once.
 ///
-/// A writer that has one turn right after the other keeps the lock between them, as a lease: it ends after five milliseconds, when another
-/// writer asks for it (`TurnPage`), or when turns pause (`endLease`).
+/// A writer that takes one turn right after the other keeps the lock in between, as a lease. The lease ends after five milliseconds, when
+/// another writer asks for the turn (`TurnPage`), or when turns pause (`endLease`).
 package final class WriteTurn: Sendable {
     private let environment: Environment
-    /// Turns of this process, counted.
+    /// The number of this turn among those of this process.
     package let number: UInt64
-    /// Whether the lock was kept since this process's last turn, so that no other process has written since.
+    /// Whether this process has kept the lock since its last turn, so that no other process has written since.
     package let isContinued: Bool
-    private let hasLooked: Atomic<Bool>
+    private let hasCheckedFiles: Atomic<Bool>
 
     fileprivate init(_ environment: Environment, _ number: UInt64, isContinued: Bool) {
         (self.environment, self.number, self.isContinued) = (environment, number, isContinued)
-        hasLooked = Atomic(!isContinued)
+        hasCheckedFiles = Atomic(!isContinued)
     }
 
-    /// Whether the files have to be looked at before a transaction: not before the first of a leased turn, which begins where the last one ended.
-    var mustLook: Bool { hasLooked.exchange(true, ordering: .relaxed) }
+    /// Whether the files must be checked before a transaction. Not before the first one of a leased turn, which begins where the last turn
+    /// ended.
+    var needsFileCheck: Bool { hasCheckedFiles.exchange(true, ordering: .relaxed) }
 
     deinit { environment.endTurn() }
 }
 
-/// What a process knows of its turns.
+/// The state of this process's turns.
 struct Turns {
     fileprivate static let pause = Duration.milliseconds(1)
     private static let leaseMax = Duration.milliseconds(5)
 
-    /// Whether a thread has the turn, and whether its end may leave a lease.
+    /// Whether a thread has the turn, and whether the turn's end may leave a lease.
     fileprivate(set) var isTaken = false
     fileprivate var mayLease = false
-    /// False while nobody would end a lease.
+    /// False while no thread would end a lease.
     fileprivate var isLeasing = true
     fileprivate var number: UInt64 = 0
     fileprivate var ended: ContinuousClock.Instant?
-    /// The lock that is kept from turn to turn: since when, and which taking of it is this process's.
+    /// The lock that is kept from turn to turn: since when, and the number under which this process took it.
     fileprivate var lease: (since: ContinuousClock.Instant, taking: UInt32)?
-    /// When the lock went to a writer of another process who had asked for it, and how often it had been taken: that one comes first.
+    /// When the lock was handed to a writer of another process that had asked for it, and how often it had been taken by then: that writer
+    /// goes first.
     fileprivate var handedOver: (at: ContinuousClock.Instant, taking: UInt32)?
     /// How many threads of this process wait for a turn.
     fileprivate var waiting = 0
 
-    /// Whether turns follow each other so fast that a lease pays.
+    /// Whether turns follow each other fast enough for a lease to pay.
     fileprivate func follows(_ now: ContinuousClock.Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
 
     fileprivate func keeps(_ now: ContinuousClock.Instant) -> Bool {
@@ -58,14 +60,14 @@ struct Turns {
 }
 
 extension Environment {
-    /// How long a write waits whose caller has no deadline of its own.
+    /// How long a write waits if its caller has no deadline.
     private static let patienceSeconds = 30.0
 
-    /// Looks whether the files are those that were opened, at the first use of a turn that does not continue a lease.
-    package func look(_ turn: WriteTurn) throws(StorageError) { if turn.mustLook { try checkInPlace() } }
+    /// Checks that the files are those that were opened, at the first use of a turn that does not continue a lease.
+    package func checkFiles(_ turn: WriteTurn) throws(StorageError) { if turn.needsFileCheck { try checkInPlace() } }
 
-    /// The turn; nil where another writer has it, or comes first.
-    /// - Parameter leasing: whether its end may leave a lease, in an environment that leases turns.
+    /// The turn; nil where another writer has it or goes first.
+    /// - Parameter leasing: whether the turn's end may leave a lease, in an environment that leases turns.
     package func takeTurnIfFree(leasing: Bool = false) throws(StorageError) -> WriteTurn? { try takeTurn(leasing, waiting: false) }
 
     private func takeTurn(_ leasing: Bool, waiting: Bool) throws(StorageError) -> WriteTurn? {
@@ -83,8 +85,8 @@ extension Environment {
                 guard try lockFile.withLock({ $0 })?.lockForWriting() ?? true else { return nil }
                 turns.lease = turnPage.map { (now, $0.count()) }
             }
-            // What this one has asked for it has; others that wait ask again.
-            if waiting { turnPage?.takeBack() }
+            // This writer has what it asked for; others that still wait ask again.
+            if waiting { turnPage?.withdrawRequest() }
             turns.isTaken = true
             turns.mayLease = leasing && turns.follows(now)
             turns.number += 1
@@ -94,7 +96,7 @@ extension Environment {
     }
 
     fileprivate func endTurn() {
-        // The flag's lock may be held by a thread that the child of a fork does not have.
+        // In the child of a fork, the flag's lock may be held by a thread that exists only in the parent.
         guard isOfThisProcess else { return }
         turns.withLock { turns in
             let now = ContinuousClock.now
@@ -106,12 +108,12 @@ extension Environment {
     private func unlock(_ turns: inout Turns, _ now: ContinuousClock.Instant) {
         turns.lease = nil
         let taken = turnPage?.lastTaken ?? 0
-        // A file that can't be unlocked is one that is closed, whose locks are gone.
+        // Unlocking fails only for a closed file, whose locks are gone already.
         do throws(StorageError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
         if turnPage?.handOver() == true, turns.waiting == 0 { turns.handedOver = (now, taken) }
     }
 
-    /// Ends a lease that no turn has used for a millisecond, or at once; whether one is left.
+    /// Ends a lease that no turn has used for a millisecond, or at once. Returns whether a lease is left.
     package func endLease(atOnce: Bool) -> Bool {
         guard isOfThisProcess else { return false }
         return turns.withLock { turns in
@@ -124,7 +126,7 @@ extension Environment {
         }
     }
 
-    /// Runs `body` while no turn leaves a lease: for whoever ends them, and has something else to do that may take long.
+    /// Runs `body` while no turn leaves a lease: for the thread that ends leases, when other work may keep it for long.
     package func withoutLeases(_ body: () throws -> Void) rethrows {
         turns.withLock { $0.isLeasing = false }
         defer { turns.withLock { $0.isLeasing = true } }
@@ -132,22 +134,22 @@ extension Environment {
         try body()
     }
 
-    /// Whether the lock is kept between two turns: then somebody has to call `endLease`.
+    /// Whether the lock is kept between two turns: then `endLease` has to be called.
     package var isLeased: Bool { isOfThisProcess && turns.withLock { !$0.isTaken && $0.lease != nil } }
 
-    /// How messages name a holder that has gone meanwhile.
+    /// How messages name a holder that has ended meanwhile.
     package static let nobody = "no process any more"
 
-    /// The process that has the turn, for messages; nil where none has.
+    /// The process that has the turn, for messages; nil where none has it.
     package var writer: String? {
         if turns.withLock({ $0.isTaken }) { return "process \(ProcessIdentity.id) (writing)" }
         do throws(StorageError) {
             guard let process = try lockFile.withLock({ $0 })?.writer() else { return nil }
-            return process > 0 ? "process \(process) (writing)" : "\(File.unseen) (writing)"
-        } catch { return File.unseen }
+            return process > 0 ? "process \(process) (writing)" : "\(File.unknownHolder) (writing)"
+        } catch { return File.unknownHolder }
     }
 
-    /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
+    /// Waits for the turn on the calling thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
     /// - Throws: `StorageError` with `waitedSeconds` where the time has passed.
     package func takeTurn(
         within seconds: Double? = patienceSeconds, leasing: Bool = false, while goesOn: () -> Bool = { true }
@@ -157,7 +159,7 @@ extension Environment {
         defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
-            // Order: the child of a fork does not have the page.
+            // Order: checked first, since the child of a fork lacks the page.
             try checkProcess()
             let seen = turnPage?.handed ?? 0
             turnPage?.ask()
@@ -168,7 +170,7 @@ extension Environment {
         return nil
     }
 
-    /// Waits for the turn, suspended meanwhile.
+    /// Waits for the turn, with the task suspended meanwhile.
     /// - Throws: also `CancellationError` where the task is cancelled.
     package func takeTurn(within seconds: Double, while goesOn: () -> Bool) async throws -> WriteTurn? {
         turns.withLock { $0.waiting += 1 }
@@ -185,7 +187,7 @@ extension Environment {
     }
 }
 
-/// How often a waiting writer asks for the turn, and until when.
+/// How often a waiting writer tries to take the turn, and until when.
 private struct TurnWaiting {
     private let environment: Environment
     private let seconds: Double?
@@ -197,7 +199,7 @@ private struct TurnWaiting {
     func pauseMicroseconds() throws(StorageError) -> UInt32 {
         let waited = began.duration(to: .now) / .seconds(1)
         if let seconds, waited >= seconds { throw StorageError(waited: waited, for: environment.writer ?? Environment.nobody) }
-        // Where there is a page, whoever has the turn wakes those who wait.
+        // Where there is a page, the process that has the turn wakes the waiting writers.
         return waited < 0.005 && environment.turnPage == nil ? 50 : waited < 0.5 ? 500 : 5_000
     }
 }
@@ -210,6 +212,6 @@ extension LockFile {
 
     fileprivate func unlockForWriting() throws(StorageError) { try file.unlockForProcess(byte: Self.writingByte) }
 
-    /// The process that writes; 0 for one that this one can't see, nil where there is none.
+    /// The process that writes; 0 where it can't be seen from here, nil where none writes.
     fileprivate func writer() throws(StorageError) -> Int32? { try file.processWithLock(byte: Self.writingByte) }
 }

@@ -3,7 +3,8 @@ internal import EventModel
 internal import LMDB
 
 extension LogAccess {
-    /// Lends the blocks of a log that is being made or copied, decrypted, up to a position or the log's end, in short read transactions.
+    /// Lends the decrypted blocks of a log under construction or a copied one, up to a position or the log's end, in short read
+    /// transactions.
     func scan(_ options: Options, through last: Position? = nil, _ body: (borrowing BlockView) throws -> Void) throws {
         var scan = LogScan(self, options, after: .start, through: last)
         while try environment.read({ transaction in

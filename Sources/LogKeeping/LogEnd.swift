@@ -3,14 +3,14 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// Where a log ends, with the two digests over everything up to there. A backup's last frame and a signed head both say it.
+/// The end of a log, with two digests over everything up to there. A backup's last frame and a signed head both contain it.
 ///
 /// In a frame 76 bytes, integers little-endian: 0 u32 epoch, 4 u64 position, 12 the link, 44 the content.
 struct LogEnd: Hashable, Sendable {
     let last: Checkpoint
-    /// The hash chain's end: the link of the last block.
+    /// The end of the hash chain: the link of the last block.
     let link: Digest
-    /// Over all events, whatever the blocks look like.
+    /// The digest over all events, which does not depend on the blocks.
     let content: Digest
 
     private static let byteCount = 76

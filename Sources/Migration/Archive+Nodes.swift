@@ -5,7 +5,7 @@ package import Projections
 extension Archive {
     /// Archives what a cut of a cluster's log takes off a node, and says so in the node's journal.
     package static func keepTail(
-        _ cut: ClusterCut, through last: Checkpoint, of evolving: EvolvingLog
+        _ cut: ClusterCut, through last: Checkpoint, of evolving: VersionedLog
     ) throws(EvstoreError) -> @Sendable (SchemaVersion) -> [UInt8] {
         let site = MigrationSite(evolving, options: evolving.options, Job("cut at position \(cut.position)"))
         let tail = last.position.events(after: cut.position)

@@ -18,7 +18,7 @@ package struct GenerationSet: Sendable {
 
     let version: SchemaVersion
     /// The log with the history and definitions that these are of.
-    let evolving: EvolvingLog
+    let evolving: VersionedLog
     /// The store, or the scratch directory that stands for it.
     var root: String
     var entries: [Entry]
@@ -28,7 +28,7 @@ package struct GenerationSet: Sendable {
 
     /// With nothing found yet: each has to be built.
     init(
-        _ site: MigrationSite, _ evolving: EvolvingLog, at version: SchemaVersion, only: String? = nil, root: String? = nil
+        _ site: MigrationSite, _ evolving: VersionedLog, at version: SchemaVersion, only: String? = nil, root: String? = nil
     ) throws(EvstoreError) {
         (self.version, self.evolving, self.root) = (version, evolving, root ?? site.store)
         let all = try evolving.current().definitions(at: version)

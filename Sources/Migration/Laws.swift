@@ -153,7 +153,7 @@ extension LawTrial {
     ) throws {
         let source = SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata)
         let kind = TypeAtVersion(type: site.log.name(ofType: record.type), version: record.born)
-        let place = LogPlace(position: record.position, continuesAppend: record.continuesAppend)
+        let place = LogLocation(position: record.position, continuesAppend: record.continuesAppend)
         let isLike = isLikeOthers(next: source, kind, at: place, target) { try names.name(of: record, at: $0, reader).text }
         if !isLike { check(next: try Sample.event(record, names, site, reader), at: [target]) }
     }

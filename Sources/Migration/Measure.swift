@@ -23,7 +23,7 @@ struct Measure {
 
     init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ site: MigrationSite) throws(EvstoreError) {
         (self.history, self.target) = (history, target)
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         viewer.listLeftBehind()
         let merged = MergedAppends(site.log, viewer, StreamNames(site.log, history), at: target)
         let rekeys = history.rekeysStreams

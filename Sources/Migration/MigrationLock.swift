@@ -31,7 +31,7 @@ package struct MigrationLock: Sendable {
     /// - Throws: `EvstoreError.locked` where one has.
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(site)
-        try converting { try site.log.takeAlone(what: site.job.name) }
+        try converting { try site.log.acquireExclusively(what: site.job.name) }
         return MigrationLock(held, alone: site.log, site)
     }
 

@@ -5,12 +5,12 @@ package import Projections
 
 /// The store that a migration works on, and the job that it is. Locks are held under the name of the job.
 package struct MigrationSite: Sendable {
-    package let evolving: EvolvingLog
+    package let evolving: VersionedLog
     package var options: Options
     package var job: Job
     let teller = LockTeller()
 
-    package init(_ evolving: EvolvingLog, options: Options, _ job: Job) {
+    package init(_ evolving: VersionedLog, options: Options, _ job: Job) {
         (self.evolving, self.options) = (evolving, options)
         let log = ProgressLog(evolving.logger)
         self.job = job.told { [teller] event in

@@ -70,7 +70,7 @@ extension Plan {
     }
 
     private static func secondsToFollow(
-        _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: EvolvingLog, _ scratch: Scratch, _ site: MigrationSite
+        _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: VersionedLog, _ scratch: Scratch, _ site: MigrationSite
     ) throws(EvstoreError) -> Double {
         let generation = try Generation.create(for: entry.definition, in: scratch.path, of: site.log)
         try generation.begin(at: start)

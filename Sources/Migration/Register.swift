@@ -43,7 +43,7 @@ package struct Register: Sendable {
     }
 
     /// The log as it is read after the registration.
-    func evolving(_ site: MigrationSite) -> EvolvingLog { site.evolving.assuming(history: history, definitions: definitions) }
+    func evolving(_ site: MigrationSite) -> VersionedLog { site.evolving.assuming(history: history, definitions: definitions) }
 
     /// Writes what is new and not deferred in one transaction; writes nothing where nothing is new.
     func write(_ site: MigrationSite) async throws(EvstoreError) -> StoreState {

@@ -6,7 +6,7 @@ internal import SchemaEvolution
 /// The laws on a sample of the log, tried once: while read models are built, or when the outcome is asked for.
 final class SampleTrial: Sendable {
     private let site: MigrationSite
-    private let evolving: EvolvingLog
+    private let evolving: VersionedLog
     private let version: SchemaVersion
     private let outcome = Monitor<Outcome?>(nil)
 

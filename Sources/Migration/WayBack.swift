@@ -6,7 +6,7 @@ internal import SchemaEvolution
 
 /// Where a rollback leads from a state of the store, found by what the rollback itself asks.
 struct WayBack {
-    let evolving: EvolvingLog
+    let evolving: VersionedLog
     var state: StoreState
     var flips: Flips
     let census: [CensusRow]

@@ -12,7 +12,7 @@ extension File {
         _ = try setLock(byte, Int16(F_UNLCK))
     }
 
-    /// Gives up all locks of an open file description, of bytes and of the whole (`flock(2)`).
+    /// Releases all locks of an open file description: those on bytes and the one on the whole file (`flock(2)`).
     static func giveUpLocks(_ descriptor: Int32) {
         var all = flock(l_type: Int16(F_UNLCK), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 0, l_pid: 0)
         _ = unsafe fcntl(descriptor, setOpenFileLock, &all)
@@ -40,7 +40,7 @@ extension File {
 
     package func unlockForProcess(byte: Int) throws(StorageError) { _ = try setLock(byte, Int16(F_UNLCK), F_SETLK) }
 
-    /// Which other process has a lock on the byte; 0 or less where the kernel does not say.
+    /// The other process that has a lock on the byte; nil where none has one, 0 or less where the kernel does not say which.
     package func processWithLock(byte: Int) throws(StorageError) -> Int32? {
         let found = try askLock(byte, F_GETLK)
         return found.l_type == Int16(F_UNLCK) ? nil : found.l_pid
@@ -49,7 +49,7 @@ extension File {
     /// Whether another process has a lock on the byte.
     package func isLockedByOtherProcess(byte: Int) throws(StorageError) -> Bool { try asksLock(byte, F_GETLK) }
 
-    // Linux; the C library hides both behind a feature macro.
+    // F_OFD_GETLK and F_OFD_SETLK of Linux, which the C library hides behind a feature macro.
     private static let getOpenFileLock: Int32 = 36
     private static let setOpenFileLock: Int32 = 37
 

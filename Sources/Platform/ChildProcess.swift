@@ -3,7 +3,7 @@ internal import Glibc
 /// Another program, run by this process (POSIX `posix_spawn`). It starts with no signal blocked or
 /// ignored, and inherits the open files of this process that are not close-on-exec.
 package final class ChildProcess {
-    /// How a program came to its end.
+    /// How a program ended.
     package enum Ending: Equatable, Sendable {
         case exit(Int32)
         case signal(Int32)
@@ -11,9 +11,9 @@ package final class ChildProcess {
 
     /// The paths of the files that a program has as its standard streams.
     package struct StandardFiles: Sendable {
-        /// The program reads it; it exists.
+        /// An existing file that the program reads.
         package var input: String
-        /// The program writes these; each is created, or emptied first. Nil where it has those of this process.
+        /// Files that the program writes, created or truncated first. Nil: the program inherits the stream of this process.
         package var output, errors: String?
 
         package init(input: String = "/dev/null", output: String?, errors: String?) {
@@ -26,7 +26,7 @@ package final class ChildProcess {
 
     /// - Parameters:
     ///   - environment: the whole environment of the program, as `NAME=value`.
-    ///   - inOwnGroup: whether a ^C of the terminal does not reach it.
+    ///   - inOwnGroup: whether it gets a process group of its own, which a ^C of the terminal does not reach.
     /// - Throws: `SystemFailure` where the program can't be started.
     package init(
         _ path: String, _ arguments: [String], environment: [String], files: StandardFiles, inOwnGroup: Bool = false
@@ -42,7 +42,7 @@ package final class ChildProcess {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // A thread of a pool blocks most signals, and would hand that on.
+        // The threads of a pool block most signals, and the program would inherit that.
         var (none, all) = (sigset_t(), sigset_t())
         unsafe sigemptyset(&none)
         unsafe sigfillset(&all)
@@ -60,7 +60,7 @@ package final class ChildProcess {
         id = started
     }
 
-    /// Lends texts as C has them: each with a zero behind it, and a null behind the last.
+    /// Lends texts as a null-terminated array of C strings.
     private static func withTexts<R>(_ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> R) -> R {
         var pointers: [UnsafeMutablePointer<CChar>?] = unsafe texts.map { unsafe strdup($0) }
         defer { unsafe pointers.forEach { unsafe free($0) } }
@@ -68,19 +68,19 @@ package final class ChildProcess {
         return unsafe body(pointers)
     }
 
-    /// Whether it has not come to its end.
+    /// Whether the program has not ended yet.
     package var isRunning: Bool {
         if ending == nil { look(WNOHANG) }
         return ending == nil
     }
 
-    /// Whether it is still running some milliseconds from now; at once where it has ended.
+    /// Waits some milliseconds, then says whether the program still runs; returns at once where it has ended already.
     package func isRunning(after milliseconds: Int32) -> Bool {
         if isRunning { _ = poll(nil, 0, milliseconds) }
         return isRunning
     }
 
-    /// Whether it was stopped by a signal, and not continued since (`proc(5)`: its state is the first letter behind its name).
+    /// Whether the program was stopped by a signal and not continued since (`proc(5)`: its state is the first letter behind its name).
     package var isStopped: Bool {
         guard isRunning, let file = unsafe fopen("/proc/\(id)/stat", "r") else { return false }
         defer { unsafe fclose(file) }
@@ -92,11 +92,11 @@ package final class ChildProcess {
 
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
-    /// Sends a signal to the program and to all that it has begun, of one that runs in a group of its own. Where the program itself has
-    /// ended, its id is nobody else's as long as one of the group is left.
+    /// Sends a signal to all processes of the program's group; the program was started `inOwnGroup`. Also works after the program itself
+    /// has ended: its id is not given to another process while one of the group is left.
     package func sendGroup(signal: Int32) { kill(-id, signal) }
 
-    /// Whether the program and all that it has begun come to their end in this time.
+    /// Whether the program and all processes of its group end within this time.
     package func groupEnds(within time: Duration) -> Bool {
         let end = ContinuousClock.now + time
         guard ends(within: time) else { return false }
@@ -107,7 +107,8 @@ package final class ChildProcess {
         return true
     }
 
-    /// Whether it comes to its end in this time; noticed later by at most as long as it has run, and by 50 ms.
+    /// Whether the program ends within this time. Polls with growing pauses: the end is noticed late by at most the time waited so far, and
+    /// by at most 50 ms.
     package func ends(within time: Duration) -> Bool {
         let end = ContinuousClock.now + time
         var milliseconds: Int32 = 1
@@ -131,7 +132,7 @@ package final class ChildProcess {
         var status: Int32 = 0
         let found = unsafe waitpid(id, &status, options)
         if found < 0, errno == EINTR { return }
-        // Another part of the program has waited for it already: how it ended is not known.
+        // Another part of this process has waited for the program already: how it ended is unknown.
         if found < 0 { ending = .exit(-1) }
         if found == id { ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f) }
     }

@@ -11,7 +11,7 @@ package struct Descriptor: Hashable, Sendable {
     package static let standardOutput = Descriptor(1)
     package static let standardError = Descriptor(2)
 
-    /// Writes all of the bytes, going on after a call that was interrupted or took only some.
+    /// Writes all bytes; goes on after calls that were interrupted or wrote only some.
     package func write(_ bytes: RawSpan) throws(SystemFailure) {
         var written = 0
         while written < bytes.byteCount {

@@ -1,17 +1,17 @@
 internal import Glibc
 
 extension Directory {
-    /// Removes a file, or a directory with everything in it; nothing there is no error. Links are removed and never followed, also
+    /// Removes a file, or a directory with everything in it; a path without a file is no error. Links are removed and never followed, also
     /// where one replaces a directory meanwhile.
-    /// - Parameter overwriting: says by their names which files are overwritten first, so that what they held is not on the disk any more.
+    /// - Parameter overwriting: whether a file of this name is overwritten first, so that its contents are not on the disk any more.
     package static func remove(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
         defer { close(parent) }
         try remove(name(of: path), in: parent, path, overwriting)
     }
 
-    /// Removes those files of a directory of this user's own whose names are given; never a directory, nor what lies behind a link.
-    /// - Returns: how many.
+    /// Removes the files whose names are wanted from a directory that this user owns; never a directory, nor the target of a link.
+    /// - Returns: how many files were removed.
     @discardableResult
     package static func removeFiles(in path: String, overwriting: Bool, named isWanted: (String) -> Bool) throws(StorageError) -> Int {
         let directory = try openOwn(path)
@@ -28,7 +28,7 @@ extension Directory {
         return removed
     }
 
-    /// Overwrites a file with zeros, durably; nothing there is no error.
+    /// Overwrites a file with zeros, durably; a missing file is no error.
     package static func overwrite(_ path: String) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
         defer { close(parent) }
@@ -56,8 +56,8 @@ extension Directory {
         }
     }
 
-    /// Whether what is open belongs to the user that this process acts for; for root, also whether it belongs to the owner of the directory
-    /// around it.
+    /// Whether an open file belongs to the effective user of this process; for root, also whether it belongs to the owner of the parent
+    /// directory.
     static func isOwn(_ descriptor: Int32, _ path: String) throws(StorageError) -> Bool {
         var (status, around) = (stat(), stat())
         if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
@@ -85,9 +85,9 @@ extension Directory {
         if unsafe unlinkat(parent, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw .system("removing \(path)") }
     }
 
-    /// The names in an open directory; none in one that somebody has removed meanwhile.
+    /// The names in an open directory; none where the directory was removed meanwhile.
     private static func names(_ directory: Int32, _ path: String) throws(StorageError) -> [String] {
-        // The stream takes what it is given, and closes it.
+        // `fdopendir` takes over the descriptor that it is given, and `closedir` closes it: hence one of its own.
         let own = unsafe openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0, let stream = unsafe fdopendir(own) else {
             let code = errno
@@ -119,7 +119,7 @@ extension Directory {
             if put >= 0 {
                 offset += put
             } else if errno != EINTR {
-                // A file system without room for it does not overwrite in place: removing is all that can be done.
+                // A file system that needs free space for this does not overwrite in place: removing is all that can be done.
                 if errno == ENOSPC || errno == EDQUOT { return }
                 throw .system("overwriting \(path)")
             }

@@ -1,9 +1,8 @@
 internal import Glibc
 
-/// Directories and names, each call one system call with its failure named.
+/// Directories and names. Each failure says which system call failed.
 package enum Directory {
-    /// Makes a directory that only its owner can enter. What root makes gets the owner of the directory
-    /// around it.
+    /// Makes a directory that only its owner can enter. Where root makes it, it gets the owner of its parent directory.
     package static func create(_ path: String) throws(StorageError) {
         if unsafe mkdir(path, 0o700) != 0 { throw .system("making \(path)") }
         guard ProcessIdentity.user == 0 else { return }
@@ -12,17 +11,17 @@ package enum Directory {
         if descriptor < 0, errno == ENOENT { return }
         if descriptor < 0 { throw .system("opening \(path)") }
         defer { close(descriptor) }
-        try giveAway(descriptor, path)
+        try inheritOwner(descriptor, path)
     }
 
-    /// Gives what root has made to the owner of the directory around it, who could not open it otherwise.
-    package static func giveAway(_ made: Int32, _ path: String) throws(StorageError) {
+    /// Gives a file or directory that root has made to the owner of its parent directory, who could not open it otherwise.
+    package static func inheritOwner(_ made: Int32, _ path: String) throws(StorageError) {
         guard ProcessIdentity.user == 0 else { return }
         var (status, named, around) = (stat(), stat(), stat())
         guard unsafe fstat(made, &status) == 0, unsafe stat(parent(of: path), &around) == 0 else {
             throw .system("asking for the status of \(path)")
         }
-        // Order: only a directory, or a file with a single name; a hard link may lead to another user's file.
+        // Order: this is checked before the owner changes. A file with a second hard link may be another user's.
         guard status.st_uid == 0, around.st_uid != 0, status.st_mode & S_IFMT == S_IFDIR || status.st_nlink == 1,
             unsafe lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
         else { return }
@@ -30,7 +29,7 @@ package enum Directory {
         if fchown(made, around.st_uid, around.st_gid) != 0, errno != EPERM { throw .system("giving \(path) to the user \(around.st_uid)") }
     }
 
-    /// What is at the path, or nil where nothing is.
+    /// The status of what is at the path, links followed; nil where nothing is there.
     package static func status(_ path: String) throws(StorageError) -> FileStatus? {
         var result = stat()
         if unsafe stat(path, &result) == 0 { return FileStatus(result) }
@@ -38,7 +37,7 @@ package enum Directory {
         throw .system("asking for the status of \(path)")
     }
 
-    /// The same of what stands there itself, where that is a link.
+    /// The status of what is at the path, of a link that of the link itself; nil where nothing is there.
     package static func ownStatus(_ path: String) throws(StorageError) -> FileStatus? {
         var result = stat()
         if unsafe lstat(path, &result) == 0 { return FileStatus(result) }
@@ -46,7 +45,7 @@ package enum Directory {
         throw .system("asking for the status of \(path)")
     }
 
-    /// Removes a directory that nothing is in; one that is gone, or that has something in it, is no error.
+    /// Removes an empty directory; one that is gone, or that has something in it, is no error.
     package static func removeEmpty(_ path: String) throws(StorageError) {
         if unsafe rmdir(path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw .system("removing \(path)") }
     }
@@ -63,8 +62,8 @@ package enum Directory {
         if Guard.directorySync.isOn, fsync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
-    /// Makes a directory's own name durable, as far as can be: what it lies in is not always its user's to look at, nor on a file
-    /// system that syncs directories (fsync(2): EINVAL).
+    /// Makes a directory's own name durable, where that is possible: this user may not be allowed to open the parent directory, and some
+    /// file systems don't sync directories (fsync(2): EINVAL).
     package static func syncName(of path: String) throws(StorageError) {
         do throws(StorageError) { try sync(path + "/..") } catch { if !error.isReadOnly && !error.isNotSupported { throw error } }
     }
@@ -86,7 +85,7 @@ package enum Directory {
         return names.sorted()
     }
 
-    /// The bytes on the disk of the files at and below a path; what goes away meanwhile has none.
+    /// The bytes on the disk of the files at and below a path; a file that is removed meanwhile counts as 0.
     package static func bytesOnDisk(_ path: String) throws(StorageError) -> UInt64 {
         guard let status = try ownStatus(path) else { return 0 }
         if !status.isDirectory { return status.isFile ? UInt64(status.bytesOnDisk) : 0 }
@@ -102,7 +101,7 @@ package enum Directory {
         return try names(path).isEmpty
     }
 
-    /// The directory that a path's last name stands in.
+    /// The directory that holds a path's last name.
     package static func parent(of path: String) -> String {
         let path = trimmed(path)
         guard let slash = path.lastIndex(of: "/") else { return "." }
@@ -113,7 +112,7 @@ package enum Directory {
         String(trimmed(path).split(separator: "/").last ?? "/")
     }
 
-    /// The path from the root on, seen from where the process stands now; the path as it is where nobody knows that.
+    /// The absolute path, relative to the current directory; the path as it is where the current directory is unknown.
     package static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let current = unsafe getcwd(nil, 0) else { return path }
         defer { unsafe free(current) }

@@ -1,8 +1,8 @@
 internal import Bytes
 internal import Glibc
 
-/// An open file: created with mode 0600, closed on exec and when the last reference goes. What root makes gets the owner of the directory
-/// around it.
+/// An open file: created with mode 0600, closed on exec and with the last reference. Where root creates it, it gets the owner of its parent
+/// directory.
 package final class File: Sendable {
     package enum Access: Sendable { case read, write, create, createNew }
 
@@ -23,7 +23,7 @@ package final class File: Sendable {
         (self.path, descriptor) = (path, opened)
         let status = try status()
         if !status.isFile { throw StorageError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
-        if status.owner == 0, status.bytes == 0, access == .create || access == .createNew { try Directory.giveAway(descriptor, path) }
+        if status.owner == 0, status.bytes == 0, access == .create || access == .createNew { try Directory.inheritOwner(descriptor, path) }
     }
 
     deinit { LockedFiles.close(descriptor) }
@@ -77,10 +77,10 @@ package final class File: Sendable {
         if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
     }
 
-    /// The offset of the next bytes that are no hole, from `offset` on; nil where there are none.
+    /// The offset of the first data from `offset` on, past a hole; nil where no data follow.
     package func data(from offset: Int) throws(StorageError) -> Int? {
         defer { withExtendedLifetime(self) {} }
-        // SEEK_DATA of lseek(2), which the C library's headers show to GNU's own programs alone.
+        // 3 is SEEK_DATA of lseek(2), which the C library's headers hide behind a feature macro.
         let place = lseek(descriptor, off_t(offset), 3)
         if place >= 0 { return Int(place) }
         // A file system that does not report holes counts as one without.
@@ -109,7 +109,7 @@ package struct FileStatus: Hashable, Sendable {
     package let owner: UInt32
     /// Nanoseconds since 1970 of the last change of the contents.
     package let modified: Int64
-    /// The same of the last change of contents or metadata (`st_ctim`), which no program can set.
+    /// Nanoseconds since 1970 of the last change of contents or metadata (`st_ctim`), which no program can set.
     package let changed: Int64
     package let isDirectory: Bool
     /// False for links, pipes and devices.

@@ -1,39 +1,39 @@
 internal import CEvstoreSystem
 internal import Glibc
 
-/// Kinds of file systems, by what `statfs(2)` says: LMDB needs one that keeps its locks and its map between processes, and
-/// whose sync is one.
+/// Kinds of file systems, by what `statfs(2)` says. LMDB needs one that shares locks and memory maps between processes and whose sync makes
+/// bytes durable.
 package enum FileSystem: Hashable, Sendable {
-    case lasting(String)
+    case persistent(String)
     /// Sound, but its files are gone after the next boot at the latest; the reason says why.
-    case passing(String, reason: String)
+    case ephemeral(String, reason: String)
     /// Not known to be sound.
     case unknown(String)
 
-    /// The kind that a path lies on.
+    /// The kind of the file system that a path lies on.
     package static func of(_ path: String) throws(StorageError) -> FileSystem {
         var result = statfs()
         if unsafe statfs(path, &result) != 0 { throw .system("asking for the file system of \(path)") }
         return FileSystem(magic: UInt32(truncatingIfNeeded: result.f_type))
     }
 
-    /// The name of a path's file system where it keeps copies of overwritten bytes, because it does not write in place or its journal
+    /// The name of a path's file system if it keeps copies of overwritten bytes, because it does not write in place or because its journal
     /// holds data; else nil. The copies stay until their blocks are used again, and as long as a snapshot refers to them.
     package static func keeping(_ path: String) throws(StorageError) -> String? {
         let kind = try of(path)
-        guard case .lasting(let name) = kind else { return nil }
-        if kind.isWrittenElsewhere { return name }
+        guard case .persistent(let name) = kind else { return nil }
+        if kind.isCopyOnWrite { return name }
         guard name == "ext4", try hasDataInJournal(path) else { return nil }
         return "ext4 with data=journal"
     }
 
     /// Whether it writes elsewhere instead of overwriting in place (copy on write).
-    package var isWrittenElsewhere: Bool { [.lasting("btrfs"), .lasting("f2fs"), .lasting("zfs")].contains(self) }
+    package var isCopyOnWrite: Bool { [.persistent("btrfs"), .persistent("f2fs"), .persistent("zfs")].contains(self) }
 
     /// Whether a mounted ext4 journals data, as a mount option or as a default of the file system; false where the kernel does not say.
     private static func hasDataInJournal(_ path: String) throws(StorageError) -> Bool {
         guard let device = try Directory.status(path)?.device else { return false }
-        // As `makedev(3)` has laid it.
+        // The layout of a device number is that of `makedev(3)`.
         let (major, minor) = (device >> 8 & 0xfff | device >> 32 & ~0xfff, device & 0xff | device >> 12 & ~0xff)
         var name = [CChar](repeating: 0, count: 4_096)
         let count = unsafe readlink("/sys/dev/block/\(major):\(minor)", &name, name.count)
@@ -48,13 +48,13 @@ package enum FileSystem: Hashable, Sendable {
     package init(magic: UInt32) {
         self =
             switch magic {
-            case 0xef53: .lasting("ext4")
-            case 0x5846_5342: .lasting("xfs")
-            case 0x9123_683e: .lasting("btrfs")
-            case 0xf2f5_2010: .lasting("f2fs")
-            case 0x2fc1_2fc1: .lasting("zfs")
-            case 0x0102_1994: .passing("tmpfs", reason: "it is gone when the machine stops")
-            case 0x794c_7630: .passing("overlayfs", reason: "it is gone with its container")
+            case 0xef53: .persistent("ext4")
+            case 0x5846_5342: .persistent("xfs")
+            case 0x9123_683e: .persistent("btrfs")
+            case 0xf2f5_2010: .persistent("f2fs")
+            case 0x2fc1_2fc1: .persistent("zfs")
+            case 0x0102_1994: .ephemeral("tmpfs", reason: "it is gone when the machine stops")
+            case 0x794c_7630: .ephemeral("overlayfs", reason: "it is gone with its container")
             case 0x6969: .unknown("nfs")
             case 0xff53_4d42, 0xfe53_4d42, 0x517b: .unknown("smb")
             case 0x6573_5546: .unknown("fuse")

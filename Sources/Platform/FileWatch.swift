@@ -3,9 +3,9 @@ internal import Glibc
 /// Waits until one of some files is written to, by any process (inotify). Each write costs its writer more while somebody watches.
 package final class FileWatch: Sendable {
     private let paths: [String]
-    /// Below zero, which `poll` ignores, where the system has none left.
+    /// Negative where the system has no inotify instance left; `poll` ignores it then.
     private let descriptor: Int32
-    /// The numbers of the watches, by path; none while nobody watches.
+    /// The numbers of the watches by path; empty while nothing is watched.
     private let watches = Monitor<[String: Int32]>([:])
     /// Both ends of a pipe that ends a wait early.
     private let wakeEnd: Int32
@@ -24,7 +24,7 @@ package final class FileWatch: Sendable {
         descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     }
 
-    /// Sees what is written from here on, also to a file that was made since the last call. Where the system has no watch left, each wait
+    /// Notices each write from here on, also to a file that was created since the last call. Where the system has no watch left, each wait
     /// lasts its whole time.
     package func start() {
         defer { withExtendedLifetime(self) {} }
@@ -47,7 +47,7 @@ package final class FileWatch: Sendable {
 
     deinit { for open in [descriptor, wakeEnd, wakeStart] where open >= 0 { close(open) } }
 
-    /// Waits until the file was written to, `interrupt` was called or the time has passed; false where only that.
+    /// Waits until a file was written to, `interrupt` was called or the time has passed; false if the time has passed.
     @discardableResult
     package func wait(milliseconds: Int) -> Bool {
         defer { withExtendedLifetime(self) {} }

@@ -2,26 +2,26 @@
     internal import Glibc
 #endif
 
-/// The checks that protect the data from faults, each by its name. A build of mutants (`tools/mutants`) leaves out the one that the
-/// environment names, to see which test fails without it; in every other build each is `true` and costs nothing.
+/// The checks that protect data from faults, by name. A build of mutants (`tools/mutants`) leaves out the one that the environment names,
+/// to see which test fails without it; in every other build each is `true` and costs nothing.
 package enum Guard: String, Sendable {
     // What LMDB does not do by itself.
     case registry, thread, reentry, fork, cloexec, readerCheck, grow, lockRoom, inPlace, lockKept, metaCheck
-    // What is asked of the place where a store lies.
+    // Requirements on the directory of a store and its file system.
     case fileSystem, permissions, owner, symlink, lifeSign
     // A disk that is full or fails.
     case floor, ballast, poison
     // Power cuts.
     case aheadSync, logSync, fileSync, directorySync, baseRestore, settling, takeover, durableBase
-    // Who writes ahead, and who reads that.
+    // Writing ahead of LMDB, and reading what was written ahead.
     case laterBase
     // Damage.
     case anchor, turnNote, structure, blockChecksum, recordChecksum, rowChecksum, headRow, generationRow, generationPages
-    // Who changes files and has no key.
+    // Changes to files by somebody without a key.
     case rowCode, blockCode, frameCode
     // Backups, salvage, signed heads.
     case frameLink, backupRead, salvageLink, headSignature, headEpoch, headLink, headState, headSeries
-    // What is thrown away.
+    // Files that are removed for good.
     case overwriting
 
     #if EVSTORE_MUTANTS

@@ -1,28 +1,28 @@
 internal import Glibc
 
-/// What this machine can do at once.
+/// The processors of this machine.
 package enum Processors {
-    /// How many are on line.
+    /// How many processors are online.
     package static var count: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.
-/// - Throws: what the first of them, in this order, threw.
+/// - Throws: the error of the lowest index whose `body` threw.
 package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
     if count == 1 { return try body(0) }
     let failures = FailureList()
     var threads: [WorkerThread] = []
     for index in 0 ..< count {
         let work: @Sendable () -> Void = { failures.gather(index) { try body(index) } }
-        // What can't have a thread is done by this one.
+        // Without a new thread, this one does the work.
         do { threads.append(try WorkerThread.start("evstore-part", work)) } catch { work() }
     }
     for thread in threads { thread.join() }
     try failures.throwFirst()
 }
 
-/// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be had,
-/// `side` is left out.
+/// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be started, `side` is
+/// left out.
 package func alongside<R, E: Error>(_ side: @escaping @Sendable () -> Void, _ body: () throws(E) -> R) throws(E) -> R {
     let thread: WorkerThread?
     do { thread = try WorkerThread.start("evstore-beside", side) } catch { thread = nil }

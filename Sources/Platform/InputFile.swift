@@ -12,24 +12,24 @@ package struct InputFile: ~Copyable {
 
     /// - Throws: `SystemFailure` where there is no such file or it can't be read.
     package init(path: String) throws(SystemFailure) {
-        // Opening a named pipe would block until a writer comes; the wait is `isReady`'s.
+        // Opening a named pipe would block until a writer comes; `isReady` waits for it instead.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         try self.init(descriptor: descriptor, owned: true)
     }
 
-    /// Opens a regular file. Another thing is not opened: that may let a pipe's writer in, or start a device.
-    /// - Throws: `SystemFailure` as for any file, `otherKind` where it is no regular one.
+    /// Opens a regular file and nothing else: opening a pipe may let its writer go on, and opening a device may start it.
+    /// - Throws: `SystemFailure` as for any file, `notRegularFile` where it is not a regular file.
     package static func regular(_ path: String) throws(SystemFailure) -> InputFile {
         var state = stat()
         if unsafe stat(path, &state) != 0 { throw SystemFailure(code: errno) }
-        if state.st_mode & S_IFMT != S_IFREG { throw .otherKind }
+        if state.st_mode & S_IFMT != S_IFREG { throw .notRegularFile }
         let file = try InputFile(path: path)
-        if !file.isRegular { throw .otherKind }
+        if !file.isRegular { throw .notRegularFile }
         return file
     }
 
-    /// Whether something is there that is no directory. It is not opened, because closing it again would be SIGPIPE to a pipe's writer.
+    /// Whether something is there that is no directory. It is not opened, because closing it again would send SIGPIPE to a pipe's writer.
     package static func isThere(_ path: String) -> Bool {
         var state = stat()
         return unsafe stat(path, &state) == 0 && state.st_mode & S_IFMT != S_IFDIR
@@ -54,23 +54,23 @@ package struct InputFile: ~Copyable {
     /// Appends the next bytes, at most `count`; returns how many, 0 at the end.
     package func read(into buffer: inout ByteBuffer, atMost count: Int) throws(SystemFailure) -> Int {
         while true {
-            // Before a pipe's first writer has come there is nothing to read, which is not its end.
+            // Before a pipe's first writer has come, a read returns nothing, as at the end: wait for the writer.
             if owned { _ = isReady(withinMilliseconds: -1) }
             let got = unsafe buffer.extend(by: count) { unsafe Glibc.read(descriptor, $0, $1) }
             if got >= 0 { return got }
-            // A regular file is always ready: one that says otherwise is asked no more.
+            // A regular file is always ready: EAGAIN from one is an error.
             if errno != EINTR && (errno != EAGAIN || isRegular) { throw SystemFailure(code: errno) }
         }
     }
 
-    /// All the bytes from here on; nil where there are more than that many.
+    /// All bytes from here on; nil where there are more than `bytesMax`.
     package func all(atMost bytesMax: Int) throws(SystemFailure) -> [UInt8]? {
         var bytes = ByteBuffer(capacity: Int(min(size, UInt64(bytesMax))) + 1)
         while bytes.count <= bytesMax, try read(into: &bytes, atMost: min(64 << 10, bytesMax + 1 - bytes.count)) > 0 {}
         return bytes.count > bytesMax ? nil : bytes.array()
     }
 
-    /// Whether a read returns within some milliseconds; always so for a regular file.
+    /// Whether a read returns within some milliseconds; always true for a regular file.
     package func isReady(withinMilliseconds timeout: Int32) -> Bool {
         if isRegular { return true }
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -90,15 +90,15 @@ package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible
 
     package init(code: Int32) { self.code = code }
 
-    /// What is there is no file.
-    package static let otherKind = SystemFailure(code: EISDIR)
+    /// There is something else than a regular file.
+    package static let notRegularFile = SystemFailure(code: EISDIR)
 
     package var isNotFound: Bool { code == ENOENT }
-    package var isOtherKind: Bool { code == EISDIR }
-    /// Whether an address is another program's.
-    package var isTaken: Bool { code == EADDRINUSE }
-    /// Whether a file is no program that can be started, at any time.
-    package var isOfProgram: Bool { [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, EISDIR].contains(code) }
+    package var isNotRegularFile: Bool { code == EISDIR }
+    /// Whether another program uses the address.
+    package var isAddressInUse: Bool { code == EADDRINUSE }
+    /// Whether a file can't be started as a program, now or later.
+    package var isNotExecutable: Bool { [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, EISDIR].contains(code) }
 
     package var description: String { unsafe String(cString: strerror(code)) }
 }

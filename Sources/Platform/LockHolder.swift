@@ -1,23 +1,24 @@
 /// The process that holds a lock on a byte of a file.
 package struct LockHolder: Hashable, Sendable {
     package let process: Int32
-    /// Whether it is a shared lock.
+    /// Whether the lock is a shared one.
     package let isShared: Bool
 
     package init(process: Int32, isShared: Bool) { (self.process, self.isShared) = (process, isShared) }
 
-    /// Whether a signal or a debugger has stopped it (states `T` and `t` of `/proc/PID/stat`, `proc_pid_stat(5)`); false where it is gone.
+    /// Whether a signal or a debugger has stopped the process (states `T` and `t` of `/proc/PID/stat`, `proc_pid_stat(5)`); false where it
+    /// is gone.
     package var isStopped: Bool {
         do throws(StorageError) {
             let stat = try File("/proc/\(process)/stat", .read).read(4_096)
-            // The program's name stands before it, in brackets, and may hold any byte.
+            // The program's name stands before the state, in brackets, and may hold any byte.
             guard let name = stat.lastIndex(of: UInt8(ascii: ")")), stat.count > name + 2 else { return false }
             return [UInt8(ascii: "T"), UInt8(ascii: "t")].contains(stat[name + 2])
         } catch { return false }
     }
 
-    /// Whether its control group is frozen (`cgroup.events` of version 2, `cgroups(7)`), as a container is that was paused: its state tells
-    /// nothing of that. False where it is gone, or its group can't be seen from here.
+    /// Whether the control group of the process is frozen (`cgroup.events` of version 2, `cgroups(7)`), as that of a paused container is;
+    /// the state of the process does not show it. False where the process is gone, or this process can't see its group.
     package var isFrozen: Bool {
         do throws(StorageError) {
             let mounts = String(decoding: try File("/proc/self/mounts", .read).read(1 << 20), as: UTF8.self)
@@ -31,14 +32,15 @@ package struct LockHolder: Hashable, Sendable {
 }
 
 extension File {
-    /// Who has a lock on the byte, as the kernel tells it of open files in `/proc/PID/fdinfo` (`proc_pid_fdinfo(5)`): another process
-    /// before this one. Nil where nobody has it any more, or one has whose files this process may not look at: another user's, or one of
-    /// another container.
+    /// The process that has a lock on the byte, as the kernel lists the locks of open files in `/proc/PID/fdinfo` (`proc_pid_fdinfo(5)`);
+    /// another process goes before this one. Nil where no process has the lock any more, or the one that has it can't be seen from here:
+    /// another user's, or one of another container.
     ///
-    /// Looks at all open files of all processes unless the expected one holds it: meant for messages, after a lock was refused.
+    /// Unless the expected process holds the lock, this looks at all open files of all processes: meant for messages, after a lock was
+    /// refused.
     package func lockHolder(byte: Int, expecting process: Int32? = nil) throws(StorageError) -> LockHolder? {
         let inode = try status().inode
-        // Where there is no /proc nobody can be seen.
+        // Without /proc no process can be seen.
         let processes = Self.orNothing { () throws(StorageError) in try Directory.names("/proc") }.compactMap(Int32.init)
         let order = (process.map { [$0] } ?? []).filter { $0 != ProcessIdentity.id } + processes.filter { $0 != ProcessIdentity.id }
         for process in order + [ProcessIdentity.id] {
@@ -49,11 +51,11 @@ extension File {
 
     /// "process 42 (doing something)", or as much of it as is known.
     package func lockHolderWords(byte: Int, doing what: String) throws(StorageError) -> String {
-        "\(try lockHolder(byte: byte).map { "process \($0.process)" } ?? Self.unseen) (\(what))"
+        "\(try lockHolder(byte: byte).map { "process \($0.process)" } ?? Self.unknownHolder) (\(what))"
     }
 
-    /// How messages call a holder that this process can't see.
-    package static var unseen: String { "a process that is gone, or is another user's or container's" }
+    /// How messages name a holder that this process can't see.
+    package static var unknownHolder: String { "a process that is gone, or is another user's or container's" }
 
     private static func holder(_ process: Int32, _ byte: Int, of inode: UInt64) -> LockHolder? {
         let directory = "/proc/\(process)/fdinfo/"
@@ -66,12 +68,13 @@ extension File {
         return nil
     }
 
-    /// Nothing where the file or the process is gone meanwhile, or this process may not look.
+    /// Empty where the file or the process is gone meanwhile, or this process may not look.
     private static func orNothing<Element>(_ body: () throws(StorageError) -> [Element]) -> [Element] {
         do throws(StorageError) { return try body() } catch { return [] }
     }
 
-    /// Of a line `lock: 1: OFDLCK ADVISORY WRITE -1 08:01:2342 4294967297 4294967297` of the inode and the byte; nil of any other.
+    /// Whether a line such as `lock: 1: OFDLCK ADVISORY WRITE -1 08:01:2342 4294967297 4294967297` says that the lock is shared; nil where
+    /// the line is of another inode or byte, or no such lock.
     private static func isShared(_ line: Substring, _ byte: Int, _ inode: UInt64) -> Bool? {
         guard line.hasPrefix("lock:"), line.contains("OFDLCK") else { return nil }
         let words = line.split(separator: " ")

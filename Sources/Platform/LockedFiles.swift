@@ -1,19 +1,19 @@
 internal import Glibc
 
-/// The open files that have locks of their open file description, which a fork gives to the child as well: there the
-/// locks would outlive the process that took them, and say that the child has the store open, which it can't use. So a child
-/// of a fork gets `/dev/null` in their place, under the same numbers; their owners close them as usual.
+/// The open files that have locks of their open file description. A fork gives these descriptions to the child as well: there the locks
+/// would outlive the process that took them, and say that the child has the store open, which it can't use. So the child of a fork gets
+/// `/dev/null` in place of these files, under the same numbers; their owners close them as usual.
 ///
-/// Files are looked up by their numbers, in memory that is never moved: between a fork and its end a child can't rely on more.
+/// Files are looked up by their numbers, in memory that is never moved: the child of a fork can't rely on more.
 enum LockedFiles {
-    /// As many as a process can have by default at most (`fs.nr_open`); what lies beyond is left to the child.
+    /// The most numbers that a process can have by default (`fs.nr_open`); files with higher ones are left to the child.
     private static let numbersMax = 1 << 20
 
     @safe
     private struct Table: @unchecked Sendable {
         // Sound to share: the marks are only touched between lock and unlock, which a fork holds as well.
         let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-        /// Takes memory only where there are marks.
+        /// The kernel gives memory only to pages that have marks.
         let marks = unsafe calloc(numbersMax, 1).bindMemory(to: Bool.self, capacity: numbersMax)
 
         func withLock(_ body: (UnsafeMutablePointer<Bool>) -> Void) {
@@ -32,7 +32,7 @@ enum LockedFiles {
         return table
     }()
 
-    /// Order: before the first lock is taken.
+    /// Order: a file is added before the first lock on it is taken.
     static func add(_ descriptor: Int32) {
         guard descriptor < numbersMax else { return }
         unsafe table.withLock { unsafe $0[Int(descriptor)] = true }
@@ -40,8 +40,8 @@ enum LockedFiles {
 
     /// Closes a file, whether it was added or not. A fork comes before or after.
     ///
-    /// Its locks are given up first: a process that another thread starts just now (`posix_spawn` runs no handlers) has the file too, for the
-    /// moment until it runs its program, and would keep them.
+    /// Its locks are released first: a process that another thread is just starting (`posix_spawn` runs no handlers) has the file too,
+    /// until it runs its program, and would keep the locks.
     static func close(_ descriptor: Int32) {
         unsafe table.withLock { marks in
             if descriptor < numbersMax {
@@ -52,7 +52,7 @@ enum LockedFiles {
         }
     }
 
-    /// In the child, whose only thread has the lock.
+    /// Runs in the child of a fork, whose only thread has the lock.
     private static func leaveToParent() {
         let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
         var start = 0

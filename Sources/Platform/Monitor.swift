@@ -1,20 +1,20 @@
 public import Glibc
 
-/// State under a lock that threads can wait on until it changes. All rooms use it: the thread sanitizer does not understand the
-/// standard library's `Mutex`.
+/// State under a lock, with a condition that threads can wait for. All rooms use it: the thread sanitizer does not understand the standard
+/// library's `Mutex`.
 ///
-/// The class is public so that the compiler makes its methods anew for each state and body, where they are called: of a generic type of the
-/// package's own it does not (6.3.1).
+/// The class is public so that the compiler specializes its methods for each state and body, where they are called: for a generic type of
+/// the package's own it does not (6.3.1).
 ///
-/// An object may end behind its last use, which the optimizer finds before the end of a method of its own. So each method of a class
-/// whose `deinit` frees or closes something ends with itself, here and elsewhere (`withExtendedLifetime(self)`).
+/// The optimizer may end an object after its last use, before the end of a method of its own. So each method of a class whose `deinit`
+/// frees or closes something keeps the object alive to its own end, here and elsewhere (`withExtendedLifetime(self)`).
 @safe
 public final class Monitor<State>: @unchecked Sendable {
-    // Sound to share: the state is only touched between lock and unlock. It lies behind a pointer, since each access to a property of a
-    // class is looked after at run time, which costs more than the lock.
+    // Sound to share: the state is only touched between lock and unlock. It lies behind a pointer, since Swift checks each access to a
+    // property of a class for exclusivity at run time, which costs more than the lock.
     @usableFromInline let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
 
-    /// In one piece, which the processor fetches together.
+    /// In one allocation, so that the processor fetches all of it together.
     @usableFromInline
     @safe
     struct Parts {
@@ -42,7 +42,7 @@ public final class Monitor<State>: @unchecked Sendable {
         unsafe parts.deallocate()
     }
 
-    /// Runs `body` on the state; nobody else sees it meanwhile.
+    /// Runs `body` on the state, with the lock held.
     @inlinable
     package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
@@ -51,7 +51,7 @@ public final class Monitor<State>: @unchecked Sendable {
         return try unsafe body(&parts.pointee.state)
     }
 
-    /// Runs `body` on the state and wakes everyone who waits.
+    /// Runs `body` on the state and wakes all waiting threads.
     @inlinable
     package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
@@ -64,10 +64,10 @@ public final class Monitor<State>: @unchecked Sendable {
         return try unsafe body(&parts.pointee.state)
     }
 
-    /// Wakes everyone who waits, after a change under `withLock`.
+    /// Wakes all waiting threads, after a change under `withLock`.
     package func wake() { withExtendedLifetime(self) { _ = unsafe pthread_cond_broadcast(&parts.pointee.condition) } }
 
-    /// Waits until `ready` says so, then runs `body` in the same hold of the lock.
+    /// Waits until `ready` returns true, then runs `body` without giving the lock back in between.
     @inlinable
     package func wait<R, E: Error>(until ready: (inout State) -> Bool, _ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }
@@ -77,12 +77,12 @@ public final class Monitor<State>: @unchecked Sendable {
         return try unsafe body(&parts.pointee.state)
     }
 
-    /// Waits until `ready` says so or the time has passed; says whether it was ready.
+    /// Waits until `ready` returns true or the time has passed; returns whether it was ready.
     package func wait(milliseconds: Int, until ready: (inout State) -> Bool) -> Bool {
         wait(microseconds: min(milliseconds, Int.max / 1_000) * 1_000, until: ready)
     }
 
-    /// As `wait(milliseconds:until:)`; how much later it ends is the thread's `WorkerThread.useExactTimers`.
+    /// Waits like `wait(milliseconds:until:)`. How late it ends depends on the thread's timers (`WorkerThread.useExactTimers`).
     package func wait(microseconds: Int, until ready: (inout State) -> Bool) -> Bool {
         defer { withExtendedLifetime(self) {} }
         var end = timespec()

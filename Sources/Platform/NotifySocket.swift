@@ -1,17 +1,17 @@
 internal import Glibc
 
-/// What a program tells systemd of itself: a datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)).
+/// Tells systemd how this program is: a datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)).
 package struct NotifySocket: Sendable {
     private let address: String
 
-    /// Nil where nobody listens.
+    /// Nil where the environment names no socket.
     package init?(_ environment: [String: String]) {
         guard let address = environment["NOTIFY_SOCKET"], address.hasPrefix("/") || address.hasPrefix("@") else { return nil }
         self.address = address
     }
 
-    /// Lines such as `READY=1`.
-    /// - Throws: `SystemFailure` where nobody takes it.
+    /// Sends lines such as `READY=1`.
+    /// - Throws: `SystemFailure` where the datagram can't be sent.
     package func tell(_ lines: String...) throws(SystemFailure) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         if descriptor < 0 { throw SystemFailure(code: errno) }
@@ -33,7 +33,7 @@ package struct NotifySocket: Sendable {
         if sent < 0 { throw SystemFailure(code: errno) }
     }
 
-    /// How often systemd wants to hear that the program is alive, half of what it waits; nil where it does not.
+    /// How often to tell systemd that the program is alive: half of the time that systemd waits. Nil where systemd does not ask for it.
     package static func watchdogSeconds(_ environment: [String: String]) -> Double? {
         guard let microseconds = environment["WATCHDOG_USEC"].flatMap(Double.init), microseconds > 0 else { return nil }
         return microseconds / 2e6

@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// A new directory that is locked (`flock(2)`) until the process that made it ends, by whatever means. So another process can find out
-/// whether it was left behind, also where it can't see the maker's process.
+/// A new directory that is locked (`flock(2)`) until the process that made it ends, in whatever way. So another process can find out
+/// whether the directory was left behind, even where it can't see the maker's process.
 package final class OwnedDirectory: Sendable {
     package let path: String
     private let descriptor: Int32
     private static let attemptsMax = 20
     private static let digits = 16
 
-    /// Makes one whose name is `prefix` and a random number.
+    /// Makes a directory whose name is `prefix` and a random number.
     package init(_ prefix: String) throws(StorageError) {
-        // Another process that sweeps may remove it before it is locked.
+        // Another process that sweeps may remove the directory before it is locked.
         for _ in 0 ..< Self.attemptsMax {
             let path = prefix + Self.number()
             do throws(StorageError) { try Directory.create(path) } catch {
@@ -30,22 +30,21 @@ package final class OwnedDirectory: Sendable {
         throw StorageError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
     }
 
-    /// A number as such names end in.
+    /// A random number as the names of these directories end in.
     package static func number() -> String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
 
     deinit { LockedFiles.close(descriptor) }
 
-    /// Removes the directories made with this prefix whose makers have ended; leaves whatever has another form of name, or
-    /// belongs to another user.
-    /// - Parameter overwriting: says by their names which files are overwritten first.
+    /// Removes the directories made with this prefix whose makers have ended. Leaves those of another user, and names of another form.
+    /// - Parameter overwriting: whether a file of this name is overwritten first.
     package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         let (parent, start) = (Directory.parent(of: prefix), Directory.name(of: prefix))
         for name in try Directory.names(parent) where isMade(name, behind: start) {
-            try removeIfLeft("\(parent)/\(name)", overwriting: overwriting)
+            try removeIfAbandoned("\(parent)/\(name)", overwriting: overwriting)
         }
     }
 
-    /// Whether a name is a prefix and a number, as those of the directories that are made here.
+    /// Whether a name consists of this prefix and a number, as those of directories made here do.
     package static func isMade(_ name: String, behind start: String) -> Bool {
         let number = name.utf8.dropFirst(start.utf8.count)
         return name.hasPrefix(start) && number.count == digits
@@ -56,19 +55,19 @@ package final class OwnedDirectory: Sendable {
 
     /// Removes a directory whose maker has ended; false where the maker lives.
     @discardableResult
-    package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) -> Bool {
-        try ifLeft(path) { () throws(StorageError) in try Directory.remove(path, overwriting: overwriting) }
+    package static func removeIfAbandoned(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) -> Bool {
+        try withAbandoned(path) { () throws(StorageError) in try Directory.remove(path, overwriting: overwriting) }
     }
 
-    /// Runs `body` on a directory whose maker has ended, which nobody else does meanwhile; false where the maker lives.
-    package static func ifLeft(_ path: String, _ body: () throws(StorageError) -> Void) throws(StorageError) -> Bool {
+    /// Runs `body` on a directory whose maker has ended, and keeps other processes from doing so meanwhile; false where the maker lives.
+    package static func withAbandoned(_ path: String, _ body: () throws(StorageError) -> Void) throws(StorageError) -> Bool {
         guard let descriptor = try lock(path) else { return false }
         defer { LockedFiles.close(descriptor) }
         try body()
         return true
     }
 
-    /// Nil where another process holds the lock, nothing is there, or it belongs to another user.
+    /// Nil where another process holds the lock, the directory is missing, or it belongs to another user.
     private static func lock(_ path: String) throws(StorageError) -> Int32? {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if descriptor < 0 {

@@ -1,24 +1,24 @@
 internal import Glibc
 
-/// What the operating system, or LMDB on it, answered instead of success.
+/// An error of the operating system, or of LMDB on it.
 package struct StorageError: Error, Hashable, CustomStringConvertible {
     /// The system's `errno`; LMDB's codes and this package's own are below zero.
     package let code: Int32
     /// The code's own name, such as `MDB_MAP_FULL` or `ENOSPC`.
     package let name: String
-    /// What was being done, and what went wrong.
+    /// What was tried, and what went wrong.
     package let message: String
     /// Set where a commit has failed.
     package var commit: FailedCommit?
-    /// Set where the deadline passed while another process held the lock: for how long this one waited.
+    /// Set where the deadline passed while another process held the lock: how long this process waited.
     package private(set) var waitedSeconds: Double?
 
     /// What is known about a commit that failed.
     package struct FailedCommit: Hashable, Sendable {
-        /// Whether the commit may be durable all the same, whatever the code: its meta page may have reached the disk.
+        /// Whether the commit may be durable nevertheless, whatever the code: its meta page may have reached the disk.
         package let isOpen: Bool
         package let directory: String
-        /// The bytes that were free on the disk then: LMDB reports EIO where only a part of a write found room.
+        /// The free bytes on the disk at that time: LMDB reports EIO where only a part of a write found room.
         package let freeBytes: UInt64
 
         package init(isOpen: Bool, directory: String, freeBytes: UInt64) {
@@ -31,7 +31,7 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
         self.init(code, Self.names[code] ?? "code \(code)", "\(doing): \(unsafe String(cString: strerror(code)))")
     }
 
-    /// One of a library below this package: its code, which is below zero, the code's name, and what was being done.
+    /// An error of a library below this package: its negative code, the code's name, and what was being done.
     package init(_ code: Int32, _ name: String, _ message: String) { (self.code, self.name, self.message) = (code, name, message) }
 
     /// A call that this room does not allow, such as a write inside a write.
@@ -39,7 +39,7 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
         (code, name, message) = (Self.misuseCode, "MISUSE", misuse)
     }
 
-    /// Another process holds what is needed: which one, and what to do.
+    /// Another process holds what is needed: says which one, and what to do.
     package init(held holder: String) {
         (code, name, message) = (Self.heldCode, "HELD", holder)
     }
@@ -50,7 +50,7 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
         waitedSeconds = seconds
     }
 
-    /// Something else stands where a file of ours should.
+    /// Something other than a file is at the path.
     init(noFile path: String, _ what: String) {
         (code, name, message) = (ELOOP, "ELOOP", "opening \(path): it is \(what), and no file")
     }
@@ -63,15 +63,15 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package var isMisuse: Bool { code == Self.misuseCode }
     package var isHeld: Bool { code == Self.heldCode }
     package var isNotFound: Bool { code == ENOENT }
-    /// The name is taken.
+    /// Whether the name exists already.
     package var isThere: Bool { code == EEXIST }
     package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
     package var isReadOnly: Bool { code == EACCES || code == EROFS || code == EPERM }
     package var isNotSupported: Bool { code == EINVAL || code == EOPNOTSUPP || code == ENOSYS }
-    /// Whether a commit has failed that may be durable all the same.
+    /// Whether a commit has failed that may be durable nevertheless.
     package var isOutcomeOpen: Bool { commit?.isOpen ?? false }
 
-    /// Whether the disk was full; one with more than `floorBytes` free counts as not full.
+    /// Whether the disk was full. With more than `floorBytes` free it was not.
     package func isDiskFull(below floorBytes: Int) -> Bool {
         if isOutcomeOpen { return false }
         if let commit, code == EIO { return commit.freeBytes < UInt64(clamping: floorBytes) }

@@ -1,23 +1,23 @@
-/// Threads of the store's own, for work that may wait for the disk or for other processes: Swift's pool has no more threads than
-/// there are processors, and they stay free for the rest of the program.
+/// Threads of the store's own, for work that may wait for the disk or for other processes. Swift's pool has no more threads than there are
+/// processors, and these stay free for the rest of the program.
 ///
-/// A thread is started where all others are busy, and ends when it has had nothing to do for a while.
+/// A new thread is started when all others are busy, and ends when it has had nothing to do for a while.
 package final class StoreThreads: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var threads = 0
-        /// How many of them wait for a job.
+        /// How many of the threads wait for a job.
         var idle = 0
     }
 
     package static let shared = StoreThreads()
-    /// Work that waits for longer than a system call gives its thread back meanwhile, so that more are never needed for long.
+    /// A limit: work that waits for longer than a system call gives its thread back meanwhile, so that more are never needed for long.
     private static let threadsMax = 64
     private static let idleMilliseconds = 5_000
     private let process = ProcessIdentity.id
     private let state = Monitor(State())
 
-    /// Runs `body`, with what it awaits, on these threads. The child of a fork has none, and runs it where it is.
+    /// Runs `body`, and what it awaits, on these threads. The child of a fork does not have them, and runs it on its own thread.
     package static func run<R, E: Error>(_ body: () async throws(E) -> R) async throws(E) -> R {
         guard shared.process == ProcessIdentity.id else { return try await body() }
         return try await withTaskExecutorPreference(shared, operation: body)
@@ -33,7 +33,7 @@ package final class StoreThreads: TaskExecutor {
         }
         guard isOneMore else { return }
         do throws(StorageError) { _ = try WorkerThread.start("evstore-work") { self.serve() } } catch {
-            // Where no thread can be started, the others do it, or this one.
+            // Where no thread can be started, the other threads do the job, or this one.
             let isAlone = state.withLock { state in
                 state.threads -= 1
                 return state.threads == 0

@@ -3,12 +3,12 @@ internal import Glibc
 /// A Unix socket that other programs connect to by its path (unix(7)).
 package struct UnixSocket: Sendable {
     package let path: String
-    /// What the caller listens on and closes.
+    /// The caller listens on it and closes it.
     package let descriptor: Int32
     /// The file that the path named when this socket was bound to it.
     private let name: NameInode?
 
-    /// Binds a socket to a path; its owner and group may connect. A socket that nobody listens on any more gives way.
+    /// Binds a socket to a path, so that its owner and group may connect. Replaces a socket that no process listens on any more.
     /// - Throws: `SystemFailure`, of code EADDRINUSE where another program listens there, or another file has the name.
     package init(boundTo path: String) throws(SystemFailure) {
         self.path = path
@@ -16,7 +16,7 @@ package struct UnixSocket: Sendable {
         do throws(SystemFailure) {
             // Until its mode is set below nobody else can connect, whatever the process's mask is.
             if fchmod(descriptor, 0o600) != 0 { throw SystemFailure(code: errno) }
-            // Where two find one abandoned, the second would take the socket of the first away.
+            // Locked, since of two programs that find an abandoned socket the second could remove the new socket of the first.
             let directory = try Self.locked(Directory.parent(of: path))
             defer { close(directory) }
             do throws(SystemFailure) { try unsafe Self.with(path, bind, descriptor) } catch {
@@ -32,10 +32,10 @@ package struct UnixSocket: Sendable {
         }
     }
 
-    /// Takes the name away, where it still is this socket's. Order: before the socket is closed, since from then on it counts as abandoned.
+    /// Removes the name if it is still this socket's. Order: this comes before the socket is closed, which then counts as abandoned.
     package func remove() { if let name, NameInode(path) == name { unsafe unlink(path) } }
 
-    /// What a path names itself, a link or not. A number is not given anew while a socket that was bound to it is open.
+    /// The file that a path names itself, links not followed. The inode's number is not reused while a socket that was bound to it is open.
     private struct NameInode: Equatable {
         let device, inode: UInt64
         let isSocket: Bool
@@ -49,7 +49,7 @@ package struct UnixSocket: Sendable {
 
     private static let lockMilliseconds = 5_000
 
-    /// A directory with a lock on it, which ends with the descriptor (flock(2)).
+    /// Opens a directory and locks it (flock(2)); the lock ends with the descriptor.
     /// - Throws: EADDRINUSE where another program keeps the lock.
     private static func locked(_ path: String) throws(SystemFailure) -> Int32 {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -66,7 +66,7 @@ package struct UnixSocket: Sendable {
     private static func isAbandoned(_ path: String) -> Bool {
         guard NameInode(path)?.isSocket == true else { return false }
         do throws(SystemFailure) {
-            // One that is stopped takes nobody in: that is not to be waited for.
+            // A stopped process does not accept connections: don't wait for one.
             let descriptor = try make(flags: Int32(SOCK_NONBLOCK.rawValue))
             defer { close(descriptor) }
             try unsafe with(path, connect, descriptor)
@@ -85,7 +85,7 @@ package struct UnixSocket: Sendable {
     private static func with(_ path: String, _ call: Call, _ descriptor: Int32) throws(SystemFailure) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        // The name ends with a zero.
+        // The name ends with a zero byte.
         let path = Array(path.utf8) + [0]
         guard path.count <= MemoryLayout.size(ofValue: address.sun_path) else { throw SystemFailure(code: ENAMETOOLONG) }
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path) }

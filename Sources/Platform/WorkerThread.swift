@@ -8,7 +8,7 @@ package final class WorkerThread: Sendable {
 
     private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-    /// - Parameter name: names the thread where it can't be started.
+    /// - Parameter name: names the thread in the error where it can't be started.
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(StorageError) -> WorkerThread {
         let thread = WorkerThread(body)
         var handle = pthread_t()
@@ -32,7 +32,7 @@ package final class WorkerThread: Sendable {
     /// Waits until the closure has ended.
     package func join() { done.wait(until: { $0 }, { _ in }) }
 
-    /// Has the calling thread's waits end within a microsecond of their time.
+    /// Makes the waits of the calling thread end within a microsecond of their time.
     package static func useExactTimers() { evstore_exact_timers() }
 
     /// Identifies the calling thread within this process.

@@ -12,7 +12,7 @@ struct ConnectionString: Sendable {
     /// Libpq's names of the members that are passwords.
     let secretNames: Set<String>
 
-    /// - Throws: `PostgresError` of the kind `refused` for what libpq can't read.
+    /// - Throws: `PostgresError` of the kind `refused` where libpq can't parse the string.
     init(_ text: String, _ libpq: Libpq) throws(PostgresError) {
         var message: UnsafeMutablePointer<CChar>?
         let options = unsafe text.withCString { unsafe libpq.parse($0, &message) }
@@ -40,13 +40,13 @@ struct ConnectionString: Sendable {
         return unsafe pointer.map { unsafe String(cString: $0) }
     }
 
-    /// What libpq says of a string without the pieces that it shows, which may be those of a password.
+    /// An error message of libpq without the pieces that it quotes, which may be parts of a password.
     private static func withoutQuotes(_ message: String) -> String {
         guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\""), first < last else { return message }
         return message[..<first] + "…" + message[message.index(after: last)...]
     }
 
-    /// Libpq would take a part of a password with an @ or a / in it for a host or a database, and tell it.
+    /// Why a URI is ambiguous: libpq would take a part of a password with an @ or a / in it for a host or a database, and show it.
     private var ambiguity: String? {
         guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else { return nil }
         let place = text.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "?" }
@@ -55,13 +55,13 @@ struct ConnectionString: Sendable {
         return "an @ or a / within a user, a password or a database is written %40 or %2F"
     }
 
-    /// The message without what the string has as passwords.
+    /// The message without the passwords of the string.
     func withoutSecrets(_ message: String) -> String {
         secretNames.compactMap { members[$0] }.filter { !$0.isEmpty }.reduce(message) { $0.replacing($1, with: "…") }
     }
 
-    /// What a store needs where neither the string nor the environment says otherwise: a server that takes writes, and the end of a
-    /// connection whose other end has gone, within seconds. A service file can't change these.
+    /// The settings that a store needs where neither the string nor the environment gives others: a server that takes writes, and a
+    /// connection that ends within seconds when its other end is gone. A service file can't change these.
     private static let usual: [(name: String, variable: String?, value: String)] = [
         ("target_session_attrs", "PGTARGETSESSIONATTRS", "read-write"), ("connect_timeout", "PGCONNECT_TIMEOUT", "5"),
         ("keepalives", nil, "1"), ("keepalives_idle", nil, "5"), ("keepalives_interval", nil, "2"), ("keepalives_count", nil, "3"),
@@ -72,10 +72,10 @@ struct ConnectionString: Sendable {
 
     private static let (verified, said) = ("verify-full", "sslmode")
 
-    /// How the string or the environment has the server prove who it is; nil where neither says.
+    /// The sslmode that the string or the environment gives; nil where neither does.
     private var saidMode: String? { members[Self.said] ?? Self.variable("PGSSLMODE") }
 
-    /// Whether no network lies between: sockets of the system, and addresses of this machine. Of a service file nobody knows.
+    /// Whether all hosts are on this machine: Unix sockets and loopback addresses. False with a service file, whose contents are unknown.
     private var isLocal: Bool {
         if members["service"] ?? Self.variable("PGSERVICE") != nil { return false }
         let text = members["hostaddr"] ?? Self.variable("PGHOSTADDR") ?? members["host"] ?? Self.variable("PGHOST") ?? ""
@@ -85,33 +85,33 @@ struct ConnectionString: Sendable {
         }
     }
 
-    /// Over a network the server has to prove that it is the one, where nobody says otherwise: libpq itself would be content with anyone.
+    /// Over a network the server has to prove its identity, unless an sslmode is given: libpq itself would accept any server.
     private var tls: [(name: String, value: String)] { isLocal || saidMode != nil ? [] : [(Self.said, Self.verified)] }
 
-    /// What libpq says of a connection that was not made, and why it was asked for what it lacks.
+    /// An error of a connection attempt, with the reason for asking for TLS where the error is about TLS.
     func explained(_ message: String) -> String {
         guard !tls.isEmpty, message.contains("SSL") || message.contains("certificate") else { return message }
         return message + "; over a network sslmode=verify-full is asked for where the connection string says nothing else"
     }
 
-    /// What is to be said of a connection over a network that does not ask who the server is; nil of any other.
+    /// The warning for a connection over a network that does not check the server's identity; nil for any other connection.
     var warning: String? {
         guard let saidMode, saidMode != Self.verified, !isLocal else { return nil }
         return "the connection does not ask PostgreSQL to prove who it is (sslmode=\(saidMode)): whoever stands between reads and writes "
             + "along; say sslmode=verify-full sslrootcert=FILE"
     }
 
-    /// Every member that libpq is given, in its order: a later one wins, and the string is one of them, expanded.
+    /// All settings for libpq, in its order: a later one wins, and the string is one of them, expanded.
     func all(application: String, hosts: [PostgresHost]) -> [(name: String, value: String)] {
         let usual = Self.usual.filter { members[$0.name] == nil && $0.variable.flatMap(Self.variable) == nil }
         return usual.map { ($0.name, $0.value) } + tls + [("dbname", text)] + PostgresHost.members(of: hosts)
             + [("client_encoding", "UTF8"), ("application_name", application)]
     }
 
-    /// How long one host may take; nil for any time.
+    /// How long connecting to one host may take; nil for no limit.
     var patience: Duration? {
         let text = members["connect_timeout"] ?? Self.variable("PGCONNECT_TIMEOUT") ?? "5"
-        // Libpq's own reading: a second is too short, and less is none.
+        // Libpq reads it so: one second becomes two, and less means no limit.
         return Int(text).flatMap { $0 > 0 ? .seconds(max($0, 2)) : nil }
     }
 

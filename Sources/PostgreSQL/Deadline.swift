@@ -1,26 +1,26 @@
 internal import Glibc
 
 extension ContinuousClock.Instant {
-    /// The time that is left, in milliseconds as `poll(2)` takes them, rounded up; 0 where it has passed.
+    /// The time left in milliseconds for `poll(2)`, rounded up; 0 where it has passed.
     var millisecondsLeft: Int32 {
         let (seconds, attoseconds) = ContinuousClock.now.duration(to: self).components
         if seconds < 0 || attoseconds < 0 { return 0 }
-        // A day, where it is longer: whoever waits looks at the clock again.
+        // At most a day: a longer wait looks at the clock again.
         if seconds >= 86_400 { return 86_400_000 }
         return Int32(seconds) * 1_000 + Int32((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }
 
-/// What a wait for a socket is for, and what it brought.
+/// The events that a wait for a socket is for, and those that have occurred.
 struct Readiness: OptionSet {
     let rawValue: Int16
 
-    /// Bytes to read, or the end of the connection.
+    /// There are bytes to read, or the connection has ended.
     static let reading = Readiness(rawValue: Int16(POLLIN))
     static let writing = Readiness(rawValue: Int16(POLLOUT))
 
-    /// Waits until a socket is ready, or has failed, which is ready for everything that was asked.
-    /// - Returns: empty where the time has passed, whether or not the socket is ready: who always is would never be given up.
+    /// Waits until a socket is ready, or has failed, which counts as ready for everything that was asked.
+    /// - Returns: empty where the time has passed, even if the socket is ready: a socket that is always ready would never time out.
     static func wait(_ socket: Int32, for wanted: Readiness, until deadline: ContinuousClock.Instant) -> Readiness {
         while true {
             let left = deadline.millisecondsLeft
@@ -30,7 +30,7 @@ struct Readiness: OptionSet {
         }
     }
 
-    /// Waits so many milliseconds, or until a signal; empty where the socket is not ready.
+    /// Polls for at most this many milliseconds, or until a signal; empty where the socket is not ready.
     static func look(_ socket: Int32, for wanted: Readiness, milliseconds: Int32 = 0) -> Readiness {
         var asked = pollfd(fd: socket, events: wanted.rawValue, revents: 0)
         let found = unsafe poll(&asked, 1, milliseconds)
@@ -39,14 +39,14 @@ struct Readiness: OptionSet {
         return ready.isEmpty ? wanted : ready
     }
 
-    /// How many bytes a socket has for its reader.
+    /// How many bytes wait in the socket to be read.
     static func waitingBytes(_ socket: Int32) -> Int {
         var count: Int32 = 0
         return unsafe ioctl(socket, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
     }
 
-    /// The bytes that a TCP socket has received since it was connected, those that wait among them; 0 of another kind of socket, and of a
-    /// kernel before Linux 4.1 (`tcpi_bytes_received` of linux/tcp.h).
+    /// The bytes that a TCP socket has received since it was connected, including those not read yet; 0 for another kind of socket, and
+    /// before Linux 4.1 (`tcpi_bytes_received` of linux/tcp.h).
     static func receivedBytes(_ socket: Int32) -> Int {
         let offset = 128
         var info = [UInt8](repeating: 0, count: offset + 8)

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// The functions of libpq, PostgreSQL's own client library (`libpq-fe.h` of version 15; older names of the same library have them all).
+/// The functions of libpq, PostgreSQL's own client library (`libpq-fe.h` of version 15; other versions of `libpq.so.5` have them too).
 ///
 /// It is loaded when it is first needed: neither the build nor a store without PostgreSQL depends on it.
 @safe
 struct Libpq: @unchecked Sendable {
-    // Sound to share: functions of a library that is never unloaded; libpq's rule of one thread at a time holds for connections.
+    // Sound to share: these are functions of a library that is never unloaded. Libpq's rule of one thread at a time is about connections.
     typealias Connection = OpaquePointer
     typealias Result = OpaquePointer
     typealias Text = UnsafePointer<CChar>
@@ -60,7 +60,7 @@ struct Libpq: @unchecked Sendable {
     let freeParsed: @convention(c) (UnsafeRawPointer) -> Void
     let freeMemory: @convention(c) (UnsafeMutableRawPointer) -> Void
 
-    /// Of the process, loaded once.
+    /// The library, loaded once in the process.
     private static let loaded = Swift.Result { () throws(PostgresError) in try Libpq("libpq.so.5") }
 
     static var shared: Libpq {
@@ -122,17 +122,17 @@ struct Libpq: @unchecked Sendable {
         unsafe freeMemory = try find("PQfreemem")
     }
 
-    /// What a server says may be as long as it likes.
+    /// A server's messages may be of any length; longer ones are cut.
     private static let textBytesMax = 4_096
 
-    /// A copy of a text of libpq's, or of its beginning.
+    /// Copies a text of libpq, or its beginning.
     static func text(_ pointer: Text?) -> String {
         guard let pointer = unsafe pointer else { return "" }
         let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: strnlen(pointer, textBytesMax))
         return unsafe String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What libpq says of a connection, on one line.
+    /// Libpq's message about a connection, on one line.
     func message(_ connection: Connection) -> String { unsafe Self.oneLine(Self.text(errorMessage(connection))) }
 
     static func oneLine(_ text: String) -> String {

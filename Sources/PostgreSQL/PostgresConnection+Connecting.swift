@@ -1,6 +1,6 @@
-/// Connecting step by step, so that it ends by a deadline (PostgreSQL's documentation, 34.1: `PQconnectPoll`).
+/// Connecting step by step, so that a deadline can end it (PostgreSQL's documentation, 34.1: `PQconnectPoll`).
 extension PostgresConnection {
-    /// Goes on with the hosts behind one that does not answer: libpq measures no time where it connects step by step.
+    /// Goes on with the next hosts where one does not answer: libpq does not watch the time when it connects step by step.
     func connect(application: String, _ choice: HostChoice, deadline: ContinuousClock.Instant) throws(PostgresError) {
         var hosts = choice.hosts ?? PostgresHost.all(string.members)
         var silent: [String] = []
@@ -22,29 +22,29 @@ extension PostgresConnection {
             unsafe Libpq.withTexts(members.map(\.value)) { values in unsafe libpq.connectStart(names, values, 1) }
         }
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "can't connect: there is no memory left") }
-        // Libpq would write what a server tells besides its answers to this program's standard error. It calls this from its functions
-        // alone, which this connection alone calls.
+        // Libpq would write the server's notices to this program's standard error. It calls this receiver only from its own functions,
+        // which only this connection calls.
         let receive: Libpq.NoticeReceiver = { connection, result in
             guard let connection = unsafe connection, let result = unsafe result else { return }
             unsafe Unmanaged<PostgresConnection>.fromOpaque(connection).takeUnretainedValue().note(result)
         }
         _ = unsafe libpq.setNoticeReceiver(handle, receive, Unmanaged.passUnretained(self).toOpaque())
-        // There is no result while it connects: what the server says has its SQLSTATE in the text.
+        // There is no result while it connects: a verbose message has the server's SQLSTATE in its text.
         _ = unsafe libpq.setErrorVerbosity(handle, Libpq.verbose)
     }
 
-    /// Waits until the connection is there.
-    /// - Returns: nil then; the host that did not answer in its time.
+    /// Waits until the connection is made.
+    /// - Returns: nil then; else the host that did not answer in its time.
     private func awaitConnection(
         _ hosts: [PostgresHost], _ deadline: ContinuousClock.Instant, _ silent: [String]
     ) throws(PostgresError) -> PostgresHost? {
         guard let handle = unsafe handle else { return nil }
         allowance = Self.unaskedBytesMax
         var (host, end) = (currentHost, share(of: deadline, hosts))
-        // As if the last step had asked to write, which is how libpq wants to begin.
+        // Begins as if the last step had asked to write, as libpq wants it.
         var step = unsafe libpq.status(handle) == 1 ? Libpq.pollingFailed : Libpq.pollingWriting
         while step == Libpq.pollingReading || step == Libpq.pollingWriting {
-            // Order: asked each time, since another host or address is another socket.
+            // Order: the socket is asked for each time, since another host or address has another one.
             let socket = unsafe libpq.socket(handle)
             if Readiness.wait(socket, for: step == Libpq.pollingReading ? .reading : .writing, until: end).isEmpty { return host }
             step = try unsafe spendAllowance(handle, orThrow: .unreachable) { unsafe libpq.connectPoll(handle) }
@@ -65,7 +65,7 @@ extension PostgresConnection {
         throw PostgresError(.unreachable, sqlState: state, string.withoutSecrets("can't connect: " + string.explained(said)))
     }
 
-    /// What a server has said, without the SQLSTATE and the place in its source that stand in it: `FATAL:  28P01: …`.
+    /// The server's message without the SQLSTATE and the source location in it: `FATAL:  28P01: …`.
     private static func spoken(_ text: String) -> (said: String, state: String?) {
         let parts = text.split(separator: "; ").filter { !$0.contains(#/^\S+: +\w+, \w+\.c:\d+$/#) }
         var state: String?
@@ -78,14 +78,15 @@ extension PostgresConnection {
         return (said.joined(separator: "; "), state)
     }
 
-    /// The host that libpq is at.
+    /// The host that libpq is connecting or connected to.
     package var currentHost: PostgresHost {
         guard let handle = unsafe handle else { return PostgresHost(host: "", address: "", port: "") }
         return unsafe PostgresHost(
             host: Libpq.text(libpq.host(handle)), address: Libpq.text(libpq.hostAddress(handle)), port: Libpq.text(libpq.port(handle)))
     }
 
-    /// When a host has had its time: as long as the string lets it, and no longer than leaves as much for each one behind it.
+    /// When a host's time is over: after as long as the string allows, but not after more than an equal share of what is left for all
+    /// remaining hosts.
     private func share(of deadline: ContinuousClock.Instant, _ hosts: some Collection<PostgresHost>) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         let share = now + now.duration(to: deadline) / max(hosts.count, 1)

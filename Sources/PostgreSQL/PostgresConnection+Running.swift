@@ -1,11 +1,12 @@
 /// Running a statement: sent, awaited, answered (PostgreSQL's documentation, 34.4).
 extension PostgresConnection {
-    /// What all parameters of a statement may have together: the server takes messages of a little more.
+    /// The most bytes of a statement's parameters together: the server takes messages of a little more.
     private static let parameterBytesMax = 1_000_000_000
 
-    /// Runs one statement. Without a transaction it is one of its own, and durable, as the server has it, when this returns.
+    /// Runs one statement. Outside a transaction it is a transaction of its own, which is as durable as the server makes it when this
+    /// returns.
     ///
-    /// Its results come in binary formats, and are those that the statement declares. `COPY` is no statement for this.
+    /// Its results have binary formats, and match what the statement declares. `COPY` can't be run this way.
     /// - Parameter isCancelled: whether the server is asked to end the statement when the deadline passes.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
@@ -34,14 +35,15 @@ extension PostgresConnection {
             guard let flaw = rows.flaw(as: statement) else { return rows }
             throw giveUp(.malformed, "the server's answer is none to the statement: \(flaw)")
         } catch {
-            // The server has it no more, or its tables were made anew: it was not carried out, and is sent without its name.
+            // The server no longer has the prepared statement, or its tables were made anew: it was not run, and is sent again without its
+            // name.
             guard let name, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
             kept.remove(name)
             return try run(statement.withoutName, parameters, isCancelled: isCancelled, deadline: deadline)
         }
     }
 
-    /// Has the server keep a statement; false where it has another one of the name, as behind a pooler.
+    /// Prepares a statement on the server; false where the server has another one of this name, as behind a pooler.
     private func keep(
         _ sql: String, as name: String, _ types: [UInt32], _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Bool {
@@ -56,35 +58,36 @@ extension PostgresConnection {
         return true
     }
 
-    /// What the server answers to what libpq was given to send.
+    /// Sends what libpq was given, and waits for the server's answer.
     private func answer(
         _ handle: OpaquePointer, isSent: Int32, _ deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PostgresRows {
-        // Libpq may have sent a part.
+        // Libpq may have sent a part of it.
         if isSent == 0 { throw unsafe giveUp(.connectionLost, "the statement can't be sent: \(libpq.message(handle))") }
         try unsafe flush(handle, deadline)
         return try unsafe answer(handle, deadline)
     }
 
-    /// The connection where it is sure to have been there a moment ago.
+    /// The handle, after a check that the connection was there a moment ago.
     private func idleHandle(_ deadline: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer {
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "the connection was given up before") }
         if deadline.millisecondsLeft == 0 { throw PostgresError(.unreachable, "the deadline passed before the statement was sent") }
         allowance = Self.unaskedBytesMax
-        // A server that has gone is seen before anything is sent, so that it is known that nothing was done.
+        // If the server is gone, this is noticed before anything is sent, so that it is certain that nothing was done.
         while unsafe !Readiness.look(libpq.socket(handle), for: .reading).isEmpty, deadline.millisecondsLeft > 0 {
             if try unsafe !receive(handle, orThrow: .unreachable) { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
-            // What comes unasked may be long, too, and libpq is not busy with it.
+            // Messages that were not asked for may be long too, and libpq does not count as busy with them.
             isLong = true
         }
         if isBroken { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
         return unsafe handle
     }
 
-    /// Sends what is waiting to be sent, and reads meanwhile: a server that answers before it has all would wait for us.
+    /// Sends what waits to be sent, and reads meanwhile: a server that answers before it has received everything would otherwise wait for
+    /// this side.
     private func flush(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
         while true {
-            // Where it fails, the server's last words, read with the answer, say more.
+            // Where this fails, the server's last message, read with the answer, says more.
             if unsafe libpq.flush(handle) <= 0 { return }
             let ready = unsafe Readiness.wait(libpq.socket(handle), for: [.reading, .writing], until: deadline)
             if ready.isEmpty { throw giveUp(.connectionLost, "the deadline passed while the statement was sent") }
@@ -92,7 +95,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Waits for everything that the server answers: the result, and that it is ready for another statement.
+    /// Reads the server's whole answer: the result, and that it is ready for another statement.
     private func answer(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresRows {
         var failure: PostgresError?
         var rows: PostgresRows?
@@ -102,7 +105,7 @@ extension PostgresConnection {
             loss = loss ?? lost
             guard let result = unsafe libpq.getResult(handle) else { break }
             let status = unsafe libpq.resultStatus(result)
-            // Order: the rows own the result and clear it, whatever it is.
+            // Order: first, since the rows own the result and clear it, whatever it is.
             let found = unsafe PostgresRows(libpq, owning: result)
             if Libpq.copies.contains(status) { throw giveUp(.connectionLost, "COPY can't be run as a statement") }
             if [Libpq.emptyQuery, Libpq.commandOK, Libpq.tuplesOK].contains(status) {
@@ -111,7 +114,7 @@ extension PostgresConnection {
                 failure = failure ?? found.failure
             }
         }
-        // Without a server's word, as where there is no memory for its answer, the statement may have been done.
+        // Without an error of the server, as when there is no memory for its answer, the statement may have been done.
         if isBroken || (failure != nil && failure?.sqlState == nil) {
             let said = failure.flatMap { $0.sqlState == nil ? nil : $0.message } ?? loss ?? failure?.message
             throw unsafe giveUp(.connectionLost, sqlState: failure?.sqlState, said ?? libpq.message(handle))
@@ -121,7 +124,7 @@ extension PostgresConnection {
         return rows
     }
 
-    /// - Returns: what libpq says where the connection has ended; the last result may have the server's own words.
+    /// - Returns: libpq's message where the connection has ended; the last result may have the server's own message.
     private func awaitResult(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> String? {
         while unsafe libpq.isBusy(handle) != 0 {
             if unsafe Readiness.wait(libpq.socket(handle), for: .reading, until: deadline).isEmpty {
@@ -132,23 +135,23 @@ extension PostgresConnection {
         return nil
     }
 
-    /// Reads what has come, as much as the allowance leaves; false where the connection has ended.
+    /// Reads what has come, as far as the allowance goes; false where the connection has ended.
     private func receive(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind = .malformed) throws(PostgresError) -> Bool {
         let answer = try unsafe spendAllowance(handle, orThrow: kind) { unsafe libpq.consumeInput(handle) }
-        // By now libpq knows how long the message is that has begun, and has room for all of it.
+        // By now libpq knows how long the message is that has begun, and has allocated memory for all of it.
         isLong = unsafe libpq.isBusy(handle) != 0
         return answer != 0
     }
 
-    /// Lets libpq read, and takes what it has read from the allowance: it would take whatever a server sends into memory.
+    /// Lets libpq read, and subtracts what it has read from the allowance: libpq would take whatever the server sends into memory.
     func spendAllowance(
         _ handle: OpaquePointer, orThrow kind: PostgresError.Kind, reading read: () -> Int32
     ) throws(PostgresError) -> Int32 {
         let socket = unsafe libpq.socket(handle)
-        if isLong, gate?.isOf(socket) != true { gate = FloodGate(socket) }
+        if isLong, gate?.isOf(socket) != true { gate = ReceiveLimiter(socket) }
         let gate = isLong ? gate : nil
         gate?.open(for: allowance)
-        // Order: what comes between two of these questions makes the difference smaller than what was read, never larger.
+        // Order: bytes that come between these two queries make the difference smaller than what was read, never larger.
         let before = Readiness.waitingBytes(socket)
         let receivedBefore = Readiness.receivedBytes(socket)
         let answer = read()
@@ -159,15 +162,15 @@ extension PostgresConnection {
         return answer
     }
 
-    /// The room that libpq's buffer has whenever it reads.
+    /// The least free room of libpq's buffer when it reads.
     private static let readBytesMin = 8_192
 
-    /// What a server may say before it is asked anything: how the session is set, notices.
+    /// The most bytes that a server may send unasked: settings of the session, notices.
     static let unaskedBytesMax = 1 << 20
 
-    /// Closes the connection, and says why.
+    /// Closes the connection, and returns an error with the reason.
     private func giveUp(_ kind: PostgresError.Kind, sqlState: String? = nil, _ message: String) -> PostgresError {
-        // Order: the message is a copy, made before libpq frees what it says.
+        // Order: the message is a copy, made before libpq frees its text.
         cancelAndClose()
         return PostgresError(kind, sqlState: sqlState, string.withoutSecrets(message))
     }

@@ -1,20 +1,20 @@
-/// What a server or libpq says went wrong.
+/// An error that a server or libpq has reported.
 package struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// libpq is not there.
+        /// Libpq can't be loaded.
         case noLibrary
-        /// There is no connection, or it was lost before the statement was sent: nothing of the statement was done.
+        /// There is no connection, or it was lost before the statement was sent: the statement was not run.
         case unreachable
-        /// The connection was lost, or the deadline passed, after the statement was sent: whether it was done is not known.
+        /// The connection was lost, or the deadline passed, after the statement was sent: it is unknown whether it was run.
         case connectionLost
-        /// The server answered with an error: nothing of the statement was done.
+        /// The server answered with an error: the statement had no effect.
         case refused
-        /// The server answered otherwise than PostgreSQL does: whether the statement was done is not known.
+        /// The server's answer is not one of PostgreSQL's: it is unknown whether the statement was run.
         case malformed
     }
 
     package var kind: Kind
-    /// The five characters of a server's answer, which the documentation of PostgreSQL lists (appendix A); nil where no server answered.
+    /// The server's SQLSTATE of five characters (PostgreSQL's documentation, appendix A); nil where no server answered.
     package var sqlState: String?
     /// One line, without any password.
     package var message: String

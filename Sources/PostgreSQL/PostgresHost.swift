@@ -1,4 +1,4 @@
-/// One of the hosts of a connection string, with what libpq calls its address and its port; each "" where the string gives none.
+/// One host of a connection string with its address and port, in libpq's sense; each is "" where the string gives none.
 package struct PostgresHost: Hashable, Sendable {
     package var host: String
     package var address: String
@@ -22,13 +22,13 @@ package struct PostgresHost: Hashable, Sendable {
         }
     }
 
-    /// Whether this is the host that libpq says it is at.
+    /// Whether this is the host that libpq names as its current one.
     package func names(_ other: PostgresHost) -> Bool {
         let isThere = host.isEmpty ? address.isEmpty || address == other.host : host == other.host
         return isThere && (address.isEmpty || address == other.address) && (port.isEmpty || port == other.port)
     }
 
-    /// The members that name these hosts and no others.
+    /// The settings for libpq that name exactly these hosts.
     static func members(of hosts: [PostgresHost]) -> [(name: String, value: String)] {
         func list(_ path: KeyPath<PostgresHost, String>) -> String { hosts.map { $0[keyPath: path] }.joined(separator: ",") }
         if hosts.isEmpty { return [] }

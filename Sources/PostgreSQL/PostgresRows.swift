@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// What a statement answered: rows of columns, both counted from 0.
+/// A statement's answer: rows of columns, both counted from 0.
 @safe
 package struct PostgresRows: ~Copyable {
     private let libpq: Libpq
@@ -17,17 +17,17 @@ package struct PostgresRows: ~Copyable {
 
     deinit { unsafe libpq.clear(result) }
 
-    /// How many rows the statement inserted, changed, deleted or selected; 0 for one that has no rows.
+    /// How many rows the statement inserted, changed, deleted or selected; 0 for a statement without rows.
     package var affected: Int { unsafe Int(Libpq.text(libpq.commandTuples(result))) ?? 0 }
 
-    /// What went wrong, where this is no answer but an error.
+    /// The error, where the answer is one.
     var failure: PostgresError {
         let state = unsafe libpq.resultErrorField(result, Libpq.sqlStateField).map { unsafe Libpq.text($0) }
         let said = unsafe libpq.resultErrorField(result, Libpq.primaryField) ?? libpq.resultErrorMessage(result)
         return unsafe PostgresError(.refused, sqlState: state, Libpq.oneLine(Libpq.text(said)))
     }
 
-    /// The number of a column's type in every server (`pg_type.dat`); 0 where there is no such column.
+    /// The OID of a column's type, equal on all servers (`pg_type.dat`); 0 where there is no such column.
     func type(_ column: Int) -> UInt32 { unsafe libpq.fieldType(result, Int32(truncatingIfNeeded: column)) }
 
     /// Whether a column is in its type's binary format.
@@ -51,7 +51,8 @@ package struct PostgresRows: ~Copyable {
         } ?? nil
     }
 
-    /// The value of a column of a type whose binary format is text: `text`, `varchar`, `name`; nil for a null, and for what is not UTF-8.
+    /// The value of a column of a type whose binary format is text: `text`, `varchar`, `name`; nil for a null, and where it is not valid
+    /// UTF-8.
     package func text(_ row: Int, _ column: Int) -> String? {
         withBytes(row, column) { value in unsafe value.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) } } ?? nil
     }

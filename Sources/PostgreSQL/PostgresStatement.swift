@@ -1,18 +1,18 @@
-/// A statement, with what its answer has to look like: a server, or whoever stands in its place, may answer anything.
+/// A statement with the form of its answer: a server, or somebody in its place, may answer anything.
 package struct PostgresStatement: Sendable {
     package let sql: String
-    /// Under which the server keeps it for further calls, which it then need not parse and plan; nil where it keeps none. One name is one
-    /// statement's, whose parameters have the same types each time.
+    /// The name under which the server keeps the prepared statement, so that later calls need no parsing and planning; nil where it is not
+    /// kept. Each name belongs to one statement, whose parameters have the same types each time.
     let name: String?
-    /// Nil takes columns as the server has them.
+    /// Nil accepts the columns that the server sends.
     let columns: [PostgresColumn]?
     let rows: ClosedRange<Int>
-    /// How much may come until the answer is complete.
+    /// The most bytes of a complete answer.
     let bytesMax: Int
 
     /// - Parameters:
-    ///   - columns: what a row of the answer has; none for a statement without rows.
-    ///   - rows: how many rows there may be.
+    ///   - columns: the columns of a row of the answer; none for a statement without rows.
+    ///   - rows: how many rows the answer may have.
     package init(
         _ sql: String, answers columns: [PostgresColumn]? = [], rows: ClosedRange<Int> = 0 ... 0, keptAs name: String? = nil,
         bytesMax: Int = 1 << 20
@@ -21,7 +21,7 @@ package struct PostgresStatement: Sendable {
         (self.sql, self.columns, self.rows, self.name, self.bytesMax) = (sql, columns, rows, name, bytesMax)
     }
 
-    /// The statement where the server does not keep it.
+    /// The statement, to be run without being kept.
     var withoutName: PostgresStatement { PostgresStatement(sql, answers: columns, rows: rows, bytesMax: bytesMax) }
 }
 
@@ -35,7 +35,7 @@ package struct PostgresColumn: Sendable {
     }
 
     let kind: Kind
-    /// How long a value is in its binary format.
+    /// The lengths of a value in its binary format.
     let lengths: ClosedRange<Int>
     let isOptional: Bool
 
@@ -51,7 +51,7 @@ package struct PostgresColumn: Sendable {
     /// A `bool`.
     package static let truth = PostgresColumn(.truth, 1 ... 1)
 
-    /// A `text`, `varchar` or `name` of so many bytes at most.
+    /// A `text`, `varchar` or `name` of at most this many bytes.
     package static func text(upTo bytes: Int) -> PostgresColumn { PostgresColumn(.text, 0 ... bytes) }
 
     /// A `bytea`.
@@ -73,7 +73,7 @@ package struct PostgresColumn: Sendable {
 }
 
 extension PostgresRows {
-    /// Why this is no answer to the statement; nil where it is one.
+    /// Why the answer does not have the form that the statement declares; nil where it has.
     borrowing func flaw(as answer: PostgresStatement) -> String? {
         guard let wanted = answer.columns else { return nil }
         if columns != wanted.count { return "it has \(columns) columns in place of \(wanted.count)" }

@@ -1,17 +1,17 @@
 internal import Bytes
 
-/// A parameter of a statement: `$1`, `$2` and so on. All go in PostgreSQL's binary formats, so that nothing has to be quoted.
+/// A parameter of a statement: `$1`, `$2` and so on. All are sent in PostgreSQL's binary formats, so that nothing has to be quoted.
 package enum PostgresValue: Hashable, Sendable {
-    /// Of whatever type the statement has there.
+    /// Null, with the type that the statement has there.
     case null
-    /// Of the type `text`. It may hold no zero character, which the server refuses.
+    /// A `text`. It may hold no zero character, which the server refuses.
     case text(String)
-    /// Of the type `int8`.
+    /// An `int8`.
     case int(Int64)
-    /// Of the type `bytea`.
+    /// A `bytea`.
     case bytes([UInt8])
 
-    /// The type's number in every server (`pg_type.dat`); 0 leaves it to the statement.
+    /// The OID of the type, equal on all servers (`pg_type.dat`); 0 leaves it to the statement.
     var type: UInt32 {
         switch self {
         case .null: 0
@@ -21,7 +21,7 @@ package enum PostgresValue: Hashable, Sendable {
         }
     }
 
-    /// What is sent, nil for null.
+    /// The bytes to send, nil for null.
     var sent: [UInt8]? {
         switch self {
         case .null: nil
@@ -33,9 +33,9 @@ package enum PostgresValue: Hashable, Sendable {
 }
 
 extension Libpq {
-    /// Lends values as libpq takes them, without a copy of their bytes.
+    /// Lends values in libpq's form, without copying their bytes.
     static func withPointers<R>(_ values: [[UInt8]?], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
-        // A null pointer would be a null, and an empty array may have one.
+        // A null pointer would mean null, and that of an empty array may be one.
         unsafe withUnsafePointer(to: CChar(0)) { none in
             func lend(_ pointers: [UnsafePointer<CChar>?]) -> R {
                 if unsafe pointers.count == values.count { return unsafe body(pointers) }
@@ -48,7 +48,7 @@ extension Libpq {
         }
     }
 
-    /// Lends texts as C has them, with a null behind the last.
+    /// Lends texts as a null-terminated array of C strings.
     static func withTexts<R>(_ texts: [String], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
         unsafe withPointers(texts.map { Array($0.utf8) + [0] }) { unsafe body($0 + [nil]) }
     }

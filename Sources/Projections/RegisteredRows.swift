@@ -4,15 +4,13 @@ package import EventModel
 package import Hashing
 package import SchemaEvolution
 
-/// How a store keeps its version files and projections.
+/// The format in which a store keeps version files and projections.
 ///
-/// Catalogue `schemas`: version (u32, big-endian) -> digest of the version file (32 bytes), its
-/// canonical JSON. Catalogue `definitions`: name of the projection in UTF-8, a zero byte, `since`
-/// (u32, big-endian) -> canonical JSON of the definition. `state.history` is SHA-256 over all of these
-/// rows in the order of their keys, `schemas` first: each key and value with its length (u64) before it.
+/// Catalogue `schemas`: version (u32, big-endian) -> digest of the version file (32 bytes), its canonical JSON. Catalogue `definitions`:
+/// name of the projection in UTF-8, a zero byte, `since` (u32, big-endian) -> canonical JSON of the definition. `state.history` is SHA-256
+/// over all these rows in the order of their keys, `schemas` first; each key and value is preceded by its length (u64).
 package enum RegisteredRows {
-    /// Puts version files and definitions into the store, each replaces the row that has its key, and
-    /// brings `state.head` and `state.history` up to date.
+    /// Writes version files and definitions to the store, replacing rows with equal keys, and updates `state.head` and `state.history`.
     package static func register(
         _ update: inout LogUpdate, versions: [VersionFile] = [], definitions: DefinitionSet = .empty
     ) throws {
@@ -24,7 +22,7 @@ package enum RegisteredRows {
         update.state.history = digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
     }
 
-    /// What is registered, as an update sees it.
+    /// The registered history and definitions, as seen by an update.
     package static func registered(_ update: borrowing LogUpdate, in store: String) throws -> (history: History, definitions: DefinitionSet)
     {
         (try history(try update.rows(.schemas), in: store), try definitions(try update.rows(.definitions)))
@@ -32,7 +30,7 @@ package enum RegisteredRows {
 
     package typealias Rows = [(key: [UInt8], value: [UInt8])]
 
-    /// - Throws: `EvstoreError.storeDamaged` where a row is not what was written, `schemaNewer` where this program can't read it.
+    /// - Throws: `EvstoreError.storeDamaged` if a row is not what was written; `schemaNewer` if this program can't read it.
     package static func history(_ rows: Rows, in store: String) throws(EvstoreError) -> History {
         var stored: [StoredVersion] = []
         for row in rows { stored.append(try version(row.key, row.value, in: store)) }
@@ -44,7 +42,7 @@ package enum RegisteredRows {
         return history
     }
 
-    /// A row of a version file, as it lies in its table; what is in the file is not looked at.
+    /// Parses a row of a version file without reading the file in it.
     /// - Throws: `EvstoreError.storeDamaged`.
     package static func version(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredVersion {
         guard key.count == 4, value.count > 32, (SchemaVersion(1) ... .largest).contains(number(key)) else {
@@ -59,7 +57,7 @@ package enum RegisteredRows {
         return try DefinitionSet(stored: stored)
     }
 
-    /// Reads a row of a projection's definition, and refuses one that no store has written.
+    /// Parses a row of a projection's definition, and refuses one that no store has written.
     package static func definition(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredDefinition {
         guard key.count > 5, key[key.count - 5] == 0, let name = String(utf8: Array(key.dropLast(5)).lent),
             number(key.suffix(4)) <= .largest
@@ -67,8 +65,8 @@ package enum RegisteredRows {
         return StoredDefinition(name: name, since: number(key.suffix(4)), json: value)
     }
 
-    /// Refuses what a frame of a cluster log would register where no program could read it.
-    /// - Throws: `EvstoreError`: storeDamaged, schemaInvalid; schemaNewer where a newer program can.
+    /// Refuses registrations in a frame of a cluster log that no program could read.
+    /// - Throws: `EvstoreError`: storeDamaged, schemaInvalid; schemaNewer if a newer program can read them.
     package static func judge(_ registered: RegisteredCatalogues) throws(EvstoreError) {
         _ = try history(registered.schemas, in: "the frame")
         _ = try definitions(registered.definitions, in: "the frame")
@@ -77,7 +75,7 @@ package enum RegisteredRows {
         }
     }
 
-    /// The digest of what is registered.
+    /// The digest of all registrations.
     package static func digest(schemas: Rows, definitions: Rows) -> Digest {
         var hasher = SHA256Hasher()
         for row in schemas + definitions {

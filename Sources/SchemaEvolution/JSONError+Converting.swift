@@ -2,6 +2,6 @@ package import EventModel
 package import JSONText
 
 extension EvstoreError {
-    /// The error for a text that is not valid JSON.
+    /// Converts the error for a text that is not valid JSON.
     package init(_ error: JSONError) { self = .invalidJSON(reason: error.reason, offset: error.offset) }
 }

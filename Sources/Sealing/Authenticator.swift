@@ -16,14 +16,14 @@ package struct Authenticator: Sendable {
         target.append(littleEndian: high)
     }
 
-    /// Compares in constant time.
+    /// Compares the codes in constant time.
     package func isCode(_ code: RawSpan, of first: RawSpan, _ second: RawSpan) -> Bool {
         guard code.byteCount == Self.codeBytes else { return false }
         let (low, high) = self.code(first, second)
         return (low ^ code.load(UInt64.self, at: 0)) | (high ^ code.load(UInt64.self, at: 8)) == 0
     }
 
-    /// The same of one text.
+    /// Appends the code of one text.
     package func appendCode(of text: RawSpan, to target: inout ByteBuffer) { appendCode(of: text, text.slice(0, 0), to: &target) }
 
     package func isCode(_ code: RawSpan, of text: RawSpan) -> Bool { isCode(code, of: text, text.slice(0, 0)) }
@@ -43,7 +43,7 @@ package struct Authenticator: Sendable {
 }
 
 extension KeyRing {
-    /// Makes codes for one purpose. The key is derived from the master key, so that it stays when data keys change.
+    /// Makes codes for one purpose. Their key is derived from the master key, and so does not change with the data keys.
     package func authenticator(for purpose: String) -> Authenticator {
         Authenticator(key(for: purpose).derived(salt: [], info: file.storeID))
     }

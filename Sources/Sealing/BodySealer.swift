@@ -1,12 +1,11 @@
 internal import Bytes
 
-/// Seals and opens the body of an envelope, of a record or of a block: everything of it but how the body is laid out. Its buffers are used
-/// again.
+/// Seals and opens the body of an envelope, of a record or of a block: all but the layout of the body. Its buffers are reused.
 struct BodySealer: ~Copyable {
     /// The random bytes of one envelope.
     struct Randomness {
         let salt: [UInt8]
-        /// At least as many as the suite's vector has.
+        /// At least as long as the suite's vector.
         let vector: [UInt8]
 
         init(salt: [UInt8], vector: [UInt8]) { (self.salt, self.vector) = (salt, vector) }
@@ -14,26 +13,26 @@ struct BodySealer: ~Copyable {
         init(for suite: Suite) { self.init(salt: SecretKey.salt(), vector: suite.vectorBytes == 0 ? [] : SecretKey.salt()) }
     }
 
-    /// What an envelope's header says beside the key.
-    struct Kind {
+    /// The fields of an envelope's header other than the key.
+    struct HeaderFields {
         let format: UInt8
-        /// The parts that are inside (`Envelope.Part`).
+        /// The parts that are inside (`Envelope.PartFlag`).
         var parts: UInt8 = 0
-        /// Whether a body that gets shorter by it is compressed.
+        /// Whether the body is compressed if that makes it shorter.
         var isPacked = true
     }
 
-    /// The body to seal, or that was opened.
+    /// The body to seal, or the one that was opened.
     var body = ByteBuffer()
-    /// What is authenticated beside the body.
+    /// The bytes that are authenticated together with the body.
     private var associated = ByteBuffer()
     private var packing = Packing()
 
     /// Appends the envelope of the body.
-    /// - Parameter associated: bytes that must be the same when the envelope is opened; they begin with the place.
-    /// - Throws: `SealError.limit` where the body is longer than one may be.
+    /// - Parameter associated: bytes that must be equal when the envelope is opened; they begin with the place.
+    /// - Throws: `SealError.limit` where the body is too long.
     mutating func seal(
-        _ kind: Kind, under key: DataKey, _ associated: RawSpan, _ randomness: Randomness, into target: inout ByteBuffer
+        _ kind: HeaderFields, under key: DataKey, _ associated: RawSpan, _ randomness: Randomness, into target: inout ByteBuffer
     ) throws(SealError) {
         guard body.count <= Envelope.bodyBytesMax else { throw .limit("\(body.count) bytes are more than one record holds") }
         let packed = kind.isPacked ? packing.pack(body) : nil
@@ -56,9 +55,9 @@ struct BodySealer: ~Copyable {
         }
     }
 
-    /// Opens an envelope: its body is in `body`.
-    /// - Parameter lengths: the shortest body that there can be.
-    /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `associated`.
+    /// Opens an envelope and leaves its body in `body`.
+    /// - Parameter lengths: the bytes of the shortest valid body.
+    /// - Throws: `SealError.broken` where a bit of the envelope or of `associated` differs from what was sealed.
     mutating func open(
         _ envelope: RawSpan, format: UInt8, under key: DataKey, _ associated: RawSpan, atLeast lengths: Int
     ) throws(SealError) {
@@ -66,13 +65,13 @@ struct BodySealer: ~Copyable {
             throw .broken("it is in no format that this program knows")
         }
         guard let suite = Suite(rawValue: envelope.byte(at: 1)), envelope.byte(at: 2) <= 1,
-            envelope.byte(at: 3) & ~Envelope.Part.known == 0
+            envelope.byte(at: 3) & ~Envelope.PartFlag.known == 0
         else { throw .broken("it was sealed in a way that this program does not know") }
         let bodyBytes = Int(envelope.load(UInt32.self, at: 8))
         guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite,
             envelope.byteCount >= Envelope.headerBytes + suite.vectorBytes + suite.tagBytes,
             (lengths ... Envelope.bodyBytesMax).contains(bodyBytes)
-        else { throw .broken("its header is not one") }
+        else { throw .broken("its header is invalid") }
         authenticate(associated, envelope.slice(0, Envelope.headerBytes))
         body.removeAll()
         let sealed = envelope.slice(Envelope.headerBytes, envelope.byteCount - Envelope.headerBytes)

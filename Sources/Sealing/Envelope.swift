@@ -1,7 +1,6 @@
 package import Bytes
 
-/// What stands in the place of a record's payload where it is sealed; metadata and shadow are inside. Integers are
-/// little-endian.
+/// The envelope that takes the place of a sealed record's payload; metadata and shadow are inside it. Integers are little-endian.
 ///
 ///     0   u8   format, 1
 ///     1   u8   suite (`Suite`)
@@ -12,13 +11,13 @@ package import Bytes
 ///     12  16   salt: random
 ///     28       initialization vector, random (16 bytes with CBC, none with GCM), cipher text, tag (32 or 16 bytes)
 ///
-/// The body: u32 payload, u32 metadata, u32 shadow, u32 personal, each the bytes of a part; then the parts. The personal part
-/// is an envelope of its own, under the key of a subject (`SubjectSlot`) and bound to the same place: payload and shadow as
-/// they were appended. The payload beside it is what stays when that key is gone.
+/// The body: u32 payload, u32 metadata, u32 shadow, u32 personal, each the bytes of a part; then the parts. The personal part is an
+/// envelope of its own, under the key of a subject (`SubjectSlot`) and bound to the same place. It holds payload and shadow as they were
+/// appended; the payload beside it is what stays when that key is gone.
 ///
-/// The key is HKDF-SHA256 (RFC 5869) of the data key, the salt and the place: a position comes back after a cut or a
-/// restore, so that the salt alone makes sure that no key is used twice. Authenticated with the body are the place, the
-/// record around it and the first 28 bytes of the envelope.
+/// The key is HKDF-SHA256 (RFC 5869) of the data key, the salt and the place. A position comes back after a cut or a restore, so only the
+/// salt makes sure that no key is used twice. The place, the record around it and the first 28 bytes of the envelope are authenticated
+/// together with the body.
 package enum Envelope {
     static let format: UInt8 = 1
     package static let headerBytes = 28
@@ -26,7 +25,7 @@ package enum Envelope {
     /// The largest size of an event with all its shadows.
     package static let bodyBytesMax = 64 << 20
 
-    enum Part {
+    enum PartFlag {
         static let metadata: UInt8 = 1
         static let shadow: UInt8 = 2
         static let personal: UInt8 = 4
@@ -53,7 +52,7 @@ package struct PlainParts: ~Escapable {
         self.personal = personal
     }
 
-    /// Appends them as a body has them: their lengths, then they.
+    /// Appends the parts in the layout of a body: their lengths, then the parts.
     package func append(to body: inout ByteBuffer) {
         body.append(littleEndian: UInt32(payload.byteCount))
         body.append(littleEndian: UInt32(metadata.byteCount))
@@ -65,10 +64,10 @@ package struct PlainParts: ~Escapable {
         body.append(personal)
     }
 
-    /// Which there are beside the payload, as an envelope's header says it.
+    /// The flags of the parts beside the payload, as an envelope's header has them.
     var marks: UInt8 {
-        (metadata.byteCount == 0 ? 0 : Envelope.Part.metadata) | (shadow.byteCount == 0 ? 0 : Envelope.Part.shadow)
-            | (personal.byteCount == 0 ? 0 : Envelope.Part.personal)
+        (metadata.byteCount == 0 ? 0 : Envelope.PartFlag.metadata) | (shadow.byteCount == 0 ? 0 : Envelope.PartFlag.shadow)
+            | (personal.byteCount == 0 ? 0 : Envelope.PartFlag.personal)
     }
 }
 
@@ -85,7 +84,7 @@ package struct OpenedParts: Hashable, Sendable {
         (self.payload, self.metadata, self.shadow, self.personal) = (payload, metadata, shadow, personal)
     }
 
-    /// Those of the body that begins here; nil where it would be longer than the bytes.
+    /// Reads the lengths of the body that begins here; nil where the body would be longer than the bytes.
     package init?(_ bytes: RawSpan) {
         guard bytes.byteCount >= Envelope.lengthsBytes else { return nil }
         self.init(
@@ -94,7 +93,7 @@ package struct OpenedParts: Hashable, Sendable {
         if count > bytes.byteCount - Envelope.lengthsBytes { return nil }
     }
 
-    /// The bytes of all of them.
+    /// The bytes of all parts.
     package var count: Int { payload + metadata + shadow + personal }
 }
 

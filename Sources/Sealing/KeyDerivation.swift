@@ -2,8 +2,8 @@ internal import Bytes
 internal import Crypto
 
 /// HKDF-SHA256 (RFC 5869) of one block, made of HMAC-SHA256 (RFC 2104) over the library's hash. The library's own HKDF and HMAC look up
-/// generic types at each call, and HKDF makes arrays of padded keys, which takes four times as long as the hashing; a key is derived for each
-/// envelope, and a code made for each block and row.
+/// generic types at each call, and HKDF makes arrays of padded keys, which takes four times as long as the hashing. A key is derived for
+/// each envelope, and a code is made for each block and row.
 @safe enum KeyDerivation {
     private static let blockBytes = SHA256.blockByteCount
     private static let digestBytes = SHA256.byteCount
@@ -34,7 +34,7 @@ internal import Crypto
         }
     }
 
-    /// Writes the code of what `feed` hashes.
+    /// Writes the HMAC of the bytes that `feed` hashes.
     /// - Parameter block: room for the padded key.
     private static func authenticate(
         under key: UnsafeRawBufferPointer, _ block: UnsafeMutableRawBufferPointer, to code: UnsafeMutableRawBufferPointer,
@@ -46,7 +46,7 @@ internal import Crypto
         unsafe outer.finalize().withUnsafeBytes { unsafe code.copyMemory(from: $0) }
     }
 
-    /// The two hashes of HMAC once each has taken in the padded key.
+    /// The two hash states of HMAC after the padded key.
     fileprivate static func states(of key: SymmetricKey) -> (inner: SHA256, outer: SHA256) {
         unsafe withUnsafeTemporaryAllocation(byteCount: blockBytes, alignment: 8) { block in
             defer { unsafe wipe(block) }
@@ -68,18 +68,18 @@ internal import Crypto
         return (inner, outer)
     }
 
-    /// Overwrites what was secret. In a function that is never inlined, whose stores the compiler can't see to be unread.
+    /// Overwrites secrets. The function is never inlined, so that the compiler can't see that its stores are never read.
     @inline(never)
     private static func wipe(_ room: UnsafeMutableRawBufferPointer) { unsafe room.initializeMemory(as: UInt8.self, repeating: 0) }
 }
 
-/// HMAC-SHA256 (RFC 2104) under a key of at most 64 bytes that is already processed, which costs as much as a short text.
+/// HMAC-SHA256 (RFC 2104) under a key of at most 64 bytes. The key is processed once, which costs as much as hashing a short text.
 struct KeyedHash: Sendable {
     private let inner, outer: SHA256
 
     init(_ key: SecretKey) { (inner, outer) = KeyDerivation.states(of: key.symmetric) }
 
-    /// The code of what `feed` hashes.
+    /// The HMAC of the bytes that `feed` hashes.
     func code(_ feed: (inout SHA256) -> Void) -> SHA256.Digest {
         var (inner, outer) = (inner, outer)
         feed(&inner)

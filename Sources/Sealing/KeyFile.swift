@@ -27,8 +27,7 @@ internal import Bytes
 ///     72  16   its tag
 ///     88  40   label: UTF-8, then zeros
 ///
-/// What opens a slot is the key file, or the passphrase as it was stretched with the salt; what opens a data key is the
-/// master key.
+/// A slot opens with the key file, or with the passphrase after it was stretched with the salt; a data key opens with the master key.
 package struct KeyFile: Sendable {
     package enum Kind: UInt8, Sendable { case slot = 1, dataKey = 2 }
 
@@ -36,9 +35,9 @@ package struct KeyFile: Sendable {
     package struct Entry: Sendable {
         package let kind: Kind
         package let id: UInt32
-        /// A slot's; `none` for a data key.
+        /// The stretching of a slot; `none` for a data key.
         package let stretching: Stretching
-        /// A data key's; `gcm` for a slot.
+        /// The suite of a data key; `gcm` for a slot.
         package let suite: Suite
         /// Microseconds since 1970.
         package let created: Int64
@@ -55,7 +54,7 @@ package struct KeyFile: Sendable {
     static let entryBytes = 128
     static let codeBytes = 32
     package static let entriesMax = 120
-    /// Each passphrase that is tried costs some tenths of a second.
+    /// A limit, since each slot that a passphrase is tried on costs some tenths of a second.
     package static let slotsMax = 8
     package static let labelBytes = 40
     package static let bytesMax = headerBytes + entriesMax * entryBytes + codeBytes
@@ -94,7 +93,7 @@ package struct KeyFile: Sendable {
         for index in 0 ..< count { entries.append(try Self.entry(row.slice(Self.headerBytes + index * Self.entryBytes, Self.entryBytes))) }
         (generation, writing) = (row.load(UInt64.self, at: 8), row.load(UInt32.self, at: 32))
         guard let hasCodes = [0: false, 1: true][row.load(UInt32.self, at: 36)] else {
-            throw .damaged("what it says of codes is neither yes nor no")
+            throw .damaged("its flag for codes is neither 0 nor 1")
         }
         self.hasCodes = hasCodes
         storeID = Array(bytes[16 ..< 32])
@@ -109,7 +108,7 @@ package struct KeyFile: Sendable {
     }
 
     private static func entry(_ row: RawSpan) throws(SealError) -> Entry {
-        guard let kind = Kind(rawValue: row.byte(at: 0)) else { throw .damaged("an entry is of no kind") }
+        guard let kind = Kind(rawValue: row.byte(at: 0)) else { throw .damaged("an entry has an unknown kind") }
         let way = row.byte(at: 1)
         let (r, last) = (Int(row.load(UInt32.self, at: 8)), Int(row.load(UInt32.self, at: 12)))
         let stretching: Stretching

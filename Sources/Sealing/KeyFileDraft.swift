@@ -1,12 +1,12 @@
 internal import Bytes
 internal import Crypto
 
-/// How a slot is opened: a secret, and how it is stretched.
+/// The secret that opens a slot, and how it is stretched.
 struct SlotOpener {
     let secret: KeySecret
     let stretching: Stretching
 
-    /// - Throws: `SealError.limit` where the secret is not of the kind that is stretched so, or the stretching is out of bounds.
+    /// - Throws: `SealError.limit` where this kind of secret can't be stretched this way, or the stretching is out of bounds.
     init(_ secret: KeySecret, _ stretching: Stretching) throws(SealError) {
         guard secret.opens(stretching) else { throw .limit("a passphrase is stretched, and a key is not") }
         try stretching.check()
@@ -16,7 +16,7 @@ struct SlotOpener {
     func key(salt: [UInt8]) throws(SealError) -> SecretKey { try stretching.key(from: secret.bytes, salt: salt) }
 }
 
-/// What an entry of a key file says in plain text (bytes 0 to 23 and the label), before a key is wrapped in it.
+/// The plain fields of an entry of a key file (bytes 0 to 23 and the label), before a key is wrapped in it.
 struct EntryDraft {
     private let kind: KeyFile.Kind
     private let id: UInt32
@@ -44,7 +44,7 @@ struct EntryDraft {
         (kind, self.id, label, self.time, self.storeID) = (.dataKey, id, "", time, storeID)
     }
 
-    /// The entry, with the master key wrapped under what the secret and a new salt make.
+    /// The entry, with the master key wrapped under a key made of the secret and a new salt.
     func slot(of master: SecretKey, for opener: SlotOpener) throws(SealError) -> [UInt8] {
         let salt = SecretKey.salt()
         return try wrapping(master, under: opener.key(salt: salt), salt: salt)
@@ -71,7 +71,7 @@ struct EntryDraft {
     }
 }
 
-/// What a key file says, before its code is made.
+/// The contents of a key file, before its code is made.
 struct KeyFileDraft {
     let generation: UInt64
     let storeID: [UInt8]

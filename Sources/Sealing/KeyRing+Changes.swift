@@ -1,5 +1,5 @@
 extension KeyRing {
-    /// The first keys of a store: a master key in one slot, and a data key.
+    /// Makes the first keys of a store: a master key in one slot, and a data key.
     package static func make(
         storeID: [UInt8], _ secret: KeySecret, _ stretching: Stretching, suite: Suite = .gcm, label: String, time: Int64,
         hasCodes: Bool = true
@@ -12,7 +12,7 @@ extension KeyRing {
         return try KeyRing(draft.file(under: master), master: master)
     }
 
-    /// Another slot for the same keys; returns its number.
+    /// Adds a slot for the same keys; returns its number.
     package mutating func addSlot(_ secret: KeySecret, _ stretching: Stretching, label: String, time: Int64) throws(SealError) -> UInt32 {
         guard file.slots.count < KeyFile.slotsMax else { throw .limit("there are \(KeyFile.slotsMax) slots; retire one first") }
         let id = Self.next(file.slots)
@@ -22,7 +22,7 @@ extension KeyRing {
         return id
     }
 
-    /// A new data key, which records are sealed under from now on; returns its number.
+    /// Adds a data key, under which records are sealed from now on; returns its number.
     package mutating func rotate(_ suite: Suite, time: Int64) throws(SealError) -> UInt32 {
         guard file.entries.count < KeyFile.entriesMax else { throw .limit("there are \(file.entries.count) keys; retire some first") }
         let id = Self.next(file.dataKeys)

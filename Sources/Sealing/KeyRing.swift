@@ -32,7 +32,7 @@ package struct KeyRing: Sendable {
 
     package var generation: UInt64 { file.generation }
 
-    /// - Throws: `SealError`: refused where the secret opens none of the slots, damaged where the file is not as it was written.
+    /// - Throws: `SealError`: refused where the secret opens none of the slots, damaged where the file differs from what was written.
     package init(opening file: KeyFile, with secret: KeySecret) throws(SealError) {
         try self.init(file, master: Self.master(of: file, secret))
     }
@@ -49,8 +49,8 @@ package struct KeyRing: Sendable {
         subjects = SubjectSecrets(master)
     }
 
-    /// The keys of a newer file that was written with the same master key.
-    /// - Throws: `SealError.damaged` where it was not.
+    /// The keys of a newer file, which was written with the same master key.
+    /// - Throws: `SealError.damaged` where it was written with another one.
     package func reading(_ file: KeyFile) throws(SealError) -> KeyRing { try KeyRing(file, master: master) }
 
     package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }

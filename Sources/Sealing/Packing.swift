@@ -3,10 +3,10 @@ internal import CZstd
 
 /// Compresses and decompresses bytes (zstd, RFC 8878).
 @safe struct Packing: ~Copyable {
-    /// The smallest number of bytes that is compressed.
+    /// Only a text longer than this is compressed.
     private static let bytesMin = 1_024
     private static let level: Int32 = 3
-    /// Made where they are needed: each takes much memory.
+    /// Contexts, made when they are first needed: each takes much memory.
     private var compressing: OpaquePointer?
     private var decompressing: OpaquePointer?
     private var room = ByteBuffer()
@@ -32,7 +32,7 @@ internal import CZstd
         return count > 0 && count <= bytes.byteCount / 10 * 9 ? room.array() : nil
     }
 
-    /// Decompresses to exactly `count` bytes. A frame that says another number is refused before memory is allocated for it.
+    /// Decompresses to exactly `count` bytes. A frame that claims another size is refused before memory is allocated for it.
     /// - Throws: `SealError.broken`.
     mutating func unpack(_ bytes: [UInt8], count: Int) throws(SealError) -> [UInt8] {
         let packed = bytes.lent

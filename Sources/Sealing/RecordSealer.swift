@@ -1,8 +1,8 @@
 package import Bytes
 
-/// Seals and opens the parts of records; reuses its buffers.
+/// Seals and opens the parts of records. Its buffers are reused.
 package struct RecordSealer: ~Copyable {
-    /// How many of the first authenticated bytes name the record's place: the key is derived from them too.
+    /// How many of the first authenticated bytes name the record's place; the key is derived from them too.
     package static let placeBytes = 32
 
     private var sealer = BodySealer()
@@ -10,26 +10,27 @@ package struct RecordSealer: ~Copyable {
     package init() {}
 
     /// Appends an envelope.
-    /// - Parameter associated: bytes that must be the same when the envelope is opened: at least the place.
-    /// - Throws: `SealError.limit` where the parts are more than one record holds.
+    /// - Parameter associated: bytes that must be equal when the envelope is opened: at least the place.
+    /// - Throws: `SealError.limit` where the parts are too long for one record.
     package mutating func seal(
         _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
     ) throws(SealError) {
         try seal(parts, under: key, associated, BodySealer.Randomness(for: key.suite), into: &target)
     }
 
-    /// Tests give what is random elsewhere, and so compare with the envelopes that another program has made.
+    /// Seals with given random bytes: tests compare the result with envelopes that another program has made.
     mutating func seal(
         _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, _ randomness: BodySealer.Randomness,
         into target: inout ByteBuffer
     ) throws(SealError) {
         sealer.body.removeAll()
         parts.append(to: &sealer.body)
-        try sealer.seal(BodySealer.Kind(format: Envelope.format, parts: parts.marks), under: key, associated, randomness, into: &target)
+        try sealer.seal(
+            BodySealer.HeaderFields(format: Envelope.format, parts: parts.marks), under: key, associated, randomness, into: &target)
     }
 
     /// Opens an envelope and appends its parts, one after the other; returns their sizes.
-    /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `associated`.
+    /// - Throws: `SealError.broken` where a bit of the envelope or of `associated` differs from what was sealed.
     package mutating func open(
         _ envelope: RawSpan, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
     ) throws(SealError) -> OpenedParts {

@@ -1,10 +1,10 @@
 /// Why bytes were not sealed, or could not be opened.
 package enum SealError: Error, Hashable, Sendable {
-    /// The bytes are not those that were sealed, or lie in another place.
+    /// The bytes differ from those that were sealed, or lie in another place.
     case broken(String)
     /// The secret opens no slot of the key file.
     case refused
-    /// The bytes are no key file, or not as it was written.
+    /// The bytes are no key file, or differ from what was written.
     case damaged(String)
     /// A size, count or cost is out of bounds.
     case limit(String)

@@ -15,7 +15,7 @@ package struct SecretKey: Sendable {
         symmetric = SymmetricKey(data: bytes)
     }
 
-    /// From the system's random numbers.
+    /// A key from the system's random numbers.
     package static func random() -> SecretKey { SecretKey(SymmetricKey(size: .bits256)) }
 
     /// Another key, derived from this one for one purpose: HKDF-SHA256 (RFC 5869).
@@ -26,10 +26,10 @@ package struct SecretKey: Sendable {
 
     package var bytes: [UInt8] { unsafe symmetric.withUnsafeBytes { unsafe Array($0) } }
 
-    /// 16 random bytes: no salt is used twice.
+    /// 16 random bytes, so that no salt is used twice.
     static func salt() -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 16) { room, count in
-            // One call of the kernel, which fails for none so short (getentropy(3)).
+            // A single system call, which never fails for so few bytes (getentropy(3)).
             guard let base = room.baseAddress, unsafe getentropy(base, 16) == 0 else { preconditionFailure("no random bytes") }
             count = 16
         }

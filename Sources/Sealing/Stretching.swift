@@ -1,7 +1,7 @@
 internal import Crypto
 internal import CryptoExtras
 
-/// How a secret becomes the key of a slot. The cost that a key file asks for is checked against bounds before any of it is spent.
+/// How a secret becomes the key of a slot. The cost that a key file asks for is checked against limits before any of it is spent.
 package enum Stretching: Hashable, Sendable {
     /// None: the secret is 32 random bytes.
     case none
@@ -13,7 +13,7 @@ package enum Stretching: Hashable, Sendable {
     /// scrypt with 128 MiB, which takes some tenths of a second.
     package static let standard = Stretching.scrypt(logN: 17, r: 8, p: 1)
     package static let rounds = 600_000
-    /// The largest cost of one slot, and of all slots of a file: these are tried before the file is authenticated.
+    /// The largest cost of one slot, and of all slots of a file: it is spent before the file is authenticated.
     private static let (bytesMax, roundsMax) = (256 << 20, 2_000_000)
     private static let (allBytesMax, allRoundsMax) = (1 << 30, 8_000_000)
 
@@ -25,7 +25,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// - Throws: `SealError.limit` where the stretching is too weak, or needs more time or memory than opening a store may.
+    /// - Throws: `SealError.limit` where the stretching is too weak, or needs more time or memory than opening a store may take.
     package func check() throws(SealError) {
         switch self {
         case .none: return
@@ -41,7 +41,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// - Throws: `SealError.limit` where trying all slots needs more time than opening a store may.
+    /// - Throws: `SealError.limit` where trying all slots needs more time than opening a store may take.
     static func check(all slots: [Stretching]) throws(SealError) {
         let costs = slots.map(\.cost)
         guard costs.reduce(0, { $0 + $1.bytes }) <= allBytesMax, costs.reduce(0, { $0 + $1.rounds }) <= allRoundsMax else {
@@ -49,7 +49,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// The cost: the bytes that scrypt writes, or the rounds of PBKDF2.
+    /// The bytes that scrypt writes, or the rounds of PBKDF2.
     private var cost: (bytes: Int, rounds: Int) {
         switch self {
         case .none: (0, 0)

@@ -1,9 +1,9 @@
 internal import Bytes
 
-/// The key of one subject, or of a file of event lines, in a place of its own, so that it can be overwritten there. Integers are
-/// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: after a power
-/// cut it holds the old or the new bytes. On a disk that tears a sector nevertheless, the slot is known to be damaged; its code, which
-/// overwriting does not change, is still there, and the slot is overwritten again.
+/// The key of one subject, or of a file of event lines, in a place of its own, where it can be overwritten. Integers are little-endian. A
+/// slot is 128 bytes at a multiple of 128, so that it lies in one sector: after a power cut it holds either the old or the new bytes. On a
+/// disk that tears a sector nevertheless, the slot is found to be damaged; its code, which overwriting does not change, is still there, and
+/// the slot is overwritten again.
 ///
 ///     0   u8   1 live, 2 forgotten, 3 lost: a salvage has found it damaged
 ///     1   7    zero
@@ -12,7 +12,7 @@ internal import Bytes
 ///     72  16   its tag; forgotten or lost: HMAC-SHA256 over the same, cut off, which only the store's keys make
 ///     88  40   zero
 ///
-/// The keys that wrap and that make codes are derived from the master key. A slot's number is its place, from 1 on. A slot of zeros was
+/// The keys that wrap keys and make codes are derived from the master key. A slot's number is its place, from 1 on. A slot of zeros was
 /// never written.
 package struct SubjectSlot: Sendable {
     package enum State: UInt8, Sendable { case live = 1, forgotten, lost }
@@ -27,14 +27,14 @@ package struct SubjectSlot: Sendable {
     /// The code of the subject whose key the slot holds.
     package var code: [UInt8] { Array(bytes[8 ..< 24]) }
 
-    /// The state by the first byte; `KeyRing.key(of:)` proves it.
+    /// The state according to the first byte; `KeyRing.key(of:)` proves it.
     package var state: State? { State(rawValue: bytes[0]) }
 
     /// Whether the slot was never written: a file's new size may reach the disk before its bytes.
     package var isBlank: Bool { bytes.lent.isZero }
 }
 
-/// What slots need of the master key: derived once, since each slot needs some of it.
+/// The keys that slots need, derived from the master key once, since each slot needs some of them.
 struct SubjectSecrets: Sendable {
     /// Wraps the keys in slots.
     let wrapping: SecretKey
@@ -61,7 +61,7 @@ extension KeyRing {
     /// The code by which a subject's slot is found.
     package func code(ofSubject name: [UInt8]) -> [UInt8] { subjects.names.code(of: name) }
 
-    /// The code of a slot whose key is that of a file of event lines.
+    /// The code of a slot that holds the key of a file of event lines.
     package func code(ofLines number: UInt32) -> [UInt8] { subjects.lines.code(of: bytes(number)) }
 
     /// A slot with a new key.
@@ -77,7 +77,7 @@ extension KeyRing {
     package func lost(_ number: UInt32, code: [UInt8]) -> SubjectSlot { without(.lost, number, code) }
 
     /// The key in a slot; nil where it was forgotten or lost.
-    /// - Throws: `SealError.damaged` where it is neither as it was written.
+    /// - Throws: `SealError.damaged` where the slot differs from what was written.
     package func key(of slot: SubjectSlot) throws(SealError) -> DataKey? {
         guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("is missing") }
         let text = slot.bytes.lent
@@ -118,7 +118,7 @@ extension KeyRing {
 
     // MARK: The ledger of what was forgotten
 
-    /// The proof, which only the store's keys make, that something was forgotten.
+    /// The proof, which only the store's keys make, that the claim was written to the ledger of what was forgotten.
     package func proof(ofForgotten claim: [UInt8]) -> [UInt8] { subjects.ledger.code(of: file.storeID + claim) }
 
     package func isProof(_ proof: [UInt8], ofForgotten claim: [UInt8]) -> Bool {

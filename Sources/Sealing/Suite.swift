@@ -3,7 +3,7 @@ internal import Crypto
 internal import CryptoExtras
 internal import FoundationEssentials
 
-/// A cipher that encrypts and authenticates. Each key encrypts one text alone: this room derives a key for each.
+/// A cipher that encrypts and authenticates. Each key encrypts only one text: this room derives a key for each.
 package enum Suite: UInt8, CaseIterable, Sendable {
     /// AES-256 in CBC mode (NIST SP 800-38A, padded as in RFC 5652, 6.3), then HMAC-SHA256 (RFC 2104) over associated
     /// data, vector, cipher text and the length of the associated data, as RFC 7518, 5.2 composes them. Every store
@@ -58,7 +58,7 @@ package enum Suite: UInt8, CaseIterable, Sendable {
         } catch { throw .limit("these bytes can't be sealed: \(error)") }
     }
 
-    /// Appends what was sealed.
+    /// Appends the plain text.
     /// - Parameter sealed: cipher text and tag.
     /// - Throws: `SealError.broken` where anything differs from what was sealed.
     func open(
@@ -68,7 +68,7 @@ package enum Suite: UInt8, CaseIterable, Sendable {
         do {
             switch self {
             case .gcm:
-                // The library's quickest form: nonce, text and tag in one piece.
+                // The fastest form in the library: nonce, text and tag in one piece.
                 let box = try AES.GCM.SealedBox(combined: Self.nonceBytes + [UInt8](copying: sealed))
                 target.append(
                     try unsafe associated.withUnsafeBytes { try unsafe AES.GCM.open(box, using: key.symmetric, authenticating: $0) })
@@ -76,7 +76,7 @@ package enum Suite: UInt8, CaseIterable, Sendable {
                 let text = sealed.slice(0, sealed.byteCount - tagBytes)
                 let authenticated = Self.authenticated(associated, vector, text)
                 let tag = [UInt8](copying: sealed.slice(text.byteCount, tagBytes))
-                // Order: nothing is decrypted that was not authenticated.
+                // Order: authenticated before anything is decrypted.
                 guard HMAC<SHA256>.isValidAuthenticationCode(tag, authenticating: authenticated, using: Self.mac(key)) else {
                     throw CryptoKitError.authenticationFailure
                 }
@@ -87,14 +87,14 @@ package enum Suite: UInt8, CaseIterable, Sendable {
         } catch { throw .broken("its tag does not fit") }
     }
 
-    /// Cipher text and tag of a key that is wrapped, by a suite without a vector.
+    /// Cipher text and tag of a wrapped key, by a suite without a vector.
     func seal(_ plain: [UInt8], _ key: SecretKey, _ associated: [UInt8]) throws(SealError) -> [UInt8] {
         var sealed = ByteBuffer(capacity: plain.count + tagBytes)
         try seal(plain.lent, key, vector: [UInt8]().lent, associated.lent, into: &sealed)
         return sealed.array()
     }
 
-    /// A key that was wrapped so.
+    /// Unwraps such a key.
     /// - Throws: `SealError.broken`.
     func open(_ sealed: RawSpan, _ key: SecretKey, _ associated: RawSpan) throws(SealError) -> [UInt8] {
         var plain = ByteBuffer(capacity: sealed.byteCount)

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A key as it lies on a disk; it is lost when these bytes are overwritten:
+/// A key in its form on the disk; it is lost when these bytes are overwritten:
 ///
 ///     0   16  salt: random
 ///     16  32  the key, AES-256-GCM under HKDF-SHA256 (RFC 5869) of a key of the ring and the salt, authenticated with what is named
@@ -28,13 +28,13 @@ package enum WrappedKey {
 
 extension KeyRing {
     /// - Parameters:
-    ///   - purpose: names the key of the ring that wraps it.
-    ///   - place: bytes that must be the same when the key is unwrapped.
+    ///   - purpose: names the key of the ring that wraps the key.
+    ///   - place: bytes that must be equal when the key is unwrapped.
     package func wrap(_ key: SecretKey, for purpose: String, _ place: [UInt8]) throws(SealError) -> [UInt8] {
         try WrappedKey.bytes(of: key, under: self.key(for: purpose), place)
     }
 
-    /// - Throws: `SealError.damaged` where a bit differs, there or in `place`.
+    /// - Throws: `SealError.damaged` where a bit of the wrapped key or of `place` differs.
     package func unwrap(_ bytes: [UInt8], for purpose: String, _ place: [UInt8]) throws(SealError) -> SecretKey {
         try WrappedKey.key(in: bytes.lent, under: key(for: purpose), place.lent)
     }

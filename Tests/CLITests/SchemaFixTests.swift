@@ -83,7 +83,7 @@ struct SchemaFixTests {
         for (asked, words) in [
             ("BookReturned@v2", "BookReturned exists at v1 and at v2 is BookBack: evstore schema show BookBack@v2"),
             ("BookBack@v1", "BookBack exists at v2 and at v1 is BookReturned: evstore schema show BookReturned@v1"),
-            ("ShelfMoved@v2", "ShelfMoved exists at v1 and is nothing at v2: evstore schema show ShelfMoved@v1"),
+            ("ShelfMoved@v2", "ShelfMoved exists at v1 and has no image at v2: evstore schema show ShelfMoved@v1"),
             ("BookLend@v2", "did you mean BookLent?"),
         ] {
             let outcome = try library.run("show", asked)

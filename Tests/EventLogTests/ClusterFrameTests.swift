@@ -11,7 +11,7 @@ import Testing
 /// Frames as a PostgreSQL gives them that nobody vouches for.
 @Suite("Frames of a cluster log")
 struct ClusterFrameTests {
-    private static let member = Membership(log: "shop", id: [UInt8](repeating: 7, count: 16), node: "a")
+    private static let member = ClusterMembership(log: "shop", id: [UInt8](repeating: 7, count: 16), node: "a")
 
     /// The frames of a log with some events, and its id.
     private static func frames() async throws -> (store: StoreID, frames: [[UInt8]]) {
@@ -99,14 +99,14 @@ struct ClusterFrameTests {
     }
 
     /// A node that has the first frame.
-    private static func begun(of store: StoreID, _ frame: [UInt8]) throws -> (TemporaryDirectory, (access: LogAccess, end: FrameEnd)) {
+    private static func begun(of store: StoreID, _ frame: [UInt8]) throws -> (TemporaryDirectory, (access: LogAccess, end: ClusterLogEnd)) {
         let directory = try TemporaryDirectory()
         let access = try node(of: store, in: directory).access
         return (directory, (access, try access.takeIn([frame]).end))
     }
 
     /// The frame with the link that its bytes have.
-    private static func linked(_ frame: [UInt8], after end: FrameEnd) -> [UInt8] {
+    private static func linked(_ frame: [UInt8], after end: ClusterLogEnd) -> [UInt8] {
         var hasher = SHA256Hasher()
         hasher.update(end.link)
         hasher.update(Array(frame[..<40]))

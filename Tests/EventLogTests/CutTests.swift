@@ -20,7 +20,7 @@ struct CutTests {
     private func fill() async throws {
         _ = try await log.append(AppendRequest(events: try (1 ... 10).map { try event("s-\($0 % 3)", "\($0)", id: "id-\($0)") }))
         for number in 11 ... 20 {
-            let mark = SideRow(.imports, key: [UInt8(number)], value: [1, 2])
+            let mark = AttachedRow(.imports, key: [UInt8(number)], value: [1, 2])
             _ = try await log.append(AppendRequest(events: [try event("s-\(number % 3)", "\(number)")], rows: [mark]))
         }
     }

@@ -59,7 +59,7 @@ struct LargeAppendTests {
     func failing() async throws {
         let log = try makeLog(directory)
         try await log.add(event("s-1", "first"))
-        let row = SideRow(.imports, key: [], value: [])
+        let row = AttachedRow(.imports, key: [], value: [])
         for mark in ["a", "b"] {
             await #expect(throws: EvstoreError.self) {
                 try await log.append(AppendRequest(events: try some(mark), rows: [row]))

@@ -48,9 +48,9 @@ struct LockTests {
     @Test("a process can lock a store for itself only while no other has it open")
     func alone() async throws {
         let second = try EventLog.open(at: directory.store, options: .small())
-        #expect(throws: EvstoreError.self) { try log.takeAlone(what: "cut") }
+        #expect(throws: EvstoreError.self) { try log.acquireExclusively(what: "cut") }
         try await second.close()
-        try log.takeAlone(what: "cut")
+        try log.acquireExclusively(what: "cut")
         #expect {
             try EventLog.open(at: directory.store, options: .small())
         } throws: { if case EvstoreError.locked(_, let holder) = $0 { holder.contains("cut") } else { false } }
@@ -66,7 +66,7 @@ struct LockTests {
             usleep(100_000)
             guest.leave()
         }
-        try log.takeAlone(what: "cut")
+        try log.acquireExclusively(what: "cut")
         try log.shareAgain()
         try await log.close()
     }

@@ -97,7 +97,7 @@ struct OlderRoundTests {
         try await log.add(event("s-1", "new"))
         #expect(try log.everything().count == old.events.count + 1)
         try await log.close()
-        #expect(try Manifest.isRaised(at: old.path) && Manifest.identity(at: old.path).format == 4)
+        #expect(try Manifest.isFormatCurrent(at: old.path) && Manifest.identity(at: old.path).format == 4)
     }
 
     @Test("a store of an older format is raised by whoever has it alone, and by one of several that start at once")
@@ -110,7 +110,7 @@ struct OlderRoundTests {
         #expect(try reader.everything() == old.events)
         try await reader.close()
         try held.release()
-        #expect(try !Manifest.isRaised(at: old.path))
+        #expect(try !Manifest.isFormatCurrent(at: old.path))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0 ..< 4 {
                 group.addTask {

@@ -104,7 +104,7 @@ struct StoreOpeningTests {
             try AnchorFile(at: directory.store).markDoubtful()
             try await appended
             #expect(try Anchor.read(at: directory.store)?.mark.matchesNothing == true, "round \(round)")
-            try LogFile.vouch(at: directory.store)
+            try LogFile.markChecked(at: directory.store)
         }
         try await log.close()
     }

@@ -119,7 +119,7 @@ struct TableTests {
         let found = try [1, 7, 1_000].map { (size: UInt64) -> [String: [[UInt8]]] in
             do {
                 try written.change { transaction in
-                    let end = try Unindexing.run(after: Position(61), &transaction, written.access, eventsAtOnce: size)
+                    let end = try IndexTruncation.run(after: Position(61), &transaction, written.access, eventsAtOnce: size)
                     var rows = ["end": [bytes(end.rawValue)]]
                     for table in indexes {
                         try written.access.tables[table]?.forEach(transaction.reads) { key, value in

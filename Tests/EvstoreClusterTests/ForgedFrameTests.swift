@@ -18,7 +18,7 @@ struct ForgedFrameTests {
         let soon = ContinuousClock.now + .seconds(10)
         let row = try connection.run("SELECT frame, link, epoch, position FROM evstore_log", deadline: soon)
         let (number, link, epoch, position) = (row.int(0, 0) ?? 0, row.bytes(0, 1) ?? [], row.int(0, 2) ?? 0, row.int(0, 3) ?? 0)
-        let end = FrameEnd(number: UInt64(number), link: link)
+        let end = ClusterLogEnd(number: UInt64(number), link: link)
         let own = Checkpoint(epoch: Epoch(UInt32(epoch)), position: Position(UInt64(position)))
         let frame = ClusterFrame.encoded(after: end, last ?? own, rows: rows.lent, blocks: blocks.lent)
         let place: [PostgresValue] = [.int(Int64(frame.end.number)), .int(Int64(clamping: frame.last.position.rawValue))]
@@ -92,7 +92,7 @@ struct ForgedFrameTests {
                 try Self.add(rows, to: server)
                 let (node, code) = (a, await Self.code { [a] in try await a.catchUp() })
                 #expect(["clusterDamaged", "schemaNewer"].contains(code), "\(name): \(code)")
-                #expect(try await node.last().position == Position(3) && ShopCluster.lines(node).count == 3, "\(name)")
+                #expect(try await ShopCluster.lines(node).count == 3 && node.last().position == Position(3), "\(name)")
                 try await shop.close("a")
                 try await Self.expectReading(shop, name)
                 let joined = await Self.code { try await StoreMaintenance.join(shop.cluster(), as: "b", into: shop.path("b")) }

@@ -117,7 +117,7 @@ struct ExampleStore {
 
     /// Data from before versions existed, which an import brings: seen without a store.
     private func adopted(_ given: ExampleEvents, as wanted: String) throws -> String {
-        let viewer = Viewer(temporary.schemas.history)
+        let viewer = PathRunner(temporary.schemas.history)
         let version = wanted.hasPrefix("v") ? try ExampleEvents.version(wanted) : SchemaVersion(1)
         var texts: [String] = []
         for event in given.events {

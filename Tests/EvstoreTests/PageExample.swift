@@ -77,7 +77,7 @@ struct PageExample: Sendable, CustomTestStringConvertible {
     func run() async throws {
         let schemas = try schemas().with(ExampleStore.steps())
         let (one, two) = (SchemaVersion(1), SchemaVersion(2))
-        #expect(schemas.history.check().filter { $0.severity == .error }.map(\.line1) == [], "\(testDescription)")
+        #expect(schemas.history.check().filter { $0.severity == .error }.map(\.diagnosticLine) == [], "\(testDescription)")
         if let opClass = member("class") {
             #expect(schemas.history.opClass(from: one, to: two).description == opClass, "\(testDescription)")
         }
@@ -107,7 +107,7 @@ extension History {
     /// Whether all events that the step converts on their way from one version to another are converted in one pass over
     /// their text; `-` where it converts none.
     fileprivate func onePass(_ from: SchemaVersion, _ to: SchemaVersion) throws -> String {
-        let viewer = Viewer(self)
+        let viewer = PathRunner(self)
         let all = try types(at: from).map { try viewer.path(type: $0, born: from, to: to) }
         let paths = all.filter { !$0.isUntouched && !$0.types.isEmpty }
         return paths.isEmpty ? "-" : paths.allSatisfy { $0.fused != nil && !$0.merges } ? "yes" : "no"
@@ -116,7 +116,7 @@ extension History {
     /// What the image of one event costs, in words; nothing for several events, which are seen together.
     fileprivate func cost(of events: ExampleEvents, at target: SchemaVersion) throws -> String {
         guard events.events.count == 1, let event = events.events.first else { return "" }
-        let viewer = Viewer(self)
+        let viewer = PathRunner(self)
         let (payload, metadata) = (Array(event.payload.utf8), Array((event.metadata ?? "").utf8))
         try viewer.view(
             SourceEvent(payload: payload.lent, time: ExampleEvents.time, metadata: metadata.lent),

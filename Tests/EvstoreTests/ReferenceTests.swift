@@ -26,7 +26,7 @@ struct ReferenceTests {
         }
         func shown(_ page: String) throws -> String { try #require(try DocPage(page).blocks("yaml").first).text }
         func errors(_ versions: [String], _ projections: String? = nil) -> [String] {
-            WrongExample.found(versions, projections).filter { $0.severity == .error }.map(\.line1)
+            WrongExample.found(versions, projections).filter { $0.severity == .error }.map(\.diagnosticLine)
         }
         func first(_ types: [String]) -> String {
             let members = "id: {type: string}, total: {type: string}, customer: {type: string}"

@@ -30,7 +30,7 @@ struct ShadowTests {
         let own = try await bare.migrate(to: old, options: MigrationOptions(dryRun: true)).digests["names"]
         #expect(own == rebuilt)
         let finding = try await temporary.store.maintenance.verify(deep: true, laws: true, seed: 5)
-        #expect(finding.ok, "\(finding.findings.map(\.line1))")
+        #expect(finding.ok, "\(finding.findings.map(\.diagnosticLine))")
     }
 
     @Test("a program without the step is shown the same by every way of reading")

@@ -23,7 +23,7 @@ struct StepTests {
             return failure.pointer == "/full" && failure.target == SchemaVersion(1) && failure.op == "swift (op 1)"
         }
         let verified = try await store.maintenance.verify(laws: true, seed: 7)
-        #expect(verified.ok, "\(verified.findings.map(\.line1))")
+        #expect(verified.ok, "\(verified.findings.map(\.diagnosticLine))")
         _ = try await store.rollback(to: SchemaVersion(1))
         #expect(try store.versions.live == SchemaVersion(1))
         #expect(try await Persons.name(store, at: 1) == #"{"name":"Ada"}"#)

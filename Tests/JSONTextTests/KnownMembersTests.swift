@@ -14,7 +14,7 @@ struct KnownMembersTests {
         var random = SeededGenerator(seed: seed)
         let known = try #require(
             KnownMembers(Self.names.enumerated().map { KnownMember(MemberName($1), kinds: .max, isRequired: $0 == 1) }))
-        var slots = Slots(repeating: ValueSlot(kind: .null), count: Self.names.count)
+        var slots = UniqueArray(repeating: ValueSlot(kind: .null), count: Self.names.count)
         var order = MemberOrder()
         for index in 0 ..< 2000 {
             let text = Self.object(&random)
@@ -27,7 +27,7 @@ struct KnownMembersTests {
     func broken() throws {
         let text = #"{"id":"0123456789abcdef\"","eight888":[1,{"x":"y"}],"sixteen161616161":-12345678901234567890e5,"a":true}"#
         let known = try #require(KnownMembers(Self.names.map { KnownMember(MemberName($0), kinds: .max, isRequired: false) }))
-        var slots = Slots(repeating: ValueSlot(kind: .null), count: Self.names.count)
+        var slots = UniqueArray(repeating: ValueSlot(kind: .null), count: Self.names.count)
         var order = MemberOrder()
         #expect(Self.scan(text, known, &slots, &order)?.count == 4)
         for count in 1 ..< text.utf8.count {
@@ -70,7 +70,7 @@ struct KnownMembersTests {
 
     /// Names and values in the text's order; nil where the scan refuses.
     private static func scan(
-        _ text: String, _ known: KnownMembers, _ slots: inout Slots<ValueSlot>, _ order: inout MemberOrder
+        _ text: String, _ known: KnownMembers, _ slots: inout UniqueArray<ValueSlot>, _ order: inout MemberOrder
     ) -> [String]? {
         var arena = ByteBuffer()
         order.begin()
@@ -95,7 +95,7 @@ struct KnownMembersTests {
             members = all
         } catch { return nil }
         guard members.contains(where: { $0.name == "id" }), members.allSatisfy({ names.contains($0.name) }) else { return nil }
-        var splice = Splice()
+        var splice = JSONEditor()
         try splice.load(Array(text.utf8).lent)
         return members.map { member in
             guard let node = splice.member(MemberName(member.name), of: splice.root) else { return "none" }

@@ -9,7 +9,7 @@ import Testing
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
         let alphabet = utf8(#"{}[]":,\/0123456789eE+-.tfnrulsad "# + "\u{0}\u{1F}é😀")
-        var splice = Splice()
+        var splice = JSONEditor()
         var accepted = 0
         for round in 0 ..< 30_000 {
             var bytes = utf8(generator.object(depth: 3))
@@ -41,7 +41,7 @@ import Testing
         #expect(accepted > 1_000)
     }
 
-    private func visit(_ node: Splice.Node, of splice: inout Splice) {
+    private func visit(_ node: JSONEditor.Node, of splice: inout JSONEditor) {
         _ = splice.name(of: node)
         _ = splice.string(node)
         _ = splice.find(JSONPointer(tokens: [MemberName("a"), MemberName("e/f")]), from: node)

@@ -7,7 +7,7 @@ import Testing
     private let b = MemberName("b")
     private let x = MemberName("x")
 
-    private func edited(_ json: String, _ edit: (inout Splice) throws -> Void) throws -> String {
+    private func edited(_ json: String, _ edit: (inout JSONEditor) throws -> Void) throws -> String {
         var splice = try loaded(json)
         try edit(&splice)
         if let fault = splice.fault { throw fault }

@@ -29,7 +29,7 @@ struct Edit: CustomStringConvertible {
             name: MemberName(generator.pick(names)), json: generator.space() + generator.json(depth: 2) + generator.space())
     }
 
-    func apply(to splice: inout Splice) {
+    func apply(to splice: inout JSONEditor) {
         guard let node = splice.find(path, from: splice.root) else { return }
         let isRoot = node == splice.root
         let kind = splice.kind(node)
@@ -71,8 +71,8 @@ struct Edit: CustomStringConvertible {
     func fusingEqualsStepping() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
-        var fused = Splice()
-        var stepped = Splice()
+        var fused = JSONEditor()
+        var stepped = JSONEditor()
         var effective = 0
         for round in 0 ..< 2_000 {
             let document = utf8(generator.object(depth: 4))

@@ -80,7 +80,7 @@ import Testing
         "malformed text is an error of the load",
         arguments: ["", "{", "[1,]", #"{"a":}"#, #"{"a":[1}"#, "{}x", #"["\"#, #"["a"#, "tru"])
     func malformed(_ json: String) {
-        var splice = Splice()
+        var splice = JSONEditor()
         #expect(throws: JSONError.self) { try splice.load(utf8(json).lent) }
     }
 

@@ -6,14 +6,14 @@ func utf8(_ text: String) -> [UInt8] { Array(text.utf8) }
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 /// What a splice writes of its whole text.
-func written(_ splice: borrowing Splice) -> String {
+func written(_ splice: borrowing JSONEditor) -> String {
     var output = ByteBuffer()
     splice.write(splice.root, into: &output)
     return text(output.array())
 }
 
-func loaded(_ json: String) throws -> Splice {
-    var splice = Splice()
+func loaded(_ json: String) throws -> JSONEditor {
+    var splice = JSONEditor()
     try splice.load(utf8(json).lent)
     return splice
 }
@@ -73,8 +73,8 @@ func found<T>(_ value: T?, _ what: String = "") throws -> T {
     return value
 }
 
-func node(_ pointer: String, _ splice: inout Splice) throws -> Splice.Node {
+func node(_ pointer: String, _ splice: inout JSONEditor) throws -> JSONEditor.Node {
     try found(splice.find(JSONPointer(pointer), from: splice.root), pointer)
 }
 
-func member(_ name: String, _ splice: inout Splice) -> Splice.Node? { splice.member(MemberName(name), of: splice.root) }
+func member(_ name: String, _ splice: inout JSONEditor) -> JSONEditor.Node? { splice.member(MemberName(name), of: splice.root) }

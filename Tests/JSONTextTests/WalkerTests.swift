@@ -18,7 +18,7 @@ struct WalkerTests {
             var walk = JSONWalker(bytes.lent)
             walk.skipSpaces()
             Self.values(&walk, into: &found)
-            #expect(found == slow.found && !walk.isLost, "seed \(seed), text \(number): \(text)")
+            #expect(found == slow.found && !walk.isMalformed, "seed \(seed), text \(number): \(text)")
             var whole = JSONWalker(bytes.lent)
             whole.skipSpaces()
             let extent = whole.skipValue()
@@ -40,7 +40,7 @@ struct WalkerTests {
                     var found: [Range<Int>] = []
                     var walk = JSONWalker(text.lent)
                     Self.values(&walk, into: &found)
-                    if !walk.isLost { #expect(found.allSatisfy { $0.upperBound <= text.count }, "seed \(seed)") }
+                    if !walk.isMalformed { #expect(found.allSatisfy { $0.upperBound <= text.count }, "seed \(seed)") }
                 }
             }
         }
@@ -57,8 +57,8 @@ struct WalkerTests {
             _ = walk.skipValue()
         }
         let isInside = walk.enterObject() || walk.enterArray() || walk.nextElement() || walk.skipNull()
-        let (byte, isLost) = (walk.byte, walk.isLost)
-        #expect(isObject && names == 1 && isLost && byte == 0 && !isInside)
+        let (byte, isMalformed) = (walk.byte, walk.isMalformed)
+        #expect(isObject && names == 1 && isMalformed && byte == 0 && !isInside)
     }
 
     @Test("a value is written without the spaces between its tokens, and pointers find what a splice finds")
@@ -66,15 +66,15 @@ struct WalkerTests {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)
         let pointers = try ["/a", "/a/b", "/b/a", "/long name of a member/b"].map { try JSONPointer($0) }
-        let picker = Picker(pointers)
+        let picker = PointerPicker(pointers)
         for _ in 0 ..< 1_000 {
             let text = Self.value(&random, depth: 3)
             var compact = ByteBuffer()
-            var found = Slots<ByteSlice>(capacity: 4)
+            var found = UniqueArray<ByteSlice>(capacity: 4)
             appendCompact(Array(text.utf8).lent, into: &compact)
             #expect(compact.array() == ByteReader.compact(Array(text.utf8)), "seed \(seed): \(text)")
             picker.pick(Array(text.utf8).lent, into: &found)
-            var splice = Splice()
+            var splice = JSONEditor()
             try splice.load(Array(text.utf8).lent)
             for (index, pointer) in pointers.enumerated() {
                 let expected = splice.find(pointer, from: splice.root).map { node in
@@ -99,7 +99,7 @@ struct WalkerTests {
         } else {
             _ = walk.skipValue()
         }
-        if !walk.isLost { found.append(start ..< walk.offset) }
+        if !walk.isMalformed { found.append(start ..< walk.offset) }
     }
 
     private static func gap(_ random: inout SeededGenerator) -> String {

@@ -97,23 +97,23 @@ struct GuardTests {
         var owned: OwnedDirectory? = try OwnedDirectory(directory.path + "/made-")
         let path = try #require(owned).path
         try Data("x".utf8).write(to: URL(filePath: path + "/file"))
-        #expect(try !OwnedDirectory.removeIfLeft(path))
+        #expect(try !OwnedDirectory.removeIfAbandoned(path))
         #expect(FileManager.default.fileExists(atPath: path + "/file"))
         owned = nil
-        #expect(try OwnedDirectory.removeIfLeft(path))
+        #expect(try OwnedDirectory.removeIfAbandoned(path))
         #expect(!FileManager.default.fileExists(atPath: path))
-        #expect(try !OwnedDirectory.removeIfLeft(path))
+        #expect(try !OwnedDirectory.removeIfAbandoned(path))
     }
 
     @Test("file systems are known by their numbers, and no others are sound")
     func fileSystems() throws {
-        #expect(FileSystem(magic: 0xef53) == .lasting("ext4"))
+        #expect(FileSystem(magic: 0xef53) == .persistent("ext4"))
         for (magic, name) in [(0x5846_5342 as UInt32, "xfs"), (0x9123_683e, "btrfs"), (0xf2f5_2010, "f2fs"), (0x2fc1_2fc1, "zfs")] {
-            #expect(FileSystem(magic: magic) == .lasting(name))
-            #expect(FileSystem(magic: magic).isWrittenElsewhere == (name != "xfs"))
+            #expect(FileSystem(magic: magic) == .persistent(name))
+            #expect(FileSystem(magic: magic).isCopyOnWrite == (name != "xfs"))
         }
-        let passing = [0x0102_1994 as UInt32, 0x794c_7630].map { FileSystem(magic: $0) }
-        #expect(passing.allSatisfy { if case .passing = $0 { true } else { false } })
+        let ephemeral = [0x0102_1994 as UInt32, 0x794c_7630].map { FileSystem(magic: $0) }
+        #expect(ephemeral.allSatisfy { if case .ephemeral = $0 { true } else { false } })
         let others =
             try [0x6969 as UInt32, 0xff53_4d42, 0x6573_5546, 0x0102_1997, 0x8584_58f6, 0x1234].map { FileSystem(magic: $0) }
             + [FileSystem.of("/proc")]

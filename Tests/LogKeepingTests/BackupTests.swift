@@ -27,7 +27,7 @@ struct BackupTests {
             let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map {
                 try event("s-\(number % 7)", "\"\(number).\($0)\"", type: "type-\(number % 4)", id: $0 == 0 ? "id-\(number)" : nil)
             }
-            let mark = SideRow(.imports, key: [UInt8(number)], value: [1, 2])
+            let mark = AttachedRow(.imports, key: [UInt8(number)], value: [1, 2])
             _ = try await log.append(AppendRequest(events: events, rows: [mark]))
             if number % 25 == 0 {
                 try await log.update { update in

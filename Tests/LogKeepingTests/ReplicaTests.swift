@@ -41,7 +41,7 @@ private struct ReplicaScene {
             let events = try (0 ..< Int.random(in: 1 ... 4, using: &random)).map {
                 try event("s-\(number % 7)", "\"\(String(repeating: "x", count: number % 900)).\($0)\"", type: "type-\(number % 5)")
             }
-            let mark = SideRow(.imports, key: Array("\(number)".utf8), value: [1, 2])
+            let mark = AttachedRow(.imports, key: Array("\(number)".utf8), value: [1, 2])
             _ = try await original.append(AppendRequest(events: events, rows: [mark]))
         }
     }

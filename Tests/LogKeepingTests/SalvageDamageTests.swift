@@ -107,7 +107,7 @@ struct SalvageDamageTests {
         var writer = BlockWriter(storeID)
         var bytes: [UInt8] = []
         writer.begin(.first, first: Position(position), link: .zero, time: .now)
-        let place = BlockWriter.Place(type: 1, isSameAppend: false, madeID: (1, 2), stream: position)
+        let place = BlockWriter.AssignedFields(type: 1, isSameAppend: false, madeID: (1, 2), stream: position)
         let events = [try event("planted", payload)]
         try writer.add(events.span, 0, place) { bytes += [UInt8](copying: $1) }
         try writer.finish { bytes += [UInt8](copying: $1) }

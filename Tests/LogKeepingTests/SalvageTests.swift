@@ -98,7 +98,7 @@ struct SalvageTests {
         var block: [UInt8] = []
         writer.begin(.first, first: Position(7), link: link, time: .now)
         let events = [try event("late", "\"never\"")]
-        try writer.add(events.span, 0, BlockWriter.Place(type: 1, isSameAppend: false, madeID: (1, 2), stream: 7)) {
+        try writer.add(events.span, 0, BlockWriter.AssignedFields(type: 1, isSameAppend: false, madeID: (1, 2), stream: 7)) {
             block += [UInt8](copying: $1)
         }
         try writer.finish { block += [UInt8](copying: $1) }

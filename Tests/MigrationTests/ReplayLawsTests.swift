@@ -64,7 +64,7 @@ struct ReplayLawsTests {
         let store = try OrdersStore()
         for order in 1 ... 20 { try await store.place(order, born: 1) }
         let site = MigrationSite(
-            EvolvingLog(store.log, swiftProjections: [Moody()]), options: store.log.options, Job("verify"))
+            VersionedLog(store.log, swiftProjections: [Moody()]), options: store.log.options, Job("verify"))
         var laws = try ReplayLaws(site)
         try laws.check(try store.state, at: SchemaVersion(1))
         #expect(laws.tally.counts["L6"]?.failed == 1 && laws.tally.counts["L7"]?.failed == 1)
@@ -82,7 +82,7 @@ struct ReplayLawsTests {
         #expect(laws.findings.isEmpty)
         #expect(laws.tally.counts["L7"]?.tried == 2, "methods, built at versions 1, 2 and 3")
         let dated = MigrationSite(
-            EvolvingLog(store.log, swiftProjections: [Dated()]), options: store.log.options, Job("verify"))
+            VersionedLog(store.log, swiftProjections: [Dated()]), options: store.log.options, Job("verify"))
         laws = try ReplayLaws(dated)
         try laws.checkShared(try store.state)
         #expect(laws.findings.map(\.id) == ["LAW103", "LAW103"])

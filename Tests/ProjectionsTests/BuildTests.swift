@@ -67,7 +67,7 @@ func spilling(_ seed: UInt64) async throws {
     // 32 empty partitions alone take more.
     options.buildMemoryBytes = 1
     let tight = try EventLog.open(at: store.path, options: options)
-    let evolving = EvolvingLog(tight)
+    let evolving = VersionedLog(tight)
     let definition = try store.definition()
     let generation = try store.generation(definition)
     var build = BulkBuild(evolving, at: SchemaVersion(1), [(definition, generation)])

@@ -42,7 +42,7 @@ extension TestStore {
     /// Appends events born at every version, as far as the versions up to theirs have images of them.
     fileprivate func fill(_ random: inout RandomVersions) async throws {
         let history = random.history
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for _ in 0 ..< 2 {
             for file in history.versions {
                 let stream = random.streams[file.number.number - 1]
@@ -61,7 +61,7 @@ extension TestStore {
     }
 }
 
-extension Viewer {
+extension PathRunner {
     /// Whether an event has images, each of which fits.
     func sees(
         _ event: (type: String, payload: String), born: SchemaVersion, at target: SchemaVersion, _ stream: String

@@ -76,7 +76,7 @@ struct CutBetweenTests {
         let store = try await store()
         let (log, history) = (store.log, try store.evolving.history)
         let seen = try await onOwnThread {
-            let merged = MergedAppends(log, Viewer(history), StreamNames(log, history), at: SchemaVersion(2))
+            let merged = MergedAppends(log, PathRunner(history), StreamNames(log, history), at: SchemaVersion(2))
             return try log.read { reader in
                 try waiting { try await Self.replace(log) }
                 var seen: [String] = []

@@ -65,7 +65,7 @@ private struct Broken: CustomTestStringConvertible, Sendable {
             "a guard has one of equals, in, exists and below, not 0"),
         Broken(
             "key: \"{/id\"\non: {OrderPlaced: delete}", "FILE003", "5:12",
-            "key is no template, \"{/id\": there is a { without a } after it"),
+            "key is not a template, \"{/id\": there is a { without a } after it"),
         Broken(
             "key: /id\non: {OrderPlaced: {set: {\"/{/id}\": /total}}}", "FILE003", "6:32",
             "the first member of a target can't be a template: /{/id}"),

@@ -50,7 +50,7 @@ struct ExpressionsTests {
         #expect(history.check().filter { $0.severity == .error }.isEmpty)
         var made: [JSONValue] = []
         let payload = Array("{\"v\":\(value.json)}".utf8)
-        try Viewer(history).view(
+        try PathRunner(history).view(
             SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: [UInt8]().lent),
             of: TypeAtVersion(type: "E", version: SchemaVersion(1)), stream: "s", at: SchemaVersion(2), validating: false
         ) { made.append(try JSONValue(parsing: $0.payload)) }

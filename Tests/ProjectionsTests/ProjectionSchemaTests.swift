@@ -17,7 +17,7 @@ struct ProjectionSchemaTests {
 
     /// What the parser says that a map may have, from how it refuses a member that nothing has.
     private func members(_ read: (FileNode) throws -> Void) -> Set<String> {
-        let mark = Mark(file: "x.yaml", line: 1, column: 1)
+        let mark = FileLocation(file: "x.yaml", line: 1, column: 1)
         let odd = FileNode(.map([.init(name: "zzzzzzzzzzzz", place: mark, value: FileNode(.number("1"), at: mark))]), at: mark)
         do { try read(odd) } catch {
             let fix = (error as? FileProblem)?.finding.fix ?? ""

@@ -168,7 +168,7 @@ func mappedAcrossVersions() async throws {
     var proved = 0
     for _ in 0 ..< 40 {
         var random = try RandomVersions(seed: numbers.next(), versions: 4, withMembers: true)
-        let (history, viewer) = (random.history, Viewer(random.history))
+        let (history, viewer) = (random.history, PathRunner(random.history))
         let store = try TestStore(history, try keepingProjections(history))
         var events: [(type: String, payload: String)] = []
         while events.count < 30 {

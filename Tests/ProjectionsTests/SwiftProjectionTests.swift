@@ -70,7 +70,7 @@ func swiftProjection() async throws {
 @Test("without its program a store knows of a Swift projection only its name and fingerprint")
 func missingProgram() async throws {
     let store = try TestStore(empty, swift: [Customers()])
-    let other = EvolvingLog(store.log)
+    let other = VersionedLog(store.log)
     let definition = try other.current().definition(named: "customers", at: SchemaVersion(1))
     let known = try store.definition("customers")
     #expect(definition.fingerprint == known.fingerprint && definition.isSwift && !definition.isAvailable)
@@ -79,7 +79,7 @@ func missingProgram() async throws {
     #expect(throws: EvstoreError.programNeeded(what: "the projection customers")) { try Follower(other).catchUp(generation, definition) }
     var revised = Customers()
     revised.revision = 2
-    let newer = try EvolvingLog(store.log, swiftProjections: [revised]).current().definition(named: "customers", at: SchemaVersion(1))
+    let newer = try VersionedLog(store.log, swiftProjections: [revised]).current().definition(named: "customers", at: SchemaVersion(1))
     #expect(newer.fingerprint != known.fingerprint)
     try await store.end()
 }

@@ -13,7 +13,7 @@ import TestSupport
 final class TestStore {
     private let directory: TemporaryDirectory
     let log: EventLog
-    let evolving: EvolvingLog
+    let evolving: VersionedLog
 
     convenience init(
         _ definitions: String, _ versions: [String] = [Shop.v1, Shop.v2], swift: [any SwiftProjection] = [],
@@ -31,7 +31,7 @@ final class TestStore {
             (update.state.floor, update.state.live, update.state.top) = (SchemaVersion(1), SchemaVersion(1), SchemaVersion(1))
             try RegisteredRows.register(&update, versions: history.versions, definitions: set)
         }
-        evolving = EvolvingLog(log, swiftProjections: swift)
+        evolving = VersionedLog(log, swiftProjections: swift)
     }
 
     var path: String { directory.store }

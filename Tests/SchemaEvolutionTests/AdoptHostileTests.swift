@@ -24,7 +24,7 @@ struct AdoptHostileTests {
                 properties: {list: {type: array, items: {type: object, required: [n], properties: {n: {type: integer}}}}}
             """
         let files = try [(v1, "v1.yaml"), (v2, "v2.yaml")].map { try VersionFile(text: Array($0.utf8), file: $1) }
-        let viewer = Viewer(try History(files: files))
+        let viewer = PathRunner(try History(files: files))
         for raw in [#"{"list":["x"]}"#, #"{"list":[{},[1]]}"#, #"{"list":[7]}"#] {
             #expect(throws: EvstoreError.self, "\(raw)") {
                 let (payload, none) = (Array(raw.utf8), [UInt8]())
@@ -53,7 +53,7 @@ struct AdoptHostileTests {
                   purse: {type: object, properties: {coins: {type: integer}}}
             """
         let history = try History(files: [VersionFile(text: Array(v1.utf8), file: "v1.yaml")])
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for raw in [#"{"purse":"none","coins":3}"#, #"{"purse":[1],"coins":3}"#, #"{"purse":null,"coins":3}"#] {
             #expect(throws: EvstoreError.self, "\(raw)") {
                 let (payload, none) = (Array(raw.utf8), [UInt8]())

@@ -47,7 +47,7 @@ private let second = """
 
 @Test("old data becomes an event by the first case that takes it, and goes on from version 1")
 func adopts() throws {
-    let viewer = Viewer(try history([adopting(), second]))
+    let viewer = PathRunner(try history([adopting(), second]))
     #expect(viewer.history.check().errors == [])
     let old = #"{"id":"7","userName":"Ann","created":12.5,"legacy":true,"junk":[1]}"#
     let seen = try viewer.images("$unknown", old, from: 0, to: 2)
@@ -63,7 +63,7 @@ func adopts() throws {
 
 @Test("data that no case takes has no image, and neither has data that does not fit version 1")
 func refusesOldData() throws {
-    let viewer = Viewer(try history([adopting()]))
+    let viewer = PathRunner(try history([adopting()]))
     #expect(try failure { try viewer.images("$unknown", #"{"x":1}"#, from: 0, to: 1) }.op == "adopt")
     #expect(try failure { try viewer.images("$unknown", #"{"created":1}"#, from: 0, to: 1) }.op == "shape")
     #expect(try failure { try viewer.images("$unknown", #"{"id":"1","created":"x"}"#, from: 0, to: 1) }.pointer == "/at")
@@ -94,7 +94,7 @@ func refusesAdoptions(_ last: String) throws {
     ])
 func adoptsOneSourceForSeveral(_ made: (cases: String, old: String, new: String, notKept: Int)) throws {
     let holder = "{type: object, properties: {z: {type: integer}}}"
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history([
             "adopt: [{as: E, \(made.cases)}, {otherwise: quarantine}]\n"
                 + "events: {E: {properties: {a: \(holder), b: \(holder), n: {type: integer}}}}"
@@ -114,7 +114,7 @@ func adoptsByAChainOfCodecs() throws {
         "{path: /at, to: integer, using: integer-text}", "{path: /at, to: number, using: {scale: {den: 1000000}}}",
         "{path: /at, to: string, using: {epoch-seconds: {digits: 6}}}",
     ]
-    let viewer = Viewer(try files(chain.joined(separator: ", ")))
+    let viewer = PathRunner(try files(chain.joined(separator: ", ")))
     #expect(viewer.history.check().errors == [])
     let old = #"{"at":"1767225600123456"}"#
     #expect(try viewer.image("E", old, from: 0, to: 1) == #"{"at":"2026-01-01T00:00:00.123456Z"}"#)

@@ -14,12 +14,12 @@ struct CatalogueTests {
         "\(name): {stream: \"\(stream)\", \(shape)}"
     }
 
-    private func step(_ before: [String], _ item: String, _ after: [String]) throws -> Viewer {
+    private func step(_ before: [String], _ item: String, _ after: [String]) throws -> PathRunner {
         let history = try history([
             "events: {\(before.joined(separator: ", "))}", "upcast:\n  - \(item)\nevents: {\(after.joined(separator: ", "))}",
         ])
         #expect(history.check().errors == [])
-        return Viewer(history)
+        return PathRunner(history)
     }
 
     @Test("attribute: add, delete, rename, update, move, split, merge", arguments: attributes)

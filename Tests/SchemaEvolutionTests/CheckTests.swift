@@ -144,7 +144,7 @@ func findings(_ one: Broken) throws {
     let history = try history(["events: {E: {\(one.before)}}", "\(upcast)events: {E: {\(one.after)}}"])
     let found = history.check()
     let hit = found.first { $0.id == one.id && $0.message.contains(one.message) && $0.severity == one.severity }
-    let finding = try #require(hit, "\(found.map(\.line1))")
+    let finding = try #require(hit, "\(found.map(\.diagnosticLine))")
     #expect(finding.file == "v2.yaml")
     if let fix = one.fix { #expect(finding.fix?.contains(fix) == true, "\(finding.fix ?? "no fix")") }
     #expect(finding.line == one.line && (finding.column ?? 0) >= 1)

@@ -181,7 +181,7 @@ func brokenFile(_ broken: BrokenFile) throws {
         Issue.record("\(broken.what): \(String(describing: error))")
         return
     }
-    let finding = try #require(findings.first { $0.message.contains(broken.message) }, "\(findings.map(\.line1))")
+    let finding = try #require(findings.first { $0.message.contains(broken.message) }, "\(findings.map(\.diagnosticLine))")
     #expect(finding.id == broken.id)
     #expect(finding.file == broken.file)
     #expect(finding.line == broken.line)

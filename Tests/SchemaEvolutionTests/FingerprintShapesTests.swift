@@ -59,7 +59,9 @@ struct FingerprintShapesTests {
 
     /// What a version sees of an event, or that it sees nothing.
     private func seen(_ history: History, _ json: String, _ metadata: String) -> [String] {
-        do { return try Viewer(history).images("E", json, from: 1, to: 2, metadata: metadata).map(\.description) } catch { return ["none"] }
+        do {
+            return try PathRunner(history).images("E", json, from: 1, to: 2, metadata: metadata).map(\.description)
+        } catch { return ["none"] }
     }
 
     @Test("files of which one sees an event that the other does not have other fingerprints", arguments: DeclaredMember.all)

@@ -72,7 +72,7 @@ struct FusedSplitTests {
     ]
 
     /// Each image's type, part and what stands at pointers, or all of it; the error, where there is one.
-    private func seen(_ path: Path, _ json: String, _ viewer: Viewer, _ pointers: [JSONPointer]) -> [String] {
+    private func seen(_ path: Path, _ json: String, _ viewer: PathRunner, _ pointers: [JSONPointer]) -> [String] {
         var found: [String] = []
         do {
             let (payload, none) = (Array(json.utf8), [UInt8]())
@@ -100,7 +100,7 @@ struct FusedSplitTests {
     @Test("comes out as by its ops one by one: images, errors, and what is counted once", arguments: [2, 3, 4])
     func same(_ target: Int) throws {
         let history = try history(versions)
-        let (slow, fused) = (Viewer(history), Viewer(history))
+        let (slow, fused) = (PathRunner(history), PathRunner(history))
         let ops = try history.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(target))
         let path = try fused.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(target))
         #expect(path.fused != nil)
@@ -118,7 +118,7 @@ struct FusedSplitTests {
         for names in [["/id", "/note"], ["/list"], ["/id", "/list"], ["/note"]] {
             for whole in ["", "E", "Noted"] {
                 let pointers = try names.map { try JSONPointer($0) }
-                let (slow, fused) = (Viewer(history), Viewer(history))
+                let (slow, fused) = (PathRunner(history), PathRunner(history))
                 let path = try fused.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(4)) { $0 == whole ? nil : pointers }
                 for json in Self.events {
                     #expect(seen(path, json, fused, pointers) == seen(ops, json, slow, pointers), "\(json) \(names) \(whole)")
@@ -138,7 +138,7 @@ struct FusedSplitTests {
                       - copy: {from: /list, path: /kept}
                 """,
             after: "required: [list, kept], properties: {list: {\(list) integer}}}}, kept: {\(list) integer}}}}}")
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         #expect(try viewer.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2)).fused != nil)
         #expect(try viewer.up(#"{"list":[{"n":"007"}]}"#) == #"{"list":[{"n":7}],"kept":[{"n":7}]}"#)
         #expect(viewer.counts.nonCanonical == 1)

@@ -218,9 +218,9 @@ private struct Bound {
                 case let op as SwiftOp: maker.rewritten(high, at: op.writes)
                 default: nil as Shape?
                 }
-            var site = OpSite(
+            var site = BindingContext(
                 shape: high, stream: nil, shapeTargets: target.map { [ShapeTarget(declared: $0, ops: [])] } ?? [], type: "E",
-                mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+                mark: FileLocation(file: "ops.yaml", line: 1, column: 1), label: text)
             if let op = op as? SwiftOp { site.swiftSteps = try SwiftSteps([MixStep(writes: op.writes.map(\.description))]) }
             guard let bound = op.bind(&site) else { continue }
             if let json = try? FileReader.read(text: Array(text.utf8), file: "ops.yaml").json,
@@ -268,8 +268,9 @@ private struct Bound {
         guard case .array(let texts) = list ?? .array([]) else { return nil }
         var (made, shape) = ([NaiveOp](), shape)
         for (entry, text) in zip(entries, texts) {
-            var site = OpSite(
-                shape: shape, stream: nil, shapeTargets: targets, type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: "")
+            var site = BindingContext(
+                shape: shape, stream: nil, shapeTargets: targets, type: "E", mark: FileLocation(file: "ops.yaml", line: 1, column: 1),
+                label: "")
             guard entry.op.bind(&site) != nil, let one = naive(entry.op, text, shape, site.shape) else { return nil }
             made.append(one)
             shape = site.shape
@@ -299,7 +300,7 @@ private struct Bound {
 private let (streamName, someMetadata) = ("a \"stream\"", #"{"app":"x"}"#)
 
 /// The image of an event, or the error.
-private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> (text: String, refused: String?) {
+private func outcome(_ path: Path, _ json: String, _ viewer: PathRunner) -> (text: String, refused: String?) {
     var images: [String] = []
     let metadata = json.utf8.count % 2 == 0 ? "" : someMetadata
     do {
@@ -341,7 +342,7 @@ func fusedIsTheSame() throws {
             let shape = direction == .up ? bound.low : bound.high
             let program = path.fused(for: EventShape(shape: shape))
             if program.fused != nil { fused += 1 }
-            let (slow, quick) = (Viewer(history), Viewer(history))
+            let (slow, quick) = (PathRunner(history), PathRunner(history))
             for _ in 0 ..< 12 {
                 let json = maker.event(shape)
                 let counts = quick.counts
@@ -367,7 +368,7 @@ func fusedIsTheSame() throws {
 }
 
 /// What stands at pointers of the images of an event, or the error; and whether the images came without the rest.
-private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ viewer: Viewer) -> (text: String, isPart: Bool) {
+private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ viewer: PathRunner) -> (text: String, isPart: Bool) {
     var (found, isPart): ([String], Bool) = ([], false)
     do {
         let (payload, none) = (Array(json.utf8), [UInt8]())
@@ -402,7 +403,7 @@ func readingIsTheSame() throws {
             let pointers = try Maker.paths.shuffled(using: &maker).prefix(4).map { try JSONPointer($0) }
             let path = bound.path(direction)
             let reading = path.fused(for: EventShape(shape: shape)).fused(for: EventShape(shape: shape)) { _ in pointers }
-            let (slow, quick) = (Viewer(history), Viewer(history))
+            let (slow, quick) = (PathRunner(history), PathRunner(history))
             for _ in 0 ..< 12 {
                 let json = maker.event(shape)
                 let (wanted, found) = (values(pointers, path, json, slow), values(pointers, reading, json, quick))
@@ -419,7 +420,7 @@ func readingIsTheSame() throws {
 @Test("an optional member that takes the name of one that was required is asked for")
 func renamedOptional() throws {
     let (a, b, c) = ("a: {type: string}", "b: {type: string}", "c: {type: string}")
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try SchemaEvolutionTests.history([
             "events: {E: {required: [b], properties: {\(a), \(b)}}}",
             """
@@ -437,9 +438,9 @@ func renamedOptional() throws {
 func fusedExamples() throws {
     let history = try orders()
     for (born, target) in [(1, 5), (5, 1), (1, 2), (4, 2)] {
-        let path = try Viewer(history).path(type: "OrderPlaced", born: SchemaVersion(born), to: SchemaVersion(target))
+        let path = try PathRunner(history).path(type: "OrderPlaced", born: SchemaVersion(born), to: SchemaVersion(target))
         #expect(path.fused != nil, "v\(born) to v\(target)")
     }
-    let dispatched = try Viewer(try packages()).path(type: "PackageLogged", born: SchemaVersion(1), to: SchemaVersion(5))
+    let dispatched = try PathRunner(try packages()).path(type: "PackageLogged", born: SchemaVersion(1), to: SchemaVersion(5))
     #expect(dispatched.fused != nil)
 }

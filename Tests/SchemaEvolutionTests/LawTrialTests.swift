@@ -132,7 +132,7 @@ struct LawTrialTests {
             """,
         ])
         #expect(trial(right).tally.counts["L3"]?.failed == 0)
-        let viewer = Viewer(right)
+        let viewer = PathRunner(right)
         #expect(try viewer.up("{\"o\":{}}") == "{\"o\":{}}")
         #expect(try viewer.image("E", "{\"o\":{}}", from: 2, to: 1) == "{\"o\":{}}")
         #expect(try viewer.image("E", "{\"o\":{\"a\":\"x\"}}", from: 2, to: 1) == "{\"a\":\"x\"}")
@@ -199,7 +199,7 @@ struct LawTrialTests {
 
 /// An op that does something more than it should.
 final class AlteredOp: BoundOp {
-    typealias Change = @Sendable (inout Splice, Splice.Node) -> Void
+    typealias Change = @Sendable (inout JSONEditor, JSONEditor.Node) -> Void
 
     private let op: any BoundOp
     private let afterUp, afterDown: Change?
@@ -208,7 +208,7 @@ final class AlteredOp: BoundOp {
         (self.op, self.afterUp, self.afterDown) = (op, afterUp, afterDown)
     }
 
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         try op.run(&doc, at: object, direction)
         (direction == .up ? afterUp : afterDown)?(&doc.splice, object)
     }

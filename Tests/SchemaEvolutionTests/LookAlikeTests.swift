@@ -78,7 +78,7 @@ struct LookAlikeTests {
         let history = try History(files: files)
         let found = history.check()
         #expect(found.errors == [] && found.contains { $0.id == FileRule.lookAlike && $0.severity == .warning }, "\(found)")
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         let both = "{\"\(a)\":1,\"\(b)\":2}"
         #expect(Array(try viewer.image("E", both, from: 1, to: 2, validating: true).utf8) == Array(both.utf8))
         #expect(Array(try viewer.image("F", "{\"\(a)\":1}", from: 1, to: 2, validating: true).utf8) == Array("{\"\(b)\":1}".utf8))

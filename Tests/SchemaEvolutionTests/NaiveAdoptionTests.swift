@@ -200,7 +200,7 @@ struct NaiveAdoptionTests {
         } catch { return Outcome() }
     }
 
-    private func found(_ data: String, _ viewer: Viewer) throws -> Outcome {
+    private func found(_ data: String, _ viewer: PathRunner) throws -> Outcome {
         let before = viewer.counts
         do {
             let seen = try viewer.images("old", data, from: 0, to: 1, time: time, metadata: #"{"app":"x"}"#)
@@ -217,7 +217,7 @@ struct NaiveAdoptionTests {
         for round in 0 ..< rounds(300) {
             var maker = AdoptionMaker(seed: base &+ UInt64(round))
             guard let history = try? history([maker.text]), history.check().errors.isEmpty else { continue }
-            let viewer = Viewer(history)
+            let viewer = PathRunner(history)
             for _ in 0 ..< 10 {
                 let data = maker.data()
                 let wanted = naive(try JSONValue(parsing: Array(data.utf8).lent), maker)

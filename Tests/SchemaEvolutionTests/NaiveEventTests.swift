@@ -65,7 +65,7 @@ struct NaiveEventTests {
         "\(source) \(image.type) \(String(utf8: image.payload) ?? "")"
     }
 
-    private func single(_ event: NaiveEvent, _ viewer: Viewer, _ path: Path) throws -> Outcome {
+    private func single(_ event: NaiveEvent, _ viewer: PathRunner, _ path: Path) throws -> Outcome {
         let (before, payload, none) = (viewer.counts, Array(event.payload.utf8), [UInt8]())
         var images: [String] = []
         let isRefused = try refused {
@@ -75,7 +75,7 @@ struct NaiveEventTests {
         return Outcome(isRefused ? nil : images, viewer.counts, since: before)
     }
 
-    private func group(_ events: [NaiveEvent], _ viewer: Viewer, from born: Int, to target: Int) throws -> Outcome {
+    private func group(_ events: [NaiveEvent], _ viewer: PathRunner, from born: Int, to target: Int) throws -> Outcome {
         let (before, none) = (viewer.counts, [UInt8]())
         var images: [String] = []
         let isRefused = try refused {
@@ -87,7 +87,7 @@ struct NaiveEventTests {
         return Outcome(isRefused ? nil : images, viewer.counts, since: before)
     }
 
-    private func appended(_ events: [NaiveEvent], _ viewer: Viewer, from born: Int, to target: Int) throws -> Outcome {
+    private func appended(_ events: [NaiveEvent], _ viewer: PathRunner, from born: Int, to target: Int) throws -> Outcome {
         let before = viewer.counts
         var (images, isRefused): ([String], Bool) = ([], false)
         let list = events.map { AppendedEvent(type: $0.type, payload: Array($0.payload.utf8), metadata: [], time: time, stream: "s") }
@@ -99,7 +99,7 @@ struct NaiveEventTests {
 
     /// The first thing that is not as the oracle says; nil where all is.
     private func difference(
-        _ events: [NaiveEvent], _ maker: NaiveEventMaker, _ viewer: Viewer, from born: Int, to target: Int
+        _ events: [NaiveEvent], _ maker: NaiveEventMaker, _ viewer: PathRunner, from born: Int, to target: Int
     ) throws -> String? {
         let (one, path) = (events[0], try viewer.path(type: events[0].type, born: SchemaVersion(born), to: SchemaVersion(target)))
         let byOps = try maker.history.path(type: one.type, born: SchemaVersion(born), to: SchemaVersion(target))
@@ -124,7 +124,7 @@ struct NaiveEventTests {
         var (looked, refusals) = (0, 0)
         for round in 0 ..< rounds(40) {
             var maker = try NaiveEventMaker(seed: base &+ UInt64(round), versions: 5)
-            let viewer = Viewer(maker.history)
+            let viewer = PathRunner(maker.history)
             for born in 1 ... 5 {
                 for _ in 0 ..< 6 {
                     let events = (0 ..< Int.random(in: 1 ... 5, using: &maker)).map { maker.event(at: born, source: $0) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What does not go in one pass is said")
 struct OpByOpTests {
-    private func opByOp(_ history: History, _ type: String = "E", from born: Int = 1, to target: Int = 2) throws -> OpByOp? {
+    private func opByOp(_ history: History, _ type: String = "E", from born: Int = 1, to target: Int = 2) throws -> SlowPathReport? {
         try history.opByOp(type, born: SchemaVersion(born), to: SchemaVersion(target))
     }
 
@@ -33,7 +33,7 @@ struct OpByOpTests {
         let wide = try history(
             before: "properties: {\(members)}", ops: "{add: {path: /new, value: 1}}",
             after: "properties: {\(members), new: {type: integer}}")
-        #expect(try opByOp(wide) == OpByOp(isForAll: true, causes: ["an object has more than 64 members, or is a map"]))
+        #expect(try opByOp(wide) == SlowPathReport(isForAll: true, causes: ["an object has more than 64 members, or is a map"]))
         let merging = try history([
             "events: {A: {required: [k], properties: {k: {type: string}}}, B: {required: [k], properties: {k: {type: string}}}}",
             "events: {M: {required: [k], properties: {k: {type: string}}}}\nupcast: [{merge-events: {types: [A, B], into: M, on: /k}}]",

@@ -4,12 +4,12 @@ import Testing
 @testable import SchemaEvolution
 
 /// A viewer over one convert of a required member `v`.
-private func viewer(_ old: String, _ to: String, _ using: String, _ new: String, more: String = "") throws -> Viewer {
+private func viewer(_ old: String, _ to: String, _ using: String, _ new: String, more: String = "") throws -> PathRunner {
     let history = try history(
         before: "required: [v], properties: {v: \(old)}", ops: "convert: {path: /v, to: \(to), using: \(using)\(more)}",
         after: "required: [v], properties: {v: \(new)}")
     #expect(history.check().errors == [])
-    return Viewer(history)
+    return PathRunner(history)
 }
 
 private let text = "{type: string}"
@@ -148,7 +148,9 @@ func loose(_ one: Case) throws {
     for (low, _) in one.loose { #expect(try failure { try strict.up("{\"v\":\(low)}") }.expected == "in canonical form") }
 }
 
-private func strictViewer(_ one: Case) throws -> Viewer { try viewer(one.old, one.to, one.using, one.new, more: ", canonical: require") }
+private func strictViewer(_ one: Case) throws -> PathRunner {
+    try viewer(one.old, one.to, one.using, one.new, more: ", canonical: require")
+}
 
 @Test("what a codec can't read is one typed error", arguments: cases)
 func refusals(_ one: Case) throws {
@@ -211,7 +213,7 @@ func keptOfAnotherKind() throws {
             ops: "convert: {path: /n, to: string, using: {table: {map: {1: one}, otherwise: keep}}}",
             after: "required: [n], properties: {n: {type: string}}")
     }
-    let viewer = Viewer(try table("type: integer"))
+    let viewer = PathRunner(try table("type: integer"))
     #expect(try viewer.up(#"{"n":1}"#) == #"{"n":"one"}"# && viewer.down(#"{"n":"one"}"#) == #"{"n":1}"#)
     #expect(try failure { try viewer.up(#"{"n":7}"#) }.pointer == "/n")
     #expect(try failure { try viewer.down(#"{"n":"seven"}"#) }.pointer == "/n")

@@ -25,7 +25,7 @@ func splits() throws {
 
 @Test("split at the last separator leaves a text without one to the first part")
 func splitsAtLast() throws {
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "required: [p], properties: {p: \(text)}",
             ops: "split: {path: /p, into: [/n, /a], separator: \":\", at: last, missing: absent}",
@@ -34,7 +34,7 @@ func splitsAtLast() throws {
     #expect(try viewer.up(#"{"p":"a:b:amd64"}"#) == #"{"n":"a:b","a":"amd64"}"#)
     #expect(try viewer.up(#"{"p":"apt"}"#) == #"{"n":"apt"}"#)
     #expect(try viewer.down(#"{"n":"apt"}"#) == #"{"p":"apt"}"#)
-    let strict = Viewer(
+    let strict = PathRunner(
         try history(
             before: "required: [p], properties: {p: \(text)}",
             ops: "split: {path: /p, into: [/n, /a], separator: \":\", at: last, missing: error}",
@@ -49,7 +49,7 @@ func computes() throws {
         before: "required: [a, n], properties: {a: \(text), n: {type: integer}}", ops: "compute: {path: /t, template: \"{/a} no. {/n}\"}",
         after: "required: [a, n, t], properties: {a: \(text), n: {type: integer}, t: \(text)}", #"{"a":"x","n":3}"#,
         #"{"a":"x","n":3,"t":"x no. 3"}"#, opClass: .widen)
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "properties: {a: \(text)}", ops: "compute: {path: /t, template: \"<{/a}>\"}",
             after: "properties: {a: \(text), t: \(text)}"))
@@ -72,7 +72,7 @@ func eaches() throws {
         before: "required: [l], properties: {l: {type: object, additionalProperties: \(old)}}", ops: "each: {path: /l, do: \(ops)}",
         after: "required: [l], properties: {l: {type: object, additionalProperties: \(new)}}", #"{"l":{"x":{"n":"1"}}}"#,
         #"{"l":{"x":{"m":1,"k":"v"}}}"#, opClass: .widen)
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "required: [l], properties: {l: {type: array, items: \(text)}}",
             ops: "each: {path: /l, do: [{convert: {path: \"\", to: integer, using: integer-text}}]}",
@@ -86,8 +86,8 @@ func eaches() throws {
 func whens() throws {
     let shape = "required: [v, k], properties: {v: \(text), k: \(text)}"
     let map = "using: {table: {map: {a: b}, otherwise: keep, down: {b: a}, because: test}}"
-    func viewer(_ guarding: String) throws -> Viewer {
-        Viewer(
+    func viewer(_ guarding: String) throws -> PathRunner {
+        PathRunner(
             try history(
                 before: shape, ops: "when: {\(guarding), do: [{convert: {path: /v, to: string, \(map)}}]}", after: shape))
     }
@@ -109,8 +109,8 @@ func whens() throws {
 
 @Test("allow says what the older version sees of what it does not know")
 func allows() throws {
-    func viewer(_ before: String, _ down: String, _ after: String) throws -> Viewer {
-        let viewer = Viewer(try history(before: before, ops: "allow: {path: /c, down: \(down)}", after: after))
+    func viewer(_ before: String, _ down: String, _ after: String) throws -> PathRunner {
+        let viewer = PathRunner(try history(before: before, ops: "allow: {path: /c, down: \(down)}", after: after))
         #expect(viewer.history.check().errors == [])
         #expect(viewer.history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .widen)
         return viewer
@@ -130,7 +130,7 @@ func allows() throws {
     #expect(try optional.down(#"{"c":"b","d":"1"}"#) == #"{"d":"1"}"#)
     let relaxed = try viewer("required: [c], properties: {c: \(text)}", "{absent-as: none}", "properties: {c: \(text)}")
     #expect(try relaxed.down("{}") == #"{"c":"none"}"#)
-    let blocked = Viewer(try history(before: old, ops: "allow: {path: /c, down: block}", after: new))
+    let blocked = PathRunner(try history(before: old, ops: "allow: {path: /c, down: block}", after: new))
     let refused = try failure { try blocked.down(#"{"c":"b"}"#) }
     #expect(refused.op == "allow (op 1)" && refused.pointer == "/c" && refused.found == "\"b\"")
 }
@@ -143,7 +143,7 @@ func allows() throws {
     ])
 func checksWhatIsMade(op: String, after: String) throws {
     let text = "{type: string}"
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "required: [a], properties: {a: \(text), o: {type: object, required: [y], properties: {y: \(text)}}}", ops: "{\(op)}",
             after: "required: [a\(op.contains("/s") ? ", s" : "")], properties: {a: \(text), \(after.replacing("T", with: text))}"))

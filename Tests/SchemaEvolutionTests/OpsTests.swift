@@ -11,7 +11,7 @@ func adds() throws {
         before: "required: [a], properties: {a: \(text)}", ops: "add: {path: /b, value: 7}",
         after: "required: [a, b], properties: {a: \(text), b: {type: integer, minimum: 0}}", #"{"a":"x"}"#, #"{"a":"x","b":7}"#,
         opClass: .widen)
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "required: [a], properties: {a: \(text)}", ops: "add: {path: /c/b, value: 7}",
             after: "required: [a, c], properties: {a: \(text), c: {type: object, required: [b], properties: {b: {type: integer}}}}"))
@@ -29,7 +29,7 @@ func addsIntoOptional() throws {
     let history = try history(
         before: "properties: {c: \(object)}", ops: "add: {path: /c/k, value: v}", after: "properties: {c: \(wider)}")
     #expect(history.check().errors == [])
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     #expect(try viewer.up("{}") == "{}")
     #expect(try viewer.up(#"{"c":{"x":"1"}}"#) == #"{"c":{"x":"1","k":"v"}}"#)
     #expect(try viewer.down(#"{"c":{"x":"1","k":"v"}}"#) == #"{"c":{"x":"1"}}"#)
@@ -50,7 +50,7 @@ func addsFromContext() throws {
         """,
     ])
     #expect(history.check().errors == [])
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     let up = try viewer.up("{}", metadata: #"{"user":"ann"}"#)
     #expect(up == #"{"at":"2026-01-01T00:00:00Z","of":"s-1","by":"ann"}"#)
     #expect(try viewer.down(up, metadata: #"{"user":"ann"}"#) == "{}")
@@ -64,7 +64,7 @@ func removes() throws {
         before: "required: [a], properties: {a: \(text), b: \(text)}",
         ops: "remove: {path: /a, restore: none, because: \"it is not used\"}",
         after: "properties: {b: \(text)}", #"{"b":"1","a":"none"}"#, #"{"b":"1"}"#, opClass: .narrow)
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "properties: {a: \(text), b: \(text)}", ops: "remove: {path: /a, restore: absent, because: x}",
             after: "properties: {b: \(text)}"))
@@ -100,20 +100,20 @@ func movesOptional() throws {
         before: "properties: {a: \(text)}", ops: "move: {from: /a, path: /c/a}",
         after: "properties: {c: {type: object, required: [a], properties: {a: \(text)}}}")
     #expect(open.check().errors == [])
-    #expect(try Viewer(open).up("{}") == "{}")
-    #expect(try Viewer(open).down("{}") == "{}")
+    #expect(try PathRunner(open).up("{}") == "{}")
+    #expect(try PathRunner(open).down("{}") == "{}")
     let required = try history(
         before: "properties: {a: \(text)}", ops: "move: {from: /a, path: /c/a}",
         after: "required: [c], properties: {c: {type: object, properties: {a: \(text)}}}")
     #expect(required.check().errors == [])
-    #expect(try Viewer(required).up("{}") == #"{"c":{}}"#)
-    #expect(try Viewer(required).down(#"{"c":{}}"#) == "{}")
+    #expect(try PathRunner(required).up("{}") == #"{"c":{}}"#)
+    #expect(try PathRunner(required).down(#"{"c":{}}"#) == "{}")
     let hoisted = try history(
         before: "required: [c], properties: {c: {type: object, properties: {a: \(text)}}}", ops: "move: {from: /c/a, path: /a}",
         after: "properties: {a: \(text)}")
     #expect(hoisted.check().errors == [])
-    #expect(try Viewer(hoisted).up(#"{"c":{}}"#) == "{}")
-    #expect(try Viewer(hoisted).down("{}") == #"{"c":{}}"#)
+    #expect(try PathRunner(hoisted).up(#"{"c":{}}"#) == "{}")
+    #expect(try PathRunner(hoisted).down("{}") == #"{"c":{}}"#)
 }
 
 @Test("copy makes a member from another and deletes it below")
@@ -123,7 +123,7 @@ func copies() throws {
         ops: "copy: {from: /at, path: /day, using: rfc3339-date}",
         after: "required: [at, day], properties: {at: {type: string, format: date-time}, day: {type: string, format: date}}",
         #"{"at":"2026-03-01T10:00:00+02:00"}"#, #"{"at":"2026-03-01T10:00:00+02:00","day":"2026-03-01"}"#, opClass: .widen)
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(
             before: "properties: {a: \(text)}", ops: "copy: {from: /a, path: /b}", after: "properties: {a: \(text), b: \(text)}"))
     #expect(try viewer.up("{}") == "{}")
@@ -137,7 +137,7 @@ func copies() throws {
 @Test("wrap makes a list of a scalar, and none of absent or of the value for none")
 func wraps() throws {
     let list = "{type: array, items: \(text)}"
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(before: "properties: {a: \(text)}", ops: "wrap: {path: /a}", after: "required: [a], properties: {a: \(list)}"))
     #expect(viewer.history.check().errors == [])
     #expect(try viewer.up("{}") == #"{"a":[]}"#)
@@ -161,7 +161,7 @@ func wraps() throws {
 @Test("head takes the first of a list")
 func heads() throws {
     let list = "{type: array, items: \(text)}"
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history(before: "required: [a], properties: {a: \(list)}", ops: "head: {path: /a}", after: "properties: {a: \(text)}"))
     #expect(viewer.history.check().errors == [])
     #expect(try viewer.up(#"{"a":["x","y"]}"#) == #"{"a":"x"}"#)

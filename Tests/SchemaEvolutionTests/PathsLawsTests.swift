@@ -71,7 +71,7 @@ private func events(_ history: History, _ seed: UInt64, _ count: Int = 30) -> [(
     return made
 }
 
-extension Viewer {
+extension PathRunner {
     /// The images of images, as one list.
     fileprivate func images(_ all: [Seen], from born: Int, to target: Int) throws -> [Seen] {
         try all.flatMap { try images($0.type, $0.json, from: born, to: target) }
@@ -87,7 +87,7 @@ private func histories() throws -> [(name: String, history: History)] { [("order
 @Test("T-up and T-down: every event has a valid image at every version, or is hidden by declaration")
 func totality() throws {
     for (name, history) in try histories() {
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for event in events(history, seed) {
             for target in 1 ... history.head.number {
                 #expect(throws: Never.self, "\(name), seed \(seed): \(event) at \(target)") {
@@ -101,7 +101,7 @@ func totality() throws {
 @Test("L1: down(up(e)) = e")
 func retraction() throws {
     for (name, history) in try histories() {
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for event in events(history, seed) where event.type != "DebugPing" {
             for target in event.born ... history.head.number {
                 let up = try viewer.images(event.type, event.json, from: event.born, to: target)
@@ -118,7 +118,7 @@ func retraction() throws {
 @Test("L3: down(up(down(e))) = down(e), and its mirror")
 func stability() throws {
     for (name, history) in try histories() {
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for event in events(history, seed) {
             for target in 1 ... history.head.number where target != event.born {
                 let once = try viewer.images(event.type, event.json, from: event.born, to: target)
@@ -134,7 +134,7 @@ func stability() throws {
 @Test("L4: skipping versions gives the same bytes as stepping")
 func stepping() throws {
     for (name, history) in try histories() {
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         for event in events(history, seed) {
             for target in 1 ... history.head.number where target != event.born {
                 let skipped = try viewer.images(event.type, event.json, from: event.born, to: target)

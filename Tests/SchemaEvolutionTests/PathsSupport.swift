@@ -30,7 +30,7 @@ struct Seen: Equatable, CustomStringConvertible {
     var description: String { "\(type)#\(part) \(json)" }
 }
 
-extension Viewer {
+extension PathRunner {
     /// The images of an event, as text.
     func images(
         _ type: String, _ json: String, from born: Int, to target: Int, validating: Bool = false, time: String = "2026-01-01T00:00:00Z",
@@ -75,7 +75,7 @@ func failure(_ body: () throws -> some Any) throws -> ImageFailure {
 }
 
 extension [Finding] {
-    var errors: [String] { filter { $0.severity == .error }.map(\.line1) }
+    var errors: [String] { filter { $0.severity == .error }.map(\.diagnosticLine) }
 }
 
 /// Ops that go up to one text and come back, with their class and nothing to find.
@@ -86,7 +86,7 @@ func expectPair(
     let history = try history(before: before, ops: ops, after: after, stream: stream)
     #expect(history.check().errors == [], sourceLocation: sourceLocation)
     #expect(history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == opClass, sourceLocation: sourceLocation)
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     #expect(try canonical(try viewer.up(low)) == canonical(high), sourceLocation: sourceLocation)
     #expect(try canonical(try viewer.down(high)) == canonical(low), sourceLocation: sourceLocation)
     #expect(try viewer.images("E", low, from: 1, to: 2, validating: true).count == 1, sourceLocation: sourceLocation)

@@ -14,7 +14,7 @@ func histories() throws {
 
 @Test("an event is seen at every version")
 func views() throws {
-    let viewer = Viewer(try orders())
+    let viewer = PathRunner(try orders())
     #expect(
         try viewer.image("OrderPlaced", placed, from: 1, to: 5, validating: true)
             == #"{"id":"7","placedAt":"2026-01-01T00:00:00Z","name":{"first":"Ada","last":"Lovelace"},"contact":{"emails":["ada@example.org"]},"total":{"amount":1250,"currency":"USD"}}"#
@@ -41,14 +41,14 @@ func keptConstants() throws {
     let kept = try History(files: history.versions.map { try VersionFile(text: $0.canonical, file: "kept.json") })
     #expect(history.check().errors.isEmpty)
     for history in [history, kept] {
-        #expect(try Viewer(history).up(#"{"m":"b"}"#) == #"{"m":2,"v":{"x":[20],"y":1.5}}"#)
-        #expect(try Viewer(history).down(#"{"m":1.0,"v":{"x":[],"y":0}}"#) == #"{"m":"a"}"#)
+        #expect(try PathRunner(history).up(#"{"m":"b"}"#) == #"{"m":2,"v":{"x":[20],"y":1.5}}"#)
+        #expect(try PathRunner(history).down(#"{"m":1.0,"v":{"x":[],"y":0}}"#) == #"{"m":"a"}"#)
     }
 }
 
 @Test("an event at its own version, or one that no step touches, is lent as it is")
 func untouched() throws {
-    let viewer = Viewer(try orders())
+    let viewer = PathRunner(try orders())
     let odd = #"{ "id" : "7", "method" : "cc" }"#
     #expect(try viewer.image("OrderPaid", odd, from: 1, to: 1) == odd)
     #expect(try viewer.image("OrderPaid", odd, from: 1, to: 2) == odd)
@@ -58,7 +58,7 @@ func untouched() throws {
 
 @Test("types are renamed, dropped and hidden, and seen as several")
 func types() throws {
-    let viewer = Viewer(try orders())
+    let viewer = PathRunner(try orders())
     #expect(
         try viewer.images("OrderPaid", #"{"id":"7","method":"cc"}"#, from: 1, to: 5)
             == [Seen(type: "PaymentCaptured", json: #"{"id":"7","method":"card"}"#, part: 0)])
@@ -84,7 +84,7 @@ func types() throws {
 
 @Test("a dispatch gives each value a type of its own and writes the value back")
 func dispatches() throws {
-    let viewer = Viewer(try packages())
+    let viewer = PathRunner(try packages())
     let line = #"{"at":"2025-06-24 14:36:25","action":"install","package":"zlib1g:amd64","version":"<none>","available":"1.2"}"#
     let images = try viewer.images("PackageLogged", line, from: 1, to: 5, validating: true)
     #expect(
@@ -102,18 +102,18 @@ func dispatches() throws {
 
 @Test("what a dispatch narrows is checked on every event, and named where it does not fit")
 func narrowed() throws {
-    let viewer = Viewer(try packages())
+    let viewer = PathRunner(try packages())
     let refused = try failure { try viewer.up5(#"{"at":"2025-06-24 14:36:25","action":"status","package":"a","version":"1"}"#) }
     #expect(refused.op == "shape" && refused.type == "PackageLogged" && refused.target == SchemaVersion(5))
 }
 
-extension Viewer {
+extension PathRunner {
     fileprivate func up5(_ json: String) throws -> String { try image("PackageLogged", json, from: 1, to: 5) }
 }
 
 @Test("an unknown type and an unknown version are said by name")
 func unknown() throws {
-    let viewer = Viewer(try orders())
+    let viewer = PathRunner(try orders())
     #expect(throws: EvstoreError.unknownType("Nope", version: SchemaVersion(1), known: ["OrderPlaced", "OrderPaid", "DebugPing"])) {
         try viewer.images("Nope", "{}", from: 1, to: 2)
     }

@@ -43,7 +43,7 @@ struct PlainShapeTests {
     }
 
     /// Whether one pass accepts a text, and whether it does so too where the text is known to be valid and lies in another.
-    private func isPlain(_ text: [UInt8], _ limits: JSONLimits, _ scratch: inout PlainScratch) -> Bool {
+    private func isPlain(_ text: [UInt8], _ limits: JSONLimits, _ scratch: inout PlainPayloadScratch) -> Bool {
         let isAccepted = shape.plain()?.accepts(text.lent, limits, &scratch) ?? false
         if isAccepted, let start = text.firstIndex(of: UInt8(ascii: "{")), let end = text.lastIndex(of: UInt8(ascii: "}")) {
             var line = ByteBuffer()
@@ -56,7 +56,7 @@ struct PlainShapeTests {
 
     @Test("a payload that is as its shape says is accepted")
     func plain() {
-        var scratch = PlainScratch()
+        var scratch = PlainPayloadScratch()
         for payload in payloads {
             let text = Array(payload.utf8)
             #expect(accepts(text) && isPlain(text, JSONLimits(), &scratch), "\(payload)")
@@ -66,7 +66,7 @@ struct PlainShapeTests {
     @Test("nothing is accepted that the two strict passes refuse", arguments: [UInt64.random(in: 1 ... 1_000_000)])
     func strict(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var scratch = PlainScratch()
+        var scratch = PlainPayloadScratch()
         let alphabet = Array("{}[]\",:\\ 0123456789.-+eEtrufalsn\u{1}id".utf8) + [0, 0x80, 0xC3, 0xFF]
         for round in 0 ..< 40_000 {
             var text = Array(payloads[round % payloads.count].utf8)
@@ -87,7 +87,7 @@ struct PlainShapeTests {
 
     @Test("limits hold, also for what lies within members")
     func limits() {
-        var scratch = PlainScratch()
+        var scratch = PlainPayloadScratch()
         let text = Array(payloads[0].utf8)
         for limits in [JSONLimits(depth: 3), JSONLimits(members: 16), JSONLimits(bytes: text.count - 1)] {
             #expect(!accepts(text, limits: limits) && !isPlain(text, limits, &scratch))
@@ -103,7 +103,7 @@ struct PlainShapeTests {
         let template = try StreamTemplate(stream: "order-{/id}")
         let shape = EventShape(shape: .object([.init("x", .any), .init("id", id)], required: []), stream: template)
         let plain = try #require(shape.plain())
-        var scratch = PlainScratch()
+        var scratch = PlainPayloadScratch()
         let cases = [
             (#"{"id":"a7"}"#, "order-a7", true), (#"{"id":"a7"}"#, "order-a77", false), (#"{"id":"a7"}"#, "order-a", false),
             (#"{"x":1,"id":12}"#, "order-12", true), (#"{"id":1.0}"#, "order-1.0", false), (#"{"id":"50%"}"#, "order-50%", false),

@@ -110,7 +110,7 @@ func changesMembersWithStreams() throws {
         "events: {E: {\(shape)}}", "upcast:\n  - \(rekey)\n  - on: E\n    do: [{\(convert)}]\nevents: {E: {\(shape)}}",
     ])
     #expect(with.check().errors == [])
-    #expect(try Viewer(with).up(#"{"key":"legacy_a"}"#) == #"{"key":"a"}"#)
+    #expect(try PathRunner(with).up(#"{"key":"legacy_a"}"#) == #"{"key":"a"}"#)
 }
 
 @Test("a member that is made of the stream's name has the name of the step's version, for events of all versions before")
@@ -130,7 +130,7 @@ func addsTheNameAtTheStep() throws {
             + "\nevents: {E: \(shape("p", ["of2", "of3"])), F: \(shape("p", ["of4"]))}",
     ])
     #expect(history.check().errors == [])
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     let old = try viewer.images("E", #"{"n":"1"}"#, from: 1, to: 4, validating: true, stream: "user-1")
     #expect(old.map(\.json) == [#"{"n":"1","of2":"u-1","of3":"p-1"}"#, #"{"n":"1","of4":"p-1"}"#])
     let younger = try viewer.images("E", #"{"n":"1","of2":"x"}"#, from: 2, to: 3, validating: true, stream: "u-1")

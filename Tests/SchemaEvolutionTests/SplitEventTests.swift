@@ -39,7 +39,7 @@ private let after = """
     """
 
 /// The images, at version 1, of parts of one event of version 2.
-private func joined(_ viewer: Viewer, _ parts: [Seen], to target: Int = 1, from born: Int = 2) throws -> [Seen] {
+private func joined(_ viewer: PathRunner, _ parts: [Seen], to target: Int = 1, from born: Int = 2) throws -> [Seen] {
     var seen: [Seen] = []
     let none: [UInt8] = []
     let time = try #require(Timestamp("2026-01-01T00:00:00Z"))
@@ -56,7 +56,7 @@ private let whole = #"{"id":"1","total":5,"contact":{"emails":["a"]}}"#
 
 @Test("an event is split into parts at one position, each with what it picks")
 func splitsAnEvent() throws {
-    let viewer = Viewer(try history([before, after]))
+    let viewer = PathRunner(try history([before, after]))
     #expect(viewer.history.check().errors == [])
     let seen = try viewer.images("Placed", whole, from: 1, to: 2, validating: true)
     #expect(
@@ -69,7 +69,7 @@ func splitsAnEvent() throws {
 
 @Test("the parts of one event are joined again to what it was")
 func joinsParts() throws {
-    let viewer = Viewer(try history([before, after]))
+    let viewer = PathRunner(try history([before, after]))
     let back = try joined(viewer, try viewer.images("Placed", whole, from: 1, to: 2))
     #expect(back.map(\.type) == ["Placed"])
     #expect(try canonical(back[0].json) == canonical(whole))
@@ -77,7 +77,7 @@ func joinsParts() throws {
 
 @Test("a guard leaves a part out, and what only that part takes is a counted loss unless it is restored")
 func guardsParts() throws {
-    let viewer = Viewer(try history([before, after]))
+    let viewer = PathRunner(try history([before, after]))
     let none = #"{"id":"1","total":5,"contact":{"emails":[]}}"#
     let seen = try viewer.images("Placed", none, from: 1, to: 2, validating: true)
     #expect(seen.map(\.type) == ["Placed"])
@@ -89,7 +89,7 @@ func guardsParts() throws {
 
 @Test("a member that the event did not have stays absent where a part is there that would have brought it")
 func inventsNothing() throws {
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history([
             "events: {A: {required: [id], properties: {id: {type: string}, n: {type: integer}}}}",
             """
@@ -109,9 +109,9 @@ func inventsNothing() throws {
 }
 
 /// A type whose members lie in an object, and parts that take some of them.
-private func parted(_ shape: String, _ parts: String, _ shapes: [String]) throws -> Viewer {
+private func parted(_ shape: String, _ parts: String, _ shapes: [String]) throws -> PathRunner {
     let types = zip(["P", "Q", "R"], shapes).map { "  \($0): {\($1)}" }.joined(separator: "\n")
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history([
             "events: {A: {\(shape)}}", "upcast: [{split-event: {type: A, because: unread, into: [\(parts)]}}]\nevents:\n\(types)",
         ]))
@@ -181,7 +181,7 @@ func countsLosses(_ parts: String, _ restored: Int, _ other: Int) throws {
 func manyParts(count: Int) throws {
     let shape = "{required: [id], properties: {id: {type: string}}}"
     let parts = Array(repeating: "{type: A, pick: [/id]}", count: count).joined(separator: ", ")
-    let viewer = Viewer(
+    let viewer = PathRunner(
         try history([
             "events: {A: \(shape)}", "upcast: [{add-event: {type: N, down: {as: [\(parts)]}}}]\nevents: {A: \(shape), N: \(shape)}",
         ]))
@@ -195,7 +195,7 @@ func manyParts(count: Int) throws {
 
 @Test("a part that stands alone uses its own way down")
 func loneParts() throws {
-    let viewer = Viewer(try history([before, after]))
+    let viewer = PathRunner(try history([before, after]))
     let placed = try viewer.images("Placed", #"{"id":"1","total":5}"#, from: 2, to: 1, validating: true)
     #expect(try canonical(placed[0].json) == canonical(#"{"id":"1","total":5,"contact":{"emails":[]}}"#))
     let hidden = try viewer.images("ContactRecorded", #"{"id":"1","emails":["a"]}"#, from: 2, to: 1)
@@ -225,7 +225,7 @@ func joinsWithinAFan() throws {
             required: [id, total, emails]
             properties: {id: {type: string}, total: {type: integer}, emails: {type: array, items: {type: string}}}
         """
-    let viewer = Viewer(try history([before, after, combined]))
+    let viewer = PathRunner(try history([before, after, combined]))
     #expect(viewer.history.check().errors == [])
     let both = #"{"id":"1","total":5,"emails":["a"]}"#
     #expect(try viewer.images("Both", both, from: 3, to: 2, validating: true).count == 2)
@@ -285,7 +285,7 @@ func partsInPlace(parts: [String], seen: [String]) throws {
     let rules = parts.map { "{type: \($0), pick: [/id\($0 == "B" ? ", /b" : "")]}" }.joined(separator: ", ")
     let history = try combined(rules)
     #expect(history.check().errors == [])
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     let payload = #"{"id":"1","b":"x"}"#
     #expect(try viewer.images("C", payload, from: 3, to: 2).map(\.type) == parts)
     let images = try viewer.images("C", payload, from: 3, to: 1, validating: true)

@@ -44,7 +44,7 @@ struct SuiteTests {
                 let said = ["default", "const", "enum", "empty name", "required", "leads back", "no \"", "whole number"]
                 #expect(
                     findings.contains { finding in said.contains { finding.message.contains($0) } },
-                    "\(one.name): \(findings.map(\.line1))")
+                    "\(one.name): \(findings.map(\.diagnosticLine))")
                 continue
             }
             let shape = try #require(try read(adapted).events["E"]?.shape.property("value"))
@@ -76,7 +76,7 @@ struct SuiteTests {
                 counts[keyword, default: 0] += 1
                 #expect(
                     findings.contains { $0.message.contains(keyword) },
-                    "\(one.name): \(keyword) is not in \(findings.map(\.line1))")
+                    "\(one.name): \(keyword) is not in \(findings.map(\.diagnosticLine))")
             }
         }
         let list = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")

@@ -58,8 +58,8 @@ private func names(_ op: String, _ steps: [any SwiftStep]) throws -> History {
 private let op = "swift: {id: full-name, revision: 1, class: partial, reads: [/first, /last], writes: [/first, /last, /name/full, /length]}"
 
 /// One member made of another, by whatever code.
-private func one(_ step: AnyStep, class opClass: String = "widen") throws -> Viewer {
-    Viewer(
+private func one(_ step: AnyStep, class opClass: String = "widen") throws -> PathRunner {
+    PathRunner(
         try history(
             before: "required: [a, b], properties: {a: {type: integer}, b: {type: integer}}",
             ops: "swift: {id: \(step.id), revision: 1, class: \(opClass), reads: [/a], writes: [/c]}",
@@ -74,7 +74,7 @@ struct SwiftStepTests {
         let history = try names(op, [FullName()])
         #expect(history.check().errors == [])
         #expect(history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == .partial)
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         let up = try viewer.up(#"{"id":"1","first":"Ada","last":"Lovelace"}"#)
         #expect(try canonical(up) == canonical(#"{"id":"1","name":{"full":"Ada Lovelace"},"length":11}"#))
         #expect(try canonical(viewer.down(up)) == canonical(#"{"id":"1","first":"Ada","last":"Lovelace"}"#))
@@ -84,7 +84,7 @@ struct SwiftStepTests {
 
     @Test("what a step throws is the event's failure, with the pointer that it names")
     func thrown() throws {
-        let viewer = Viewer(try names(op, [FullName()]))
+        let viewer = PathRunner(try names(op, [FullName()]))
         let found = try failure { try viewer.down(#"{"id":"1","name":{"full":""},"length":0}"#) }
         #expect(found.pointer == "/name/full" && found.expected == "a name" && found.op == "swift (op 1)")
         let other = try one(AnyStep(id: "s", newer: { _ in throw CancellationError() }))
@@ -108,10 +108,10 @@ struct SwiftStepTests {
 
     @Test("what a step may change and leaves alone stays; so it reads what is there before")
     func untouched() throws {
-        func viewer(reads: String) throws -> Viewer {
+        func viewer(reads: String) throws -> PathRunner {
             let shape = "required: [a], properties: {a: {type: integer}, note: {type: string}"
             let made = AnyStep(id: "s", newer: { try $0.write("/c", 1) })
-            return Viewer(
+            return PathRunner(
                 try history(
                     before: shape + "}", ops: "swift: {id: s, revision: 1, class: widen, reads: [\(reads)], writes: [/c, /note]}",
                     after: shape.replacing("[a]", with: "[a, c]") + ", c: {type: integer}}"
@@ -125,7 +125,7 @@ struct SwiftStepTests {
     @Test("what a step writes below null is an error, never dropped")
     func belowNull() throws {
         let shape = "required: [a], properties: {a: {type: [object, 'null'], properties: {b: {type: integer}}}}"
-        let viewer = Viewer(
+        let viewer = PathRunner(
             try history(
                 before: shape, ops: "swift: {id: s, revision: 1, class: iso, reads: [/a/b], writes: [/a/b]}", after: shape
             ).with(SwiftSteps([AnyStep(id: "s", newer: { try $0.write("/a/b", 2) })])))
@@ -174,7 +174,7 @@ struct SwiftStepTests {
         ]
         let bare = try history(texts)
         #expect(bare.check().errors == [])
-        let viewer = Viewer(bare)
+        let viewer = PathRunner(bare)
         let lacking = "the step s (revision 2) of v2"
         #expect(throws: EvstoreError.programNeeded(what: lacking)) { try viewer.up(#"{"a":1}"#) }
         #expect(throws: EvstoreError.programNeeded(what: lacking)) { try bare.requireSwiftSteps(through: SchemaVersion(2)) }
@@ -182,11 +182,11 @@ struct SwiftStepTests {
         try bare.requireSwiftSteps(through: SchemaVersion(1))
         #expect(try viewer.image("F", #"{"x":"y"}"#, from: 1, to: 2) == #"{"x":"y"}"#)
         #expect(try viewer.image("E", #"{"a":1,"c":2}"#, from: 2, to: 2) == #"{"a":1,"c":2}"#)
-        let older = Viewer(try bare.with(SwiftSteps([AnyStep(id: "s")])))
+        let older = PathRunner(try bare.with(SwiftSteps([AnyStep(id: "s")])))
         #expect(throws: EvstoreError.programNeeded(what: lacking + ", of which this program has revision 1,")) { try older.up(#"{"a":1}"#) }
         let right = try bare.with(SwiftSteps([AnyStep(id: "s", revision: 2, newer: { try $0.write("/c", 1) })]))
         try right.requireSwiftSteps(through: SchemaVersion(2))
-        #expect(try Viewer(right).up(#"{"a":1}"#) == #"{"a":1,"c":1}"#)
+        #expect(try PathRunner(right).up(#"{"a":1}"#) == #"{"a":1,"c":1}"#)
         #expect(throws: EvstoreError.misuse("the step s is registered twice")) { try SwiftSteps([AnyStep(id: "s"), AnyStep(id: "s")]) }
     }
 
@@ -195,8 +195,8 @@ struct SwiftStepTests {
         let history = try names(op.replacing("writes:", with: "down: one-way, writes:"), [UpOnly()])
         #expect(history.check().errors == [])
         #expect(history.oneWaySteps(from: SchemaVersion(1), to: SchemaVersion(2)) == [SchemaVersion(2)])
-        #expect(try Viewer(history).up(#"{"id":"1","first":"Ada"}"#).contains(#""full":"Ada""#))
-        #expect(try failure { try Viewer(history).down(#"{"id":"1","name":{"full":"Ada"},"length":3}"#) }.expected.contains("one-way"))
+        #expect(try PathRunner(history).up(#"{"id":"1","first":"Ada"}"#).contains(#""full":"Ada""#))
+        #expect(try failure { try PathRunner(history).down(#"{"id":"1","name":{"full":"Ada"},"length":3}"#) }.expected.contains("one-way"))
         var trial = LawTrial(history, isFull: true)
         trial.check(TypeAtVersion(type: "E", version: SchemaVersion(1)), generated: 20, seed: 1)
         #expect(trial.tally.failures.isEmpty && trial.tally.counts["L1"] == nil && trial.tally.counts["T-up"]?.tried ?? 0 >= 20)
@@ -215,14 +215,14 @@ struct SwiftStepTests {
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: []}", "nothing"),
             ("{id: s, revision: 1, class: lossless, reads: [/first], writes: [/length]}", "lossless"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/length], down: never}", "never"),
-            ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/name, /name/full]}", "holds the other"),
+            ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/name, /name/full]}", "contains the other"),
             ("{id: s, revision: 1, class: iso, reads: [/first], writes: [/nothing]}", "neither version"),
             ("{id: s, revision: 1, class: iso, reads: [/nothing], writes: [/length]}", "no /nothing"),
             ("{id: s, revision: 1, class: narrow, reads: [/first], writes: [/length]}", "because"),
         ])
     func arguments(_ arguments: String, _ words: String) throws {
         let findings = try names("swift: \(arguments)", []).check().filter { $0.severity == .error }
-        #expect(findings.contains { ($0.message + ($0.fix ?? "")).contains(words) }, "\(findings.map(\.line1))")
+        #expect(findings.contains { ($0.message + ($0.fix ?? "")).contains(words) }, "\(findings.map(\.diagnosticLine))")
     }
 
     @Test("a step within another op is refused")

@@ -17,7 +17,7 @@ struct TriedProposalsTests {
         let place = try VersionDirectory(RandomVersions(&random).texts)
         let before = try place.verdict(place.texts)
         let said = try place.said()
-        let proposals = try MendingTrial(place.texts, place.verdict).proposals(for: said)
+        let proposals = try RepairTrial(place.texts, place.verdict).proposals(for: said)
         for finding in proposals where !finding.edits.isEmpty {
             var made = place.texts
             let isApplied = made.apply(finding.edits)
@@ -34,14 +34,14 @@ struct TriedProposalsTests {
         }
     }
 
-    private func words(_ verdict: MendingTrial.Verdict) -> Set<String> {
+    private func words(_ verdict: RepairTrial.Verdict) -> Set<String> {
         Set(verdict.findings.filter { $0.severity == .error }.map(\.message))
     }
 
     /// Types of version 1 of which an event that has an image at version 2 does not come back as it was.
     private func lossy(_ history: History) throws -> Set<String> {
         var generator = EventGenerator(history, seed: 7)
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         var found: Set<String> = []
         for type in history.types(at: SchemaVersion(1)) {
             for _ in 0 ..< 20 {
@@ -68,7 +68,7 @@ struct TriedProposalsTests {
             "events: {E: {required: [a, b], properties: {a: {type: string}, b: {type: string}}}}",
             "upcast: [{on: E, do: [{move: {from: /c, path: /d}}]}]\nevents: {E: {required: [a, b], properties: {a: {type: string}, b: {type: string}}}}",
         ])
-        let found = try MendingTrial(place.texts, place.verdict).proposals(for: place.said())
+        let found = try RepairTrial(place.texts, place.verdict).proposals(for: place.said())
         #expect(found.count == 1 && found[0].edits.isEmpty && found[0].fix == nil, "\(found)")
     }
 
@@ -103,9 +103,9 @@ final class VersionDirectory {
 
     func said() throws -> [Finding] { try History.load(texts).check() }
 
-    func verdict(_ texts: SchemaTexts) throws -> MendingTrial.Verdict {
+    func verdict(_ texts: SchemaTexts) throws -> RepairTrial.Verdict {
         let history = try History.load(texts, reportsAll: true)
-        return MendingTrial.Verdict(history.check(), history)
+        return RepairTrial.Verdict(history.check(), history)
     }
 }
 

@@ -50,7 +50,7 @@ struct ValueSealerTests {
         }
         #expect(throws: SealError.self) { try Self.open(envelope, "order-2", by: sealer) }
         #expect(throws: SealError.self) { try Self.open(envelope, "order-1", by: Self.sealer(8)) }
-        #expect(throws: SealError.self) { try Self.open(envelope, "order-1", by: .passing()) }
+        #expect(throws: SealError.self) { try Self.open(envelope, "order-1", by: .ephemeral()) }
     }
 
     @Test("one value sealed ten thousand times in one place never has a salt, nor a cipher text, twice")

@@ -14,7 +14,7 @@ internal import TestSupport
 package final class OrdersStore {
     private let temporary: TemporaryDirectory
     package let log: EventLog
-    package let evolving: EvolvingLog
+    package let evolving: VersionedLog
     package let history: History
     package let definitions: DefinitionSet
 
@@ -33,7 +33,7 @@ package final class OrdersStore {
             try RegisteredRows.register(&update, versions: known.versions, definitions: all)
             (update.state.floor, update.state.live, update.state.top) = (live, live, live)
         }
-        evolving = EvolvingLog(log)
+        evolving = VersionedLog(log)
     }
 
     package static func load(_ files: [String: String], in directory: String) throws -> (History, DefinitionSet) {

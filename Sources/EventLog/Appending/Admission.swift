@@ -2,15 +2,15 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// What one commit adds to the log, built up append by append. An append is checked completely
-/// before anything of it is admitted, so that a refused one leaves no trace.
+/// The additions of one commit to the log, built up append by append. An append is checked completely before any part of it is admitted, so
+/// that a refused one leaves no trace.
 struct Admission: ~Copyable {
-    let moment: Moment
+    let moment: LogSnapshot
     let access: LogAccess
-    /// Types met for the first time, which have no row yet.
+    /// New types, which have no row yet.
     private(set) var newTypes: [(name: String, id: TypeID)] = []
     private(set) var next: Position
-    /// The position behind the log.
+    /// The first position after the end of the log.
     let first: Position
     private let time: Timestamp
     /// The jump positions of the admitted events, from `first` on.
@@ -18,20 +18,20 @@ struct Admission: ~Copyable {
     /// The index entries of the admitted events, beside the heads of their streams.
     private var begun: [(name: String, id: UInt64)] = []
     private var ids: [IDKey: UInt64] = [:]
-    private var census: [IndexEntries.Kind: UInt64] = [:]
-    /// The kind counted last: consecutive events are mostly of one kind.
-    private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
+    private var census: [IndexEntries.CensusKey: UInt64] = [:]
+    /// The kind that was counted last, not in `census` yet: consecutive events are mostly of one kind.
+    private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
     /// The indexes, in the table of streams, of the streams of the append that was checked last.
     private var found: [Int] = []
-    /// As many names as the processor's nearest memory holds with their entries.
+    /// A batch of names that fits, with their entries, into the processor's nearest cache.
     private static let foundTogether = 64
-    /// Whether the rows of streams were seen to be complete.
+    /// Whether the rows of streams were found to be complete.
     private var knowsStreams = false
     private var lastType: (name: String, id: TypeID) = ("", 0)
-    /// How many types the log has; nil until a new one is met.
+    /// How many types the log has; nil until a new one comes.
     private var typesCount: TypeID?
 
-    init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
+    init(_ moment: LogSnapshot, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
         (self.moment, self.access) = (moment, access)
         self.time = time
@@ -41,8 +41,8 @@ struct Admission: ~Copyable {
     /// How many events have been admitted.
     var count: Int { Int(clamping: next.events(after: first)) }
 
-    /// Checks an append against the log and everything admitted before it, ids first, then conditions; returns its outcome where it is
-    /// not to be admitted, else nil.
+    /// Checks an append against the log and everything admitted before it, first ids, then conditions. Returns its outcome if it is not to
+    /// be admitted, else nil.
     mutating func check(
         _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendOutcome? {
@@ -80,7 +80,7 @@ struct Admission: ~Copyable {
         let key = IDKey(id)
         if let position = ids[key] { return Position(position) }
         guard let position = try moment.position(key, transaction, access) else { return nil }
-        // Two texts may have one hash: the record decides.
+        // Two texts may have the same hash: the record decides.
         guard let record = try Blocks.record(at: position, transaction, access) else { throw Indexes.damaged("ids") }
         return record.id == id ? position : nil
     }
@@ -109,7 +109,7 @@ struct Admission: ~Copyable {
         }
     }
 
-    /// The index of a stream's entry, whose head is that after everything admitted so far.
+    /// The index of a stream's entry, whose head includes everything admitted so far.
     private mutating func stream(
         _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> Int {
@@ -124,7 +124,7 @@ struct Admission: ~Copyable {
         let known = streams[index].id
         let id = known > 0 ? known : try moment.streamID(name.text, transaction, access)
         if id == nil, !knowsStreams {
-            // Once for a commit, which takes no rows away: a stream that is there and not found would be begun a second time.
+            // Checked once for a commit, which removes no rows: an existing stream that is not found would be begun a second time.
             try Indexes.requireStreams(transaction, access.tables)
             knowsStreams = true
         }
@@ -134,9 +134,10 @@ struct Admission: ~Copyable {
 
     // MARK: Positions
 
-    /// Gives the events of a checked append their positions and revisions, and adds the blocks that are ready. An error here fails the whole commit.
+    /// Gives the events of a checked append their positions and revisions, and adds the blocks that are complete. An error here fails the
+    /// whole commit.
     mutating func takeIn(
-        _ request: AppendRequest, _ making: inout BlockMaking, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+        _ request: AppendRequest, _ making: inout BlockAssembler, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span
@@ -146,7 +147,7 @@ struct Admission: ~Copyable {
         for index in events.indices {
             let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &making.random) : nil
             if index == 0, let made { firstMade = made }
-            var place = BlockWriter.Place(
+            var place = BlockWriter.AssignedFields(
                 type: try type(events[index].type, transaction), isSameAppend: index > 0, madeID: made)
             let stream = found[index]
             let before = streams[stream]
@@ -160,7 +161,7 @@ struct Admission: ~Copyable {
             try making.add(events, index, place)
             streams.append(stream, at: next, jump: place.jump)
             if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
-            count(IndexEntries.Kind(type: place.type, born: events[index].born.rawValue))
+            count(IndexEntries.CensusKey(type: place.type, born: events[index].born.rawValue))
             jumps.append(Position(place.jump))
             next = next.next
             revision = place.revision
@@ -170,7 +171,7 @@ struct Admission: ~Copyable {
             id: events[0].id ?? EventID(uuid: firstMade), epoch: moment.epoch, duplicate: false)
     }
 
-    private mutating func count(_ kind: IndexEntries.Kind) {
+    private mutating func count(_ kind: IndexEntries.CensusKey) {
         if kind != run.kind {
             countRun()
             run.kind = kind
@@ -183,7 +184,7 @@ struct Admission: ~Copyable {
         run.count = 0
     }
 
-    /// Where the jump pointer of the event after a stream's head leads.
+    /// The target of the jump pointer of the next event of a stream.
     private func jump(after head: StreamTable.Entry, _ transaction: borrowing ReadTransaction) throws -> UInt64 {
         guard JumpList.isMerging(head.revision + 1) else { return head.position }
         if head.jumps.1 > 0 { return head.jumps.1 }

@@ -1,6 +1,6 @@
 package import EventModel
 
-/// An event as it is stored: checked by the room above, complete but for its place.
+/// An event in its stored form: checked by the room above, and complete except for its position.
 package struct StoredEvent: Hashable, Sendable {
     package var stream: StreamName
     package var type: String
@@ -8,12 +8,12 @@ package struct StoredEvent: Hashable, Sendable {
     package var payload: [UInt8]
     /// Empty where the event has none.
     package var metadata: [UInt8]
-    /// Unique in the store where given; a UUIDv7 is made where nil.
+    /// Unique in the store where given; if nil, a UUIDv7 is made.
     package var id: EventID?
     package var time: Timestamp
-    /// What older versions see of the event (`Shadow`), as bytes that the log does not read; empty where none is kept.
+    /// What older versions see of the event (`Shadow`), in bytes that the log does not read; empty where none is kept.
     package var shadow: [UInt8] = []
-    /// What stays of the payload when the stream's personal data is forgotten; empty where it has none. Used in sealed stores only.
+    /// What remains of the payload when the stream's personal data is forgotten; empty where it has none. Only in sealed stores.
     package var forgotten: [UInt8] = []
 
     package init(
@@ -30,8 +30,8 @@ package struct StoredEvent: Hashable, Sendable {
     }
 }
 
-/// A row that is put in the transaction of an append.
-package struct SideRow: Hashable, Sendable {
+/// A row that is written in the transaction of an append.
+package struct AttachedRow: Hashable, Sendable {
     package var catalogue: Catalogue
     package var key: [UInt8]
     package var value: [UInt8]
@@ -41,21 +41,21 @@ package struct SideRow: Hashable, Sendable {
     }
 }
 
-/// Events that are appended together, all of them or none, and what must hold for it.
+/// Events that are appended together, all of them or none, with the conditions for that.
 package struct AppendRequest: Sendable {
     package let events: [StoredEvent]
-    /// What the events hold, without what the log adds to them.
+    /// The bytes of the events, without those that the log adds.
     let payloadBytes: Int
     package var conditions: [StreamCondition]
-    /// What the events were checked against; nil where that does not matter.
+    /// The numbers and the history that the events were checked against; nil where they do not matter.
     package var validated: StateStamp?
-    package var rows: [SideRow]
-    /// When the caller began to append, which may be before an earlier try.
+    package var rows: [AttachedRow]
+    /// When the caller began to append, which may be before an earlier attempt.
     let since: ContinuousClock.Instant
     package var deadline: ContinuousClock.Instant
 
     package init(
-        events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [SideRow] = [],
+        events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [AttachedRow] = [],
         since: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant = .now + .seconds(30)
     ) {
         (self.events, self.conditions, self.validated) = (events, conditions, validated)
@@ -75,8 +75,8 @@ package struct AppendRequest: Sendable {
 /// The outcome of an append that threw no error.
 package enum AppendOutcome: Hashable, Sendable {
     case appended(AppendReceipt)
-    /// The first event's given id is in the store at this position: nothing was appended.
+    /// The given id of the first event is in the store, at this position: nothing was appended.
     case known(Position)
-    /// The store's numbers or history are not those the events were checked against: nothing was appended.
+    /// The store's numbers or history differ from those that the events were checked against: nothing was appended.
     case revalidate
 }

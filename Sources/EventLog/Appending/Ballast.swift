@@ -3,7 +3,7 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// `ballast`: a file that reserves room on the disk for the operations that lead out of a full one, such as a rollback.
+/// `ballast`: a file that reserves room on the disk for the operations that lead out of a full disk, such as a rollback.
 struct Ballast: Sendable {
     private static let fileName = "/ballast"
     private let store: String
@@ -15,7 +15,8 @@ struct Ballast: Sendable {
     }
 
     /// Fills the file where enough room is left beside it.
-    /// - Parameter isKnown: whether this process has filled the file before, so that its size is reliable; a copy of it may be all holes.
+    /// - Parameter isKnown: whether this process has filled the file before, so that its size is reliable; a copy of the file may be all
+    ///   holes.
     func fill(isKnown: Bool = true) throws {
         let status = try Directory.status(store + Self.fileName)
         guard bytes > 0, isKnown ? status?.bytes ?? 0 < bytes : min(status?.bytes ?? 0, status?.bytesOnDisk ?? 0) < bytes,
@@ -24,22 +25,22 @@ struct Ballast: Sendable {
         try File(store + Self.fileName, .create).reserve(bytes)
     }
 
-    /// The bytes that it reserves now.
+    /// The bytes that the file reserves now.
     var bytesKept: UInt64 {
         get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
     }
 
-    /// Empties the file, which frees its room; false where it had none.
+    /// Empties the file, which frees its room; false where it was empty.
     func lend() throws -> Bool {
         guard Guard.ballast.isOn, try Directory.status(store + Self.fileName)?.bytes ?? 0 > 0 else { return false }
         let file = try File(store + Self.fileName, .write)
         try file.truncate(to: 0)
-        // Some file systems give the room back with the next sync.
+        // Some file systems free the room only with the next sync.
         try file.sync()
         return true
     }
 
-    /// Runs `body`; where the disk is full, frees the ballast and runs it once more. `body` has to be safe to repeat.
+    /// Runs `body`; if the disk is full, frees the ballast and runs `body` once more. It must be safe to repeat `body`.
     func lent<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             guard Self.isFullDisk(error), try lend() else { throw error }
@@ -54,12 +55,12 @@ struct Ballast: Sendable {
 }
 
 extension EventLog {
-    /// Fills the ballast; a disk without that much room does not keep the store from opening.
+    /// Fills the ballast; a disk without room for it does not keep the store from opening.
     func fillBallast() {
         do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error)") }
     }
 
-    /// Runs an operation that leads out of a full disk, with the ballast's room where it needs it. Appends and replays never do.
+    /// Runs an operation that leads out of a full disk, with the ballast's room if it needs that. Appends and replays never use it.
     package func withBallast<R>(_ body: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
         do { return try await body() } catch {
             guard !isReadOnly, isOfThisProcess, Ballast.isFullDisk(error) else { throw error }

@@ -2,79 +2,81 @@ package import EventModel
 package import LMDB
 internal import Platform
 
-/// Gives the commits of a node their place among those of all nodes of its cluster log. A store that is alone has none: LMDB's lock decides.
+/// Orders the commits of a node among those of all nodes of its cluster log. A store that is alone has none: LMDB's lock decides.
 ///
-/// The thread that commits calls it; `trouble`, `follow`, `stop`, `end` and `reportNow` are any thread's. How a log takes in what others have
-/// committed is here (`FrameIntake`); where that comes from is the order's.
+/// Only the committing thread calls it, except `trouble`, `follow`, `stop`, `end` and `reportNow`, which any thread may call. This room
+/// knows how a log takes in the commits of others (`FrameIntake`); the order knows where they come from.
 package protocol CommitOrder: AnyObject, Sendable {
-    /// Why the cluster log can't be asked; nil while it can.
+    /// The error that keeps the cluster log from being asked; nil while there is none.
     var trouble: EvstoreError? { get }
 
-    /// Whether the cluster log can be asked. Waits for that a little, before anybody's lock is taken.
+    /// Whether the cluster log can be asked. Waits a little for that, before any lock is taken.
     func isReachable() -> Bool
 
-    /// Gives a commit its place, with the blocks that it adds. What runs again where the map has to grow, and makes the same bytes, keeps it.
-    /// - Throws: `EvstoreError`: clusterMismatch where the store is a node no more, appendTooLarge, logUnavailable, commitOutcomeUnknown.
+    /// Gives a commit its place, with the blocks that it adds. A commit that runs again because the map has to grow, and makes the same
+    /// bytes, keeps its place.
+    /// - Throws: `EvstoreError`: clusterMismatch where the store is no longer a node, appendTooLarge, logUnavailable, commitOutcomeUnknown.
     func place(
         _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
-    ) throws -> Placing
+    ) throws -> Placement
 
-    /// Whether the cluster log has commits that this node has not, so that what was refused was judged by an older state.
-    /// - Parameter last: where the log ends; nil where the transaction has changed it.
+    /// Whether the cluster log has commits that this node lacks, so that a refusal was based on an older state.
+    /// - Parameter last: the end of the log; nil where the transaction has changed it.
     /// - Throws: `EvstoreError.clusterWentBack` where the cluster log ends before the log.
     func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: ContinuousClock.Instant) throws -> Bool
 
-    /// Takes in what the cluster log has and this node has not, each part in transactions of its own.
+    /// Takes in the commits of the cluster log that this node lacks, each part in transactions of its own.
     func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws
 
-    /// Whether the order has rows of its own to write beside the next commit.
+    /// Whether the order has rows of its own to write in the next commit.
     var hasRows: Bool { get }
 
-    /// Writes them; `confirm` follows once they are committed.
+    /// Writes these rows; `confirm` follows once they are committed.
     func putRows(_ transaction: inout WriteTransaction) throws
 
-    /// The commit stands here.
+    /// Says that the commit is in this node's log.
     func confirm()
 
-    /// Ends a commit; whether it had got its place, so that one that has failed here is made by all others.
+    /// Ends a commit. Returns whether it had got its place: then all other nodes make it, even if it has failed here.
     @discardableResult
     func settle() -> Bool
 
-    /// The last commit was made: says how far the node is, and gives up the connection.
+    /// Called after the last commit, when the log closes: reports how far the node is, and closes the connection.
     func finish()
 
     /// Keeps the node at the cluster log's end, on a thread of its own.
-    /// - Parameter takeIn: takes in what there is, within an interval.
+    /// - Parameter takeIn: takes in the missing commits, within an interval.
     func follow(_ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void) throws
 
-    /// Tells that thread to stop.
+    /// Tells this thread to stop.
     func stop()
 
-    /// Stops it; returns when it has ended.
+    /// Stops this thread; returns when it has ended.
     func end()
 
-    /// Says now how far this node is. Nothing depends on it.
+    /// Reports how far this node is. Nothing depends on it.
     func reportNow()
 }
 
-/// What a commit has made that is to have its place.
+/// The result of a commit that is to get its place.
 package struct OrderedChange {
-    /// Of the tables that all nodes share, as a frame has them (`SharedRows`).
+    /// The rows of the tables that all nodes share, in the form of a frame (`SharedRows`).
     package var rows: [UInt8]
-    /// Where its blocks begin; the position behind the last one where it has none.
+    /// Where the commit's blocks begin; without blocks, the position after the last one.
     package var first: Position
     package var last: Checkpoint
-    /// Whether it takes this node out.
+    /// Whether the commit takes this node out of the cluster log.
     package var isLeaving = false
 }
 
-/// What became of a commit's place in the order of all commits.
-package enum Placing {
-    /// It has its place, and is made: by the node with its frame. A store that is alone always says so, without one.
+/// The result of asking for a commit's place in the order of all commits.
+package enum Placement {
+    /// The commit has its place and is made: with this row of the node, which its frame gives. A store that is alone always gets this,
+    /// without a row.
     case placed(StateRows.Node?)
-    /// Another node was first: its commits are taken in, and this one is made anew.
+    /// Another node was first: its commits are taken in, and this commit is made anew.
     case behind
-    /// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.
+    /// The cluster log can't be asked at the moment: the work goes back into the queue, where its deadline applies.
     case unreachable
     /// A cut has its place: it is undone here, and made by taking it in.
     case cut
@@ -82,14 +84,15 @@ package enum Placing {
 
 /// Makes the order of a store that is opened for writing as a node.
 package protocol CommitOrderSource: OrderSource {
-    func order(_ context: LogContext, as membership: Membership) throws -> any CommitOrder
+    func order(_ context: LogContext, as membership: ClusterMembership) throws -> any CommitOrder
 }
 
-/// Of a node that is opened by a program which has no way to the cluster log: it reads, and changes what is the node's own.
-final class UnknownOrder: CommitOrder {
-    private let membership: Membership
+/// The order of a node that was opened by a program without access to the cluster log: such a node can be read, and its own rows can be
+/// changed.
+final class UnavailableOrder: CommitOrder {
+    private let membership: ClusterMembership
 
-    init(_ membership: Membership) { self.membership = membership }
+    init(_ membership: ClusterMembership) { self.membership = membership }
 
     private var unknown: EvstoreError {
         .clusterMismatch(
@@ -98,12 +101,12 @@ final class UnknownOrder: CommitOrder {
     }
 
     var trouble: EvstoreError? { nil }
-    // What waiting does not mend, an append is told at once.
+    // An error that waiting can't fix is returned to the append at once, by `place`.
     func isReachable() -> Bool { true }
 
     func place(
         _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
-    ) throws -> Placing { throw unknown }
+    ) throws -> Placement { throw unknown }
 
     func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: ContinuousClock.Instant) throws -> Bool {
         throw unknown

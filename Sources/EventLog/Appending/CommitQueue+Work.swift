@@ -1,9 +1,9 @@
 internal import EventModel
 
 extension CommitQueue {
-    // Classes: they go from hand to hand within a commit, and each copy of a value would count all that it refers to.
+    // Classes, since they are passed on several times within a commit, and each copy of a struct would retain all that it refers to.
     final class Append: Sendable {
-        /// Zero where it never waits.
+        /// Zero for an append that never waits in the queue.
         let number: UInt64
         let request: AppendRequest
         let finish: @Sendable (Result<AppendOutcome, any Error>) -> Void
@@ -19,9 +19,9 @@ extension CommitQueue {
         let number: UInt64
         let since: ContinuousClock.Instant
         let deadline: ContinuousClock.Instant
-        /// Whether it is known to change what is the cluster's, or asks for it.
+        /// Whether the update is known to change what all nodes of a cluster share, or only asks the cluster log.
         let needsCluster: Bool
-        /// Nil takes in what the cluster log has, of a node.
+        /// Nil for an update that takes in what a node's cluster log has.
         let body: Body?
         let finish: @Sendable (Result<Void, any Error>) -> Void
 
@@ -31,7 +31,7 @@ extension CommitQueue {
             (self.body, self.finish) = (body, finish)
         }
 
-        /// An update of which it has turned out that it changes what is the cluster's.
+        /// An update that has turned out to change what all nodes of the cluster share.
         init(ofCluster update: Update) {
             (number, since, deadline, needsCluster) = (update.number, update.since, update.deadline, true)
             (body, finish) = (update.body, update.finish)
@@ -56,7 +56,7 @@ extension CommitQueue {
             }
         }
 
-        /// Seconds since its caller began to wait.
+        /// How many seconds its caller has waited.
         var waited: Double {
             let since =
                 switch self {
@@ -79,7 +79,8 @@ extension CommitQueue {
         case appends([Append])
         case update(Update)
 
-        /// When the last of its callers stops waiting: one with less time hears later rather than that nobody knows.
+        /// When the last of its callers stops waiting. A caller with an earlier deadline is answered late, which is better than an unknown
+        /// outcome.
         var deadline: ContinuousClock.Instant {
             switch self {
             case .appends(let appends): appends.map(\.request.deadline).max() ?? .now

@@ -3,36 +3,38 @@ internal import EventModel
 internal import Glibc
 internal import Platform
 
-/// Appends and updates that wait to be committed, first come, first served, and whose turn it is to commit: one thread at a time. Each
-/// waits until its deadline.
+/// Appends and updates that wait to be committed, first come, first served, each until its deadline; and the turn to commit, which one
+/// thread has at a time.
 final class CommitQueue: Sendable {
     fileprivate struct State {
         var waiting: [Work] = []
-        /// How many at the front have been taken already.
+        /// How many at the front were taken already.
         var taken = 0
         var isClosed = false
-        /// Once it is closed: until when the work that waits is still done.
+        /// After closing: until when the waiting work is still done.
         var end: ContinuousClock.Instant?
         var numbers: UInt64 = 0
-        /// Whether a thread commits. Only that one touches the session.
+        /// Whether a thread commits. Only that thread uses the session.
         var isCommitting = false
-        /// What the last commit of appends tells of the next.
+        /// What the last commit of appends lets expect of the next one.
         var pace = Pace.unknown
-        /// When LMDB takes what is ahead of it, unless a commit comes before.
-        var rest: ContinuousClock.Instant?
+        /// When LMDB takes in what is ahead of it, unless another commit comes first.
+        var roundEnd: ContinuousClock.Instant?
         var gathering = Gathering()
 
         var count: Int { waiting.count - taken }
     }
 
-    /// Whom a commit waits for: callers who have just had their answers and append again at once share a sync with those who wait already.
+    /// The callers that a commit waits for: those that were just answered, append again at once, and so share a sync with those that wait
+    /// already.
     fileprivate struct Gathering {
-        /// How many came together with the last commit: it has answered them, or they waited at its end.
+        /// How many callers came together with the last commit: it has answered them, or they waited when it ended.
         var expected = 0
         var patienceMicroseconds = 0
-        /// While the writing thread waits: how many wake it; else 0.
+        /// While the writing thread waits: how many callers wake it; else 0.
         var wanted = 0
-        /// How many commits begin without waiting, since those who were expected did not come; and how many after the next time.
+        /// How many commits still begin without waiting, since expected callers did not come; and how many will do so after the next such
+        /// time.
         var hurried = 0
         var penalty = 0
         static let patience = 20 ... 1_000
@@ -54,26 +56,26 @@ final class CommitQueue: Sendable {
     /// Whether a commit is likely to be short, and alone.
     enum Pace: Sendable {
         case unknown
-        /// It held one append, and the disk was quick.
+        /// The commit held one append, and the disk was quick.
         case single
-        /// It held several, which one sync served.
+        /// The commit held several appends, which shared one sync.
         case grouped
         case slow
     }
 
-    /// What the writing thread has to do.
-    enum Duty: Sendable { case commit, rest, end }
+    /// The next task of the writing thread.
+    enum Duty: Sendable { case commit, endRound, end }
 
-    /// Up to which size an append is committed by its caller's thread.
+    /// The largest append that the caller's own thread commits.
     private static let inPlaceBytesMax = 64 << 10
     private static let inPlaceEventsMax = 64
     private static let spinInterval = Duration.microseconds(50)
-    /// How long appends pause before LMDB takes what is ahead of it.
-    private static let restInterval = Duration.milliseconds(200)
+    /// How long appends must pause before LMDB takes in what is ahead of it.
+    private static let roundPause = Duration.milliseconds(200)
 
     private let state = Monitor(State())
 
-    /// Tells one work from all others.
+    /// A number that tells this work from all others.
     func number() -> UInt64 {
         state.withLock { state in
             state.numbers += 1
@@ -81,41 +83,42 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// False where the queue is closed.
+    /// Adds work; false where the queue is closed.
     func add(_ work: Work) -> Bool {
         let (isAdded, isIdle) = state.withLock { state in
             if state.isClosed { return (false, false) }
             state.waiting.append(work)
             return (true, !state.isCommitting && state.count >= state.gathering.wanted)
         }
-        // Whoever commits looks for further work at its end.
+        // A thread that commits looks for further work when it ends.
         if isIdle { state.wake() }
         return isAdded
     }
 
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
-    /// Refuses further work; what waits is still done, until a deadline.
+    /// Refuses further work; what waits already is still done, until a deadline.
     func close(_ end: ContinuousClock.Instant) { state.change { ($0.isClosed, $0.end) = (true, end) } }
 
-    /// Whether it is closed and the deadline has passed.
+    /// Whether the queue is closed and this deadline has passed.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
 
-    /// Whether work waits, and its deadline has not passed.
+    /// Whether work waits and may still be done.
     var isWaited: Bool { state.withLock { $0.count > 0 && !$0.isGivenUp } }
 
     // MARK: The turn to commit
 
-    /// Takes the turn to commit for the writing thread, once there is something to do. `endCommit` follows, but after `end`.
+    /// Takes the turn to commit for the writing thread, as soon as there is something to do. The thread calls `endCommit` afterwards,
+    /// except after `end`.
     func nextDuty() -> Duty {
         while true {
             spin()
-            let rest = state.withLock { $0.isCommitting ? .now + Self.restInterval : $0.rest }
-            if let rest {
-                let left = ContinuousClock.now.duration(to: rest)
+            let roundEnd = state.withLock { $0.isCommitting ? .now + Self.roundPause : $0.roundEnd }
+            if let roundEnd {
+                let left = ContinuousClock.now.duration(to: roundEnd)
                 if left > .zero, !state.wait(milliseconds: nearest(left / .milliseconds(1)).plus(1), until: { $0.hasDuty }) { continue }
             } else {
-                state.wait(until: { $0.hasDuty || $0.rest != nil }, { _ in })
+                state.wait(until: { $0.hasDuty || $0.roundEnd != nil }, { _ in })
             }
             gather()
             let duty = state.withLock { $0.takeDuty() }
@@ -123,14 +126,14 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Stays awake for a moment where several are expected, and leaves the processor to whoever wants it: being woken takes as long as their
-    /// coming.
+    /// Stays awake for a moment where several callers are expected, and yields the processor to others: waking up would take as long as
+    /// their coming.
     private func spin() {
         let end = ContinuousClock.now + Self.spinInterval
         while state.withLock({ $0.isGathering }), .now < end { sched_yield() }
     }
 
-    /// Waits for those who are expected beside the ones that wait already.
+    /// Waits for the callers that are expected in addition to those that wait already.
     private func gather() {
         let patience = state.withLock { state -> Int? in
             if state.gathering.hurried > 0 { state.gathering.hurried -= 1 }
@@ -143,8 +146,8 @@ final class CommitQueue: Sendable {
         state.withLock { $0.gathering.end(haveCome: haveCome) }
     }
 
-    /// Takes the turn for a caller's own thread, which commits without waking another: where nothing waits, nobody commits, and the last
-    /// commit was short and held one append. False where the writing thread has to do it.
+    /// Takes the turn for a caller's own thread, which commits without waking another one: only if nothing waits, no thread commits, and
+    /// the last commit was short and held one append. If false, the writing thread has to make the commit.
     func beginInPlace(_ request: AppendRequest) -> Bool {
         guard request.payloadBytes <= Self.inPlaceBytesMax, request.events.count <= Self.inPlaceEventsMax, request.rows.isEmpty else {
             return false
@@ -158,17 +161,17 @@ final class CommitQueue: Sendable {
 
     /// Gives the turn back.
     /// - Parameters:
-    ///   - isHolding: whether LMDB has to take what is ahead of it once appends pause.
-    ///   - pace: nil where it is as before.
-    ///   - answered: how many appends it has held.
+    ///   - isHolding: whether LMDB has to take in what is ahead of it once appends pause.
+    ///   - pace: nil where it has not changed.
+    ///   - answered: how many appends the commit held.
     func endCommit(isHolding: Bool, _ pace: Pace?, answered: Int = 0, took duration: Duration = .zero) {
         let isWaited = state.withLock { state in
-            let hadNoRest = state.rest == nil
+            let hadNoRoundEnd = state.roundEnd == nil
             state.isCommitting = false
-            state.rest = isHolding ? .now + Self.restInterval : nil
+            state.roundEnd = isHolding ? .now + Self.roundPause : nil
             if let pace { state.pace = pace }
             state.gathering.expect(answered > 0 ? answered + state.count : 0, afterCommitOf: duration)
-            return state.hasDuty || hadNoRest && isHolding
+            return state.hasDuty || hadNoRoundEnd && isHolding
         }
         if isWaited { state.wake() }
     }
@@ -185,7 +188,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Whether the cluster log is needed for what waits at the front, of a node.
+    /// For a node: whether the first waiting work needs the cluster log.
     var needsCluster: Bool {
         state.withLock { state in
             guard state.taken < state.waiting.count else { return false }
@@ -215,10 +218,10 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Adds appends that have come since, as many as the commit may still hold; false where there are none.
+    /// Adds appends that have come since, as many as still fit into the commit; false where there are none.
     func takeMore(_ appends: inout [Append], _ options: Options) -> Bool { state.withLock { $0.take(&appends, options) } }
 
-    /// Puts work back to the front, which needs the cluster log.
+    /// Puts work that needs the cluster log back to the front.
     func putBack(_ batch: Batch) {
         state.withLock { state in
             let rest = state.waiting[state.taken...]
@@ -237,12 +240,12 @@ final class CommitQueue: Sendable {
         return state.withLock { state in state.takeOut { $0.deadline <= now } }
     }
 
-    /// Removes work whose caller was cancelled; nil where it has been taken already.
+    /// Removes the work of a caller that was cancelled; nil where it was taken already.
     func withdraw(_ number: UInt64) -> Work? { state.withLock { state in state.takeOut { $0.number == number }.first } }
 }
 
 extension CommitQueue.State {
-    /// Takes appends from the front, as many as fit into one commit with those in `appends`; false where none did.
+    /// Takes appends from the front, as many as fit into one commit together with those in `appends`; false where none does.
     fileprivate mutating func take(_ appends: inout [CommitQueue.Append], _ options: Options) -> Bool {
         var (events, bytes) = (0, 0)
         for append in appends { (events, bytes) = (events + append.request.events.count, bytes + append.request.payloadBytes) }
@@ -274,7 +277,7 @@ extension CommitQueue.State {
         if isCommitting { return nil }
         if count == 0, isClosed { return .end }
         let duty: CommitQueue.Duty
-        if count > 0 { duty = .commit } else if let rest, rest <= .now { duty = .rest } else { return nil }
+        if count > 0 { duty = .commit } else if let roundEnd, roundEnd <= .now { duty = .endRound } else { return nil }
         isCommitting = true
         return duty
     }

@@ -2,15 +2,15 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// What a node of a cluster log does around a commit; of a store that is alone, nothing.
+/// The commits of a node of a cluster log. A store that is alone skips all of this.
 extension CommitSession {
-    /// Makes one commit as `commit` does. Where other nodes were first, it takes their commits in, and makes it anew.
+    /// Makes one commit like `commit`. If other nodes were first, it takes in their commits and makes its own anew.
     mutating func commit(in order: any CommitOrder, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?) -> Committed {
         var batch: CommitQueue.Batch?
         defer { order.settle() }
         do {
             let isCutOff = queue.needsCluster && !order.isReachable()
-            // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
+            // Work that needs the cluster log stays in the queue, where its deadline applies; other work goes on.
             if isCutOff, !queue.hasLocal { return .nothing }
             guard let turn = try takeTurn() else { return .nothing }
             defer { withExtendedLifetime(turn) {} }
@@ -36,7 +36,7 @@ extension CommitSession {
                 try order.takeIn(&self, turn, by: work.deadline)
                 if case .update(let update) = work, update.body == nil { return .made(work, try takenIn()) }
             case .cut:
-                // The cut stands: where it can't be made now, this node makes it when it can.
+                // The cut has its place: if this node can't make it now, it does so later.
                 try order.takeIn(&self, turn, by: work.deadline)
                 return .made(work, try takenIn())
             case .unreachable:
@@ -46,23 +46,23 @@ extension CommitSession {
         }
     }
 
-    /// Refuses to commit as a store that is alone where the store has become a node since it was opened.
+    /// Refuses to commit as a store that is alone if the store has become a node since it was opened.
     func requireAlone(_ transaction: borrowing ReadTransaction) throws {
         guard order == nil, let node = try StateRows.node(transaction, access.tables) else { return }
         throw EvstoreError.clusterMismatch(
             log: node.membership.log, reason: "it has become the node \(node.membership.node) since it was opened", how: "open it again")
     }
 
-    /// Gives what the appends have added its place in the cluster log.
-    func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admitted) throws -> Placing {
+    /// Gives the additions of these appends their place in the cluster log.
+    func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admitted) throws -> Placement {
         guard let order else { return .placed(nil) }
         let deadline = CommitQueue.Batch.appends(appends).deadline
         let change = OrderedChange(rows: admitted.rows.shared, first: admitted.admission.first, last: admitted.last)
         return try access.environment.read { try order.place(change, blocks, $0, by: deadline) }
     }
 
-    /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
-    func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws -> Placing {
+    /// Gives the changes of an update their place in the cluster log, if any of them is shared by all nodes.
+    func place(_ changes: inout LogUpdate, _ done: CommitResult, _ update: CommitQueue.Update) throws -> Placement {
         if changes.becomesAlone { try changes.becomeAlone() }
         guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed(nil) }
         let first = (changes.endBeforeCut ?? done.last.position).next
@@ -77,7 +77,7 @@ extension CommitSession {
         return placing
     }
 
-    /// Whether appends which were all refused were judged by an older state than the newest that the cluster log has.
+    /// Whether all these appends may have been refused because this node's state is older than the cluster log's.
     func isBehind(_ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append]) throws -> Bool {
         guard let order, outcomes.contains(where: \.isRefused) else { return false }
         return try access.environment.read { transaction in
@@ -86,25 +86,25 @@ extension CommitSession {
         }
     }
 
-    /// Whether an update may have been refused by another node's older state.
+    /// Whether an update may have been refused because this node's state is older than that of another node.
     func isBehind(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) -> Bool {
         guard let order, error is EvstoreError else { return false }
         let deadline = min(update.deadline, .now + Self.askInterval)
-        // What it was refused for says more than why nobody can be asked.
+        // The reason for the refusal says more than the error of asking the cluster log.
         do { return try order.isBehind(changes.transaction.reads, last: nil, by: deadline) } catch { return false }
     }
 
-    /// How the log is once all was taken in that the cluster log had.
-    private func takenIn() throws -> Done {
-        try access.environment.read { Done(last: try Blocks.end($0, access), link: try Blocks.endLink($0, access)) }
+    /// The state of the log after everything in the cluster log was taken in.
+    private func takenIn() throws -> CommitResult {
+        try access.environment.read { CommitResult(last: try Blocks.end($0, access), link: try Blocks.endLink($0, access)) }
     }
 
-    /// How long an update that was refused may ask whether the state was the newest, while it has LMDB's lock.
+    /// How long a refused update may ask whether this state was the newest, while it has LMDB's lock.
     private static let askInterval = Duration.seconds(1)
 }
 
 extension Result where Success == AppendOutcome, Failure == any Error {
-    /// Whether the append was refused for a state that another node may have changed.
+    /// Whether the append was refused because of a state that another node may have changed.
     fileprivate var isRefused: Bool {
         guard case .failure(let error) = self else { return false }
         return if case EvstoreError.expectationFailed = error { true } else { false }

@@ -5,83 +5,85 @@ package import LMDB
 internal import Logging
 internal import Platform
 
-/// What is kept from one commit to the next, by the thread whose turn it is, and how it makes one.
+/// The state that is kept from one commit to the next, by the thread whose turn it is; and how a commit is made.
 package struct CommitSession: ~Copyable {
     let access: LogAccess
     let overlays: Overlays
     let options: Options
     let path: String
-    /// Makes what a commit adds to the log.
-    private var making: BlockMaking
+    /// Makes the blocks that a commit adds to the log.
+    private var making: BlockAssembler
     private var streams = StreamTable()
     var sweep: Sweep?
     var ahead: AheadWriter
-    /// Of a node: gives commits their place in its cluster log.
+    /// For a node: gives commits their place in its cluster log.
     let order: (any CommitOrder)?
-    private let membership: Membership?
+    private let membership: ClusterMembership?
     private let isReplica: Bool
     private var lastCommitted = Position.start
-    /// This process's turn that was the session's last, and whose beginning did not fail.
+    /// The number of this process's last turn whose beginning the session completed.
     var knownTurn: UInt64?
-    /// What is noted of a commit in the page that processes share.
+    /// The note about a commit for the page that processes share.
     private var note = ByteBuffer(capacity: 256)
     private let mark: FileMark
-    /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
+    /// When the last commit ended: after a pause, LMDB itself makes the next commit durable.
     private var ended: ContinuousClock.Instant?
-    /// The log as this process has left it; nil where it is to be read.
-    var left: LeftLog?
+    /// The log as this process has left it; nil where it must be read.
+    var left: KnownLogEnd?
     /// Whether the words of the page were compared with the header of `log/ahead`.
     var hasSettled = false
     private var space: FreeSpace
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
 
-    /// - Parameter mark: of the log's file.
+    /// - Parameter mark: the mark of the log's file.
     init(_ context: LogContext, _ overlays: Overlays, _ mark: FileMark) throws {
         self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         (order, membership, isReplica) = (context.order, context.membership, context.isReplica)
-        // A node's commits are durable in the cluster log.
+        // Not synced for a node: its commits are durable in the cluster log.
         ahead = AheadWriter(path, access, isSynced: membership == nil)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
-        making = BlockMaking(access)
+        making = BlockAssembler(access)
     }
 
-    /// What the commit that is being made adds to the log.
+    /// The blocks that the current commit adds to the log.
     var blocks: BlockBatch { making.blocks }
 
-    /// What a commit has done, for those who wait for it.
-    struct Done {
+    /// The result of a commit, for its callers.
+    struct CommitResult {
         var outcomes: [Result<AppendOutcome, any Error>] = []
         var last: Checkpoint
-        /// Of the last block, which may be of an earlier epoch.
+        /// The link of the last block, which may be of an earlier epoch.
         var link: Digest
-        /// Whether the last block is of this commit.
+        /// Whether the last block belongs to this commit.
         var hasAdded = false
         /// How long writing and syncing took.
         var sync = Duration.zero
     }
 
-    /// The log after a commit of this process, where nothing that a commit begins with was changed beside its blocks.
-    struct LeftLog {
-        /// The newest of LMDB.
+    /// The end of the log after a commit of this process. It is only kept if the commit has changed nothing but blocks of what the next
+    /// commit begins with.
+    struct KnownLogEnd {
+        /// The newest transaction of LMDB.
         var transaction: UInt64
         let numbers: StateRows.Numbers
         let last: Position
         let link: Digest
     }
 
-    /// What became of the work of one commit.
+    /// The fate of the work of one commit.
     enum Committed {
-        /// No turn, or nothing waits any more; of a node also: what waits needs the cluster log, which can't be asked, and waits on.
+        /// There was no turn, or nothing waits any more. For a node also: the waiting work needs the cluster log, which can't be asked, and
+        /// stays.
         case nothing
-        case made(CommitQueue.Batch, Done)
+        case made(CommitQueue.Batch, CommitResult)
         case failed(CommitQueue.Batch?, any Error)
     }
 
-    /// Makes one commit of what waits under the writer's turn, so that work which came during the wait for it is included.
+    /// Makes one commit of the work that waits once the writer's turn is taken, so that work which came during the wait is included.
     /// - Parameters:
-    ///   - given: what is committed alone; nil for what waits, as always of a node.
+    ///   - given: the only work to commit; nil for the waiting work, as always for a node.
     ///   - takeTurn: takes the writer's turn among processes, which ends with this call.
     mutating func commit(
         _ given: CommitQueue.Batch?, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?
@@ -89,7 +91,7 @@ package struct CommitSession: ~Copyable {
         if let order { return commit(in: order, queue, takeTurn) }
         var batch = given
         do {
-            // Order: the turn before work is taken, which nobody would do without it.
+            // Order: the turn is taken before the work, which would be lost without a turn.
             guard let turn = try takeTurn() else { return .nothing }
             defer { withExtendedLifetime(turn) {} }
             try begin(turn)
@@ -104,16 +106,16 @@ package struct CommitSession: ~Copyable {
         }
     }
 
-    /// What became of one attempt to commit; that of a store that is alone is never behind, cut or unreachable.
+    /// The result of one attempt to commit. For a store that is alone it is never behind, cut or unreachable.
     enum Attempt {
         /// No work waits any more.
         case nothing
-        case made(Done)
-        /// Nothing of it is kept: as `Placing` says.
+        case made(CommitResult)
+        /// Nothing of the attempt is kept, for the reason that `Placement` gives.
         case behind, cut, unreachable
     }
 
-    /// - Parameter isJoined: whether appends that come while it is made are committed with it; then `batch` has them too.
+    /// - Parameter isJoined: whether appends that come while the commit is made are committed with it; `batch` then has them too.
     mutating func attempt(
         _ batch: inout CommitQueue.Batch?, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
@@ -128,13 +130,14 @@ package struct CommitSession: ~Copyable {
 
     // MARK: Appends
 
-    /// Makes a commit of appends: they are judged against the log as it is now, get their positions, are made durable, and then are seen.
+    /// Makes a commit of appends: checks them against the log as it is now, gives them positions, makes them durable, and then lets them be
+    /// seen.
     private mutating func append(
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
         var admitted = try admit(&appends, queue, isJoined: isJoined)
         if admitted.admission.count == 0 { return try refused(admitted, appends) }
-        // Order: the keys before what is sealed under them.
+        // Order: the keys are durable before anything sealed under them.
         try access.keys?.subjects.flush()
         let began = ContinuousClock.now
         let node: StateRows.Node?
@@ -149,31 +152,32 @@ package struct CommitSession: ~Copyable {
         order?.confirm()
         learn(admitted, at: now)
         return .made(
-            Done(outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: began.duration(to: now)))
+            CommitResult(
+                outcomes: admitted.outcomes, last: admitted.last, link: making.lastLink, hasAdded: true, sync: began.duration(to: now)))
     }
 
-    /// The outcome where nothing is added.
+    /// The result where all appends were refused and nothing is added.
     private mutating func refused(_ admitted: borrowing Admitted, _ appends: [CommitQueue.Append]) throws -> Attempt {
         streams.noteCommitted(through: admitted.last.position)
         if try isBehind(admitted.outcomes, appends) { return .behind }
         let link = try access.environment.read { try Blocks.endLink($0, access) }
-        return .made(Done(outcomes: admitted.outcomes, last: admitted.last, link: link))
+        return .made(CommitResult(outcomes: admitted.outcomes, last: admitted.last, link: link))
     }
 
-    /// What appends add to the log.
+    /// What a commit of appends adds to the log.
     struct Admitted: ~Copyable {
         var admission: Admission
         var outcomes: [Result<AppendOutcome, any Error>]
         var last: Checkpoint
-        var rows: SideRows
-        /// The numbers that the commit leaves; nil where it changes them.
+        var rows: AttachedRows
+        /// The numbers after the commit; nil where the commit changes them.
         var numbers: StateRows.Numbers?
-        /// The newest of LMDB, before and then after the commit.
+        /// The newest transaction of LMDB, first before and then after the commit.
         var transaction: UInt64
     }
 
-    /// Judges appends and puts what they add into blocks. Those that come while the first are admitted join the commit, for some rounds only,
-    /// since the first wait for them.
+    /// Checks appends and puts what they add into blocks. Appends that come meanwhile join the commit, but only for some rounds, since the
+    /// first ones wait for them.
     private mutating func admit(
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool
     ) throws -> Admitted {
@@ -185,7 +189,7 @@ package struct CommitSession: ~Copyable {
         making.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
-        var rows = SideRows(access)
+        var rows = AttachedRows(access)
         var rounds = 0
         repeat {
             do { try space.check(appends) } catch  where !outcomes.isEmpty {
@@ -215,22 +219,22 @@ package struct CommitSession: ~Copyable {
             transaction: UInt64(transaction.id))
     }
 
-    /// The log as it is now, and what its next block links to. Nothing is read again where no other writer came in between.
-    private mutating func moment(_ transaction: borrowing ReadTransaction) throws -> (Moment, Digest) {
+    /// The log as it is now, and the link for its next block. Nothing is read again if no other writer came in between.
+    private mutating func moment(_ transaction: borrowing ReadTransaction) throws -> (LogSnapshot, Digest) {
         if let left, left.transaction == UInt64(transaction.id), try left.last == Blocks.last(transaction, access),
-            let moment = Moment(left.numbers, last: left.last, overlays)
+            let moment = LogSnapshot(left.numbers, last: left.last, overlays)
         {
             return (moment, left.link)
         }
         try requireAlone(transaction)
-        guard let moment = try Moment(transaction, access, overlays) else {
+        guard let moment = try LogSnapshot(transaction, access, overlays) else {
             throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
         }
         return (moment, try Blocks.lastLink(transaction, access, moment.epoch))
     }
 
-    /// Makes the commit durable with one sync; false where LMDB has to do that: after a pause, for what is large, and where rows or indexes are
-    /// written.
+    /// Makes the commit durable with one sync. False where LMDB has to make it durable: after a pause, for a large commit, and where rows
+    /// or indexes are written.
     private mutating func writeAhead(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
         let isBackToBack = isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
         let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasRows != true
@@ -240,7 +244,7 @@ package struct CommitSession: ~Copyable {
         var contents = AheadWriter.Contents(
             epoch: admitted.last.epoch, positions: admitted.admission.first ... admitted.last.position,
             note: node.map { AheadBlocks.note($0.end, last: $0.last) } ?? [], transaction: admitted.transaction)
-        // Also where it fails: its header may say by now that entries follow.
+        // Set even if writing fails: the file's header may say by now that entries follow.
         isHolding = true
         var written = try ahead.write(blocks, contents)
         if case .full = written {
@@ -265,7 +269,7 @@ package struct CommitSession: ~Copyable {
         try write(turn) { session, transaction in
             var transaction = transaction
             written = UInt64(transaction.id)
-            // A grown map runs this again.
+            // A body that runs again, after the map has grown, begins with the same sweep.
             swept = session.sweep
             try blocks.put(&transaction)
             for (name, id) in types { try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction) }
@@ -280,48 +284,48 @@ package struct CommitSession: ~Copyable {
         if hasSwept { admitted.numbers = nil }
     }
 
-    /// What was admitted has been committed.
+    /// Notes that what was admitted has been committed.
     private mutating func learn(_ admitted: borrowing Admitted, at now: ContinuousClock.Instant) {
         (ended, lastCommitted) = (now, admitted.last.position)
         left = admitted.numbers.map {
-            LeftLog(transaction: admitted.transaction, numbers: $0, last: admitted.last.position, link: making.lastLink)
+            KnownLogEnd(transaction: admitted.transaction, numbers: $0, last: admitted.last.position, link: making.lastLink)
         }
         streams.noteCommitted(through: admitted.last.position)
         for (name, id) in admitted.admission.newTypes { access.names.learn(id, name) }
-        // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
+        // An admission's entries lack the keys of further indexes: with such indexes the overlay reads the blocks instead.
         guard access.tables.positionIndexes.isEmpty else { return }
         let moment = admitted.admission.moment
         moment.overlay.merge(first: moment.last.next, through: admitted.last.position) { admitted.admission.note(in: &$0, streams) }
     }
 
-    /// Keeps in memory that outlives the process where the log ends now: an anchor that no call of the kernel writes.
-    private mutating func note(_ done: Done) {
+    /// Keeps the log's end in memory that outlives the process: an anchor that takes no system call.
+    private mutating func note(_ done: CommitResult) {
         guard Guard.turnNote.isOn, let page = access.environment.turnPage else { return }
         anchor(of: done).write(&note)
         page.note(note.bytes)
     }
 
-    /// Where the log ends after a commit.
-    func anchor(of done: Done) -> Anchor {
+    /// The log's end after a commit.
+    func anchor(of done: CommitResult) -> Anchor {
         Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark)
     }
 
-    /// The error of a commit that has failed here and is made in the cluster log.
+    /// The error of a commit that has failed here but has its place in the cluster log.
     func madeElsewhere(_ error: any Error) -> any Error {
         let failure = commitError(error, after: lastCommitted, path, floorBytes: options.freeDiskFloorBytes)
-        // That of a broken disk stays what it is: this handle writes no more.
+        // The error of a broken disk stays as it is: this handle writes no more.
         if case EvstoreError.commitOutcomeUnknown = failure { return error }
         return EvstoreError.commitOutcomeUnknown(after: lastCommitted)
     }
 
     // MARK: LMDB
 
-    /// Makes one durable transaction of LMDB, which begins with what was in `log/ahead` alone. `body` may run twice, from the start, where the
-    /// map has to grow.
+    /// Runs one durable transaction of LMDB, which begins with what was only in `log/ahead`. `body` may run again from the start if the map
+    /// has to grow.
     package mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
         let access = access
         var written: (transaction: UInt64, state: WriteState)?
-        // Order: LMDB may show what it commits before that is durable.
+        // Order: cleared first, since LMDB may show what it commits before that is durable.
         ahead.words?.durableTransaction = 0
         let result = try access.environment.writeOwned(turn) { transaction in
             var transaction = transaction
@@ -334,13 +338,13 @@ package struct CommitSession: ~Copyable {
         guard let words = ahead.words, let (written, state) = written, state.isCommitted else { return result }
         words.acknowledgeLMDB()
         ahead.begin()
-        // The number of a transaction that has changed nothing is used again. Where it can't be asked for, the next turn makes another commit.
+        // The number of a transaction that has changed nothing is used again. If it can't be asked for, the next turn makes another commit.
         do throws(StorageError) { if try access.environment.lastTransaction == written { words.durableTransaction = written } } catch {}
         return result
     }
 
-    /// Moves what is in `log/ahead` alone into LMDB.
-    /// - Parameter isSweeping: with a part of the indexes, where that is due.
+    /// Moves what is only in `log/ahead` into LMDB.
+    /// - Parameter isSweeping: whether a part of the indexes is written too, where that is due.
     /// - Returns: whether it has changed the numbers that a commit begins with.
     mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
         let (access, overlays) = (access, overlays)
@@ -349,8 +353,8 @@ package struct CommitSession: ~Copyable {
         try write(turn) { session, transaction in
             var transaction = transaction
             swept = session.sweep
-            guard let moment = try Moment(transaction.reads, access, overlays) else { return }
-            // Order: also where nothing is changed, since the newest commit may not be durable.
+            guard let moment = try LogSnapshot(transaction.reads, access, overlays) else { return }
+            // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
             try StateRows.put(indexed: moment.numbers.indexed, &transaction, access.tables)
             if !isSweeping { return }
             let waiting = Int(clamping: moment.last.events(after: moment.numbers.indexed))
@@ -360,7 +364,7 @@ package struct CommitSession: ~Copyable {
         return hasSwept
     }
 
-    /// Makes an update's transaction.
+    /// Runs the transaction of an update.
     private mutating func update(_ update: CommitQueue.Update, _ turn: WriteTurn) throws -> Attempt {
         let began = ContinuousClock.now
         guard let body = update.body else {
@@ -368,7 +372,7 @@ package struct CommitSession: ~Copyable {
             return try access.environment.read { transaction in
                 let last = try Blocks.end(transaction, access)
                 if try order?.isBehind(transaction, last: last.position, by: update.deadline) == true { return .behind }
-                return .made(Done(last: last, link: try Blocks.endLink(transaction, access)))
+                return .made(CommitResult(last: last, link: try Blocks.endLink(transaction, access)))
             }
         }
         left = nil
@@ -384,7 +388,7 @@ package struct CommitSession: ~Copyable {
         _ update: CommitQueue.Update, _ body: CommitQueue.Update.Body, _ transaction: consuming WriteTransaction
     ) throws -> Attempt {
         try requireAlone(transaction.reads)
-        guard let moment = try Moment(transaction.reads, access, overlays) else {
+        guard let moment = try LogSnapshot(transaction.reads, access, overlays) else {
             throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
         }
         var changes = try LogUpdate.begin(transaction, access, moment, membership)
@@ -394,7 +398,7 @@ package struct CommitSession: ~Copyable {
             return .behind
         }
         try changes.finish()
-        let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
+        let done = CommitResult(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
         switch try place(&changes, done, update) {
         case .placed: return .made(done)
         case .behind: changes.transaction.undo(); return .behind
@@ -405,11 +409,11 @@ package struct CommitSession: ~Copyable {
 
     // MARK: Pauses and the end
 
-    /// Whether this session has written ahead since LMDB had all of it.
+    /// Whether this session has written ahead of LMDB, and LMDB has not taken it in yet.
     private(set) var isHolding = false
 
-    /// Appends pause: LMDB takes what is ahead of it.
-    mutating func rest(_ queue: CommitQueue) throws {
+    /// Ends a round of commits, when appends pause: LMDB takes in what is ahead of it.
+    mutating func endRound(_ queue: CommitQueue) throws {
         guard isHolding, let words = ahead.words else { return }
         let turn = try turn(queue)
         if words.isOpen {
@@ -419,11 +423,11 @@ package struct CommitSession: ~Copyable {
         isHolding = false
     }
 
-    /// Moves what is ahead into LMDB and ends the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is claimed to be
-    /// durable: the next process that opens the store alone recovers it.
+    /// Moves what is ahead into LMDB and ends the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is
+    /// claimed to be durable: the next process that opens the store alone recovers it.
     mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
         if hasFailed { return }
-        try rest(queue)
+        try endRound(queue)
         try finishSweep(queue)
     }
 }

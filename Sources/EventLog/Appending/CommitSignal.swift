@@ -2,8 +2,8 @@ internal import Bytes
 internal import EventModel
 internal import Platform
 
-/// Wakes those who wait for events: after a commit of this process, after any process has written to the
-/// file, and at the latest at the next slow poll.
+/// Wakes those who wait for events: after a commit of this process, after any process has written to the files, and at the latest with the
+/// next slow poll.
 final class CommitSignal: Sendable {
     fileprivate struct Waiter {
         let after: Position
@@ -35,7 +35,7 @@ final class CommitSignal: Sendable {
     /// The end of the log that was seen last.
     var last: Position { state.withLock { $0.last.position } }
 
-    /// Announces the log's end. A new epoch wakes every waiter, since positions may have gone down.
+    /// Announces the log's end. A new epoch wakes every waiter, since the end may have moved back.
     func announce(_ last: Checkpoint) {
         let (woken, end) = state.withLock { state in
             let isNewEpoch = last.epoch > state.last.epoch
@@ -71,7 +71,7 @@ final class CommitSignal: Sendable {
             return nil
         }
         if let refusal { return waiter.continuation.resume(throwing: refusal) }
-        // No event will come for what was written between the caller's last read and now.
+        // The watch reports no write that came between the caller's last read and now.
         watch.interrupt()
     }
 
@@ -92,14 +92,14 @@ final class CommitSignal: Sendable {
         if isFirst { _ = try WorkerThread.start("evstore-signal") { self.run() } }
     }
 
-    /// After a write that showed nothing yet, the log's end is looked at again: it is written before it is shown, and
-    /// nothing tells when it is. So often, each time after twice as many milliseconds; also for who has just begun to wait.
+    /// How often the log's end is looked at again after a write that showed nothing new, with pauses that double each time: the file is
+    /// written before the commit can be seen, and nothing says when it can. Also done for a new waiter.
     private static let looksMax = 9
 
     private func run() {
         var looks = 0
         while awaitWaiters() {
-            // Order: what is written behind the look at the log's end is seen.
+            // Order: the watch starts before the log's end is read, so that every later write is noticed.
             watch.start()
             do {
                 announce(try readLast())
@@ -122,13 +122,13 @@ final class CommitSignal: Sendable {
 
     private static let leaveMilliseconds = 1_000
 
-    /// False once the log is closed. Whoever has waited reads and mostly comes back; after that nothing is watched any more.
+    /// False once the log is closed. Most callers that have waited read and wait again; if none does for a while, the watch is stopped.
     private func awaitWaiters() -> Bool {
         if !state.wait(milliseconds: Self.leaveMilliseconds, until: { !$0.waiters.isEmpty || $0.isClosed }) { watch.stop() }
         return state.wait(until: { !$0.waiters.isEmpty || $0.isClosed }, { !$0.isClosed })
     }
 
-    /// Wakes everyone with an error and ends the thread.
+    /// Wakes all waiters with an error and ends the thread.
     func close() {
         let left = state.change { state in
             state.isClosed = true
@@ -140,7 +140,7 @@ final class CommitSignal: Sendable {
 }
 
 extension CommitSignal.State {
-    /// Removes and returns the waiters that fit.
+    /// Removes and returns the waiters for which `fits` is true.
     fileprivate mutating func take(_ fits: (CommitSignal.Waiter) -> Bool) -> [CommitSignal.Waiter] {
         if waiters.isEmpty { return [] }
         let taken = waiters.filter { fits($0.value) }

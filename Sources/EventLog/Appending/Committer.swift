@@ -4,13 +4,13 @@ internal import Logging
 internal import Platform
 internal import Synchronization
 
-/// Makes the commits of this process: one after the other, on the thread that it has for them, or in place, on the thread of a caller
-/// who is alone. A second thread keeps the deadlines.
+/// Makes the commits of this process one after the other, on a thread of its own, or in place on the thread of the only caller. A second
+/// thread watches the deadlines.
 @safe
 final class Committer: @unchecked Sendable {
     // Sound to share: `session` and `lent` are touched only by the thread that has the turn to commit (`CommitQueue`).
     private var session: CommitSession?
-    /// When a thread that commits in place was last lent to other tasks.
+    /// When a thread that commits in place last yielded to other tasks.
     private var lent = ContinuousClock.now
     private let context: LogContext
     private let overlays: Overlays
@@ -46,7 +46,7 @@ final class Committer: @unchecked Sendable {
         try context.order?.follow(takeIn)
     }
 
-    /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
+    /// If the task is cancelled before its commit has begun, nothing is appended; after that, the outcome is returned.
     nonisolated(nonsending) func append(_ request: AppendRequest) async throws -> AppendOutcome {
         if let outcome = try await appendInPlace(request) { return outcome }
         let number = queue.number()
@@ -59,14 +59,14 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// How long a task commits in place, which nothing suspends, before its thread is lent to others. Often it goes on on another thread then,
-    /// whose processor has nothing of it in its memory.
+    /// How long a task may commit in place, which never suspends, before it yields its thread to others. Yielding costs something: the task
+    /// often goes on on another thread, whose processor has none of its data cached.
     private static let inPlaceInterval = Duration.milliseconds(5)
 
-    /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
-    /// writing thread has to do it, or another process has the writer's turn.
+    /// Commits on this thread, which saves two thread switches: they take longer than the rest of a small commit. Nil where the writing
+    /// thread has to commit, or another process has the writer's turn.
     private nonisolated(nonsending) func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
-        // Each commit of a node asks the cluster log, for which no thread of a caller waits.
+        // Each commit of a node asks the cluster log, and no caller's thread may wait for that.
         guard context.order == nil, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
         var isYielding = false
         let outcome = commit(.appends([.init(number: 0, request: request, finish: { _ in })])) { now in
@@ -78,7 +78,7 @@ final class Committer: @unchecked Sendable {
         return try outcome?.get()
     }
 
-    /// - Parameter body: nil takes in what the cluster log has, of a node.
+    /// - Parameter body: nil for an update that takes in what a node's cluster log has.
     func update(within interval: Duration? = nil, _ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
         let deadline = ContinuousClock.Instant.within(interval ?? options.appendDeadline)
         let number = queue.number()
@@ -91,7 +91,7 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// Takes in what the cluster log has, for a thread that may wait.
+    /// Takes in what the cluster log has; blocks the calling thread.
     func takeIn(within interval: Duration) throws {
         let deadline = ContinuousClock.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
@@ -112,19 +112,19 @@ final class Committer: @unchecked Sendable {
         queue.withdraw(number)?.fail(EvstoreError.interrupted(again: "nothing was written: run it again"))
     }
 
-    /// Refuses further work and does what waits, for as long as an append may wait for other writers; `body` runs when both threads
+    /// Refuses further work and does the waiting work, for as long as an append may wait for other writers. `body` runs when both threads
     /// have ended.
     func close(_ body: @escaping @Sendable () -> Void) {
         queue.close(.within(options.appendDeadline))
         deadlineTimer.atEnd(body)
     }
 
-    /// Whether a commit has failed so that nobody knows what the disk has of it.
+    /// Whether a commit has failed in such a way that it is unknown what the disk has of it.
     var hasFailed: Bool { isPoisoned.load(ordering: .acquiring) }
 
     private var failure: EvstoreError? { hasFailed ? poison.withLock { $0 } : nil }
 
-    /// The error of closing where another writer kept its turn until the deadline; else nil.
+    /// The error of closing if another writer kept its turn until the deadline; else nil.
     var closingFailure: EvstoreError? { late.withLock { $0 } }
 
     /// Whether anything may have been written.
@@ -137,17 +137,17 @@ final class Committer: @unchecked Sendable {
             case .commit:
                 commit(nil) { _ in try context.access.environment.takeTurn(within: nil, leasing: true, while: { queue.isWaited }) }
                 refuseIfGivenUp()
-            case .rest: rest()
+            case .endRound: endRound()
             case .end: return end()
             }
         }
     }
 
-    /// In a pause LMDB takes what is ahead of it.
-    private func rest() {
-        do { try session?.rest(queue) } catch {
+    /// Ends a round of commits, when appends pause: LMDB takes in what is ahead of it.
+    private func endRound() {
+        do { try session?.endRound(queue) } catch {
             _ = failure(error)
-            logger.warning("resting \(path): \(error)")
+            logger.warning("moving commits of \(path) into LMDB: \(error)")
         }
         queue.endCommit(isHolding: false, nil)
     }
@@ -166,14 +166,14 @@ final class Committer: @unchecked Sendable {
     }
 
     /// Makes one commit, by the thread whose turn it is, and gives the turn back.
-    /// - Parameter given: what is committed alone; nil for what waits.
-    /// - Parameter takeTurn: takes the writer's turn among processes at a time; without it nothing is done.
-    /// - Returns: what its first append is answered.
+    /// - Parameter given: the only work to commit; nil for the waiting work.
+    /// - Parameter takeTurn: takes the writer's turn among processes, given the current time; without the turn nothing is done.
+    /// - Returns: the outcome of its first append.
     @discardableResult
     private func commit(
         _ given: CommitQueue.Batch?, _ takeTurn: (ContinuousClock.Instant) throws -> WriteTurn?
     ) -> Result<AppendOutcome, any Error>? {
-        // Whatever became of it: the anchor may be due, and a lease be left.
+        // In any case: the anchor may be due, and a lease may be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
         let refused = refusal()
         let began = ContinuousClock.now
@@ -183,8 +183,8 @@ final class Committer: @unchecked Sendable {
             queue.endCommit(isHolding: isHolding, nil)
             return nil
         case .made(let batch, let done):
-            // Order: durable, in the cluster log where the store is a node, then the callers, then everyone who waits for events. From here on
-            // nothing fails.
+            // Order: (1) durable (for a node in the cluster log), (2) anchor, (3) callers, (4) those who wait for events. Nothing may fail
+            // below.
             if let end = session?.anchor(of: done) { note(end) }
             let took = began.duration(to: .now)
             queue.endCommit(isHolding: isHolding, pace(of: done, took), answered: done.outcomes.count, took: took)
@@ -202,7 +202,7 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// Why nothing can be committed; nil where this handle has begun to write.
+    /// The error that keeps this handle from committing; nil where it has begun to write.
     private func refusal() -> (any Error)? {
         if let failure { return failure }
         do { try beginOnce() } catch { return error }
@@ -211,19 +211,19 @@ final class Committer: @unchecked Sendable {
 
     private var isHolding: Bool { session?.isHolding ?? false }
 
-    /// What a commit tells of the next; nil of one that has written nothing.
-    private func pace(of done: CommitSession.Done, _ took: Duration) -> CommitQueue.Pace? {
+    /// What this commit lets expect of the next one; nil for one that has written nothing.
+    private func pace(of done: CommitSession.CommitResult, _ took: Duration) -> CommitQueue.Pace? {
         if took >= inPlaceLimit { return .slow }
         return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
     }
 
-    /// Refuses the work that waits once the deadline of closing has passed.
+    /// Refuses the waiting work once the deadline of closing has passed.
     private func refuseIfGivenUp() {
         guard queue.isGivenUp else { return }
         while let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
     }
 
-    /// The commit stands whatever becomes of the anchor: an old anchor proves less, and a torn one nothing.
+    /// The commit stands even if the anchor fails: an old anchor proves less, and a torn one proves nothing.
     private func note(_ end: Anchor) {
         do { try anchor.note(end) } catch { logger.warning("the anchor of \(path): \(error)") }
     }
@@ -235,7 +235,7 @@ final class Committer: @unchecked Sendable {
         hasBegun.withLock { $0 = true }
     }
 
-    private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch) {
+    private func deliver(_ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch) {
         switch batch {
         case .appends(let appends):
             for (append, outcome) in zip(appends, done.outcomes) { append.finish(outcome) }
@@ -243,8 +243,10 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// Tells the program that asked for it what the commit has done.
-    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant, _ took: Duration) {
+    /// Reports the commit to the observer, if the program has set one.
+    private func observe(
+        _ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant, _ took: Duration
+    ) {
         guard let observer, case .appends(let appends) = batch else { return }
         var figures = CommitFigures(seconds: took / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
@@ -256,11 +258,11 @@ final class Committer: @unchecked Sendable {
         if figures.appends > 0 { observer(figures) }
     }
 
-    /// The error that the callers of a failed commit get (`commitError`); where the outcome is unknown, the handle writes no more.
+    /// The error for the callers of a failed commit (`commitError`). If the outcome is unknown, this handle writes no more.
     private func failure(_ error: any Error) -> any Error {
         let last = signal.last
         let failure = commitError(error, after: last, path, floorBytes: options.freeDiskFloorBytes)
-        // One that was known before has been noted.
+        // A failure that was known before has been noted already.
         guard !(error is EvstoreError), case let failure as EvstoreError = failure, case .commitOutcomeUnknown = failure else {
             return failure
         }
@@ -269,7 +271,7 @@ final class Committer: @unchecked Sendable {
             poison.withLock { $0 = $0 ?? failure }
             isPoisoned.store(true, ordering: .releasing)
         }
-        // Nobody knows what the disk has: the next process that opens the file checks all of it.
+        // It is unknown what the disk has: the next process that opens the file checks all of it.
         do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
     }

@@ -3,12 +3,12 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// A thread that refuses work whose deadline has passed, writes the anchor, and ends the lease of turns that pause, for as long as there is
-/// something to do.
+/// A thread that refuses work whose deadline has passed, writes the anchor, and ends the lease when turns pause; it is active while there
+/// is something to do.
 final class DeadlineTimer: Sendable {
     private struct State {
         var isActive = false
-        /// Whether turns are leased, which it looks at often.
+        /// Whether turns are leased: then it looks more often.
         var isLeased = false
         var isEnding = false
         var hasEnded = false
@@ -71,7 +71,7 @@ final class DeadlineTimer: Sendable {
     }
 
     private func endLease() {
-        // Order: a lease that begins meanwhile says so again.
+        // Order: cleared first, since a lease that begins meanwhile sets it again.
         state.withLock { $0.isLeased = false }
         if environment.endLease(atOnce: false) { state.withLock { $0.isLeased = true } }
     }

@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 internal import Platform
 
-/// Whether the disk has room for what is to be appended. Asks it now and then only, where it has far more than is needed.
+/// Whether the disk has room for appends. Asks the disk only now and then if it has far more than is needed.
 struct FreeSpace {
     private let path: String
     private let floorBytes: Int
-    /// What it had when it was asked last, less what was appended since.
+    /// The free bytes when the disk was last asked, less those appended since.
     private var known: (bytes: UInt64, asked: ContinuousClock.Instant)?
     private static let interval = Duration.milliseconds(100)
 

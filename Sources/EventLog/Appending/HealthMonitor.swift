@@ -3,8 +3,8 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// Checks an open log every few seconds, also while nobody uses it: frees the slots of dead readers, notices files that were
-/// replaced, and fills the ballast again.
+/// Checks an open log every few seconds, even while it is not used: frees the slots of dead readers, notices files that were replaced, and
+/// refills the ballast.
 final class HealthMonitor: Sendable {
     private static let milliseconds = 5_000
     private let environment: Environment
@@ -20,7 +20,7 @@ final class HealthMonitor: Sendable {
 
     func start() throws { _ = try WorkerThread.start("evstore-watch") { self.run() } }
 
-    /// Stops it; returns when its thread has ended.
+    /// Stops the checks; returns when their thread has ended.
     func end() {
         isEnding.change { $0 = true }
         isLooking.wait(until: { !$0 }, { _ in })
@@ -38,7 +38,7 @@ final class HealthMonitor: Sendable {
                 try ballast?.fill()
                 said = ""
             } catch {
-                // Once, and not every few seconds.
+                // Each error is logged once, and not every few seconds.
                 if "\(error)" != said { logger.error("looking after \(environment.directory): \(error)") }
                 said = "\(error)"
             }

@@ -11,7 +11,7 @@ extension IDKey {
         }
     }
 
-    /// The key of a record whose id a caller gave.
+    /// The key of a record whose id the caller gave.
     init(_ record: borrowing RecordView) {
         if record.flags & BlockLayout.Flag.idText == 0 {
             self.init(kind: Self.uuid, record.idBytes)

@@ -4,33 +4,33 @@ package import Hashing
 package import LMDB
 internal import Platform
 
-/// Changes other than appends, made in one durable transaction: all of them or none.
+/// Changes other than appends, in one durable transaction: all of them or none.
 package struct LogUpdate: ~Copyable {
     package var transaction: WriteTransaction
     package let access: LogAccess
-    private let moment: Moment
+    private let moment: LogSnapshot
     private let before: StoreState
     private var hasCut = false
     /// The node that makes the update; nil where the store belongs to no cluster log.
-    package let node: Membership?
+    package let node: ClusterMembership?
     private var sharedRows = ByteBuffer(capacity: 16)
-    /// Whether the node is taken out of the cluster log by it.
+    /// Whether the update takes the node out of the cluster log.
     private(set) var isLeaving = false
-    /// Whether the store becomes one that is alone, and the cluster log is not told.
+    /// Whether the update makes the store one that is alone, without telling the cluster log.
     var becomesAlone = false
-    /// Where the log ended before the cut that it asks the cluster log for; nil where it asks for none.
+    /// Where the log ended before the cut that the update requests from the cluster log; nil where it requests none.
     private(set) var endBeforeCut: Position?
-    /// Of a replica: which backup it holds. Then an update changes what is its own alone: which generations it has.
+    /// For a replica: the backup that it holds. Then an update may change only what is the replica's own: which generations it has.
     package private(set) var replica: ReplicaMark?
 
-    /// Written at the end if it was changed.
+    /// Written by `finish` if it was changed.
     package var state: StoreState
     package private(set) var last: Checkpoint
-    /// What the next block links to.
+    /// The link for the next block.
     package private(set) var lastLink: Digest
 
     static func begin(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ node: Membership? = nil
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: LogSnapshot, _ node: ClusterMembership? = nil
     ) throws -> LogUpdate {
         let state = try StateRows.state(transaction.reads, access.tables)
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
@@ -41,8 +41,8 @@ package struct LogUpdate: ~Copyable {
     }
 
     private init(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ now: (state: StoreState, link: Digest),
-        _ node: Membership?
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: LogSnapshot, _ now: (state: StoreState, link: Digest),
+        _ node: ClusterMembership?
     ) {
         self.transaction = transaction
         (self.access, self.moment, state, before, self.node) = (access, moment, now.state, now.state, node)
@@ -83,26 +83,26 @@ package struct LogUpdate: ~Copyable {
         position > .start ? try Blocks.holding(position, transaction.reads, access)?.link : nil
     }
 
-    /// Adds a row to the journal under the next free number. The journal of a replica is its original's: there, nothing is added.
+    /// Adds a row to the journal under the next free number. Does nothing in a replica, whose journal is that of its original.
     package mutating func appendJournal(_ json: [UInt8]) throws {
         if replica != nil { return }
         try Rows.append(json, to: access.tables[.journal], &transaction)
     }
 
-    /// Exact as of `last`.
-    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which it does not see.
+    /// The census as of `last`, exact.
+    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which it would not include.
     package func census() throws -> [CensusRow] {
         if hasCut { throw EvstoreError.misuse("the census of an update is that from before its cut; ask for it after the update") }
         return try CensusRow.rows(
             moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
     }
 
-    /// Removes every event after `position`, with what the indexes have of it and the import marks beyond it, and begins the next epoch, or
-    /// `later`. O(events that go).
+    /// Removes every event after `position`, with its entries in the indexes and the import marks beyond it, and begins the next epoch, or
+    /// `later`. O(removed events).
     ///
-    /// A node asks the cluster log for it, and makes it as all nodes do, when it meets the frame: of what else the update does, what is
-    /// the cluster's is kept, and nothing of this node's own.
-    /// - Parameter note: to what, for the journals of the nodes.
+    /// A node requests the cut from the cluster log, and makes it as all nodes do, when it takes in the cut's frame. The update's other
+    /// changes are kept if all nodes share them; changes to the node's own rows are not.
+    /// - Parameter note: what the cut goes back to, for the journals of the nodes.
     package mutating func cut(to position: Position, later: Epoch? = nil, note: String = "") throws {
         try requireOwn()
         guard position <= last.position else {
@@ -128,7 +128,7 @@ package struct LogUpdate: ~Copyable {
         last = Checkpoint(epoch: cut.epoch, position: cut.position)
     }
 
-    /// Begins the next epoch, or `later`, at the log's end. No event is removed, and the indexes stay; rows that name later positions go.
+    /// Begins the next epoch, or `later`, at the log's end. Removes no event and keeps the indexes; removes rows that name later positions.
     mutating func beginEpoch(later: Epoch) throws {
         let indexed = try StateRows.numbers(transaction.reads, access.tables).indexedTo
         try Cut.removeRows(beyond: last.position, &transaction, access)
@@ -146,23 +146,23 @@ package struct LogUpdate: ~Copyable {
 
     // MARK: Replicas
 
-    /// Refuses a change of what a replica has from its original.
+    /// Refuses to change what a replica has from its original.
     /// - Throws: `EvstoreError.replica`.
     func requireOwn() throws {
         guard let replica else { return }
         throw EvstoreError.replica(path: Directory.parent(of: access.environment.directory), source: replica.source)
     }
 
-    /// Allows changes from here on.
+    /// Allows all changes from here on.
     mutating func isPromoted() { replica = nil }
 
-    /// Looks again where the log ends, after blocks or rows were written beside the update's own calls.
+    /// Reads the log's end again, after blocks or rows were written without the update's own calls.
     package mutating func readEnd() throws {
         last = try Blocks.end(transaction.reads, access)
         lastLink = try Blocks.lastLink(transaction.reads, access, last.epoch)
     }
 
-    /// Writes what was changed of `state`.
+    /// Writes the changes of `state`.
     mutating func finish() throws {
         if state == before { return }
         var allowed = before
@@ -178,10 +178,10 @@ package struct LogUpdate: ~Copyable {
     mutating func becomeAlone() throws {
         try StateRows.removeNode(&transaction, access.tables)
         for row in try rows(.notes, prefix: NodeRow.prefix) { try access.tables[.notes].delete(row.key.lent, &transaction) }
-        try beginEpoch(later: .ofNow)
+        try beginEpoch(later: .fromClock)
         try StateRows.put(state, &transaction, access.tables)
     }
 
-    /// The rows that every node of the cluster log gets; nil where none was changed.
+    /// The changed rows that every node of the cluster log gets; nil where there are none.
     var shared: [UInt8]? { sharedRows.count == 0 ? nil : sharedRows.array() }
 }

@@ -2,8 +2,8 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// The blocks that a commit adds to the log, one behind the other: what an entry ahead of the log holds, and a frame of a cluster log. Its
-/// buffer is used again.
+/// The blocks that a commit adds to the log, one after the other, as an entry ahead of the log and a frame of a cluster log hold them. Its
+/// buffer is reused.
 package final class BlockBatch {
     private var text = ByteBuffer(capacity: 4_096)
     private let table: Table
@@ -14,7 +14,7 @@ package final class BlockBatch {
     init(_ access: LogAccess) { table = access.tables.blocks }
 
     func removeAll() {
-        // What a large commit took is given back.
+        // The memory that a large commit took is freed.
         if text.capacity > Self.keptBytesMax { text = ByteBuffer(capacity: 4_096) } else { text.removeAll() }
         count = 0
     }
@@ -28,7 +28,7 @@ package final class BlockBatch {
 
     /// Fills the batch with the log's blocks from a position on.
     ///
-    /// Not through `Blocks.view`, which learns the names of types that no other node may know yet.
+    /// `Blocks.view` is not used: it learns the names of types that no other node may know yet.
     func read(from first: Position, _ transaction: borrowing ReadTransaction) throws {
         removeAll()
         var cursor = transaction.cursor(table)
@@ -39,12 +39,12 @@ package final class BlockBatch {
         }
     }
 
-    /// Lends all of them.
+    /// Lends the bytes of all blocks.
     package func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
 
     private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
 
-    /// Adds them to the log.
+    /// Adds the blocks to the log.
     func put(_ transaction: inout WriteTransaction) throws { try Self.put(text, table, &transaction) }
 
     private static func put(_ text: borrowing ByteBuffer, _ table: Table, _ transaction: inout WriteTransaction) throws {

@@ -3,8 +3,8 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// Completes blocks on a thread of its own, one after the other, while the writing thread puts the next together: their
-/// checksums and links take as long as that.
+/// Completes blocks on a thread of its own, one after the other, while the writing thread fills the next ones: checksums and links take as
+/// long as filling.
 final class BlockChain: Sendable {
     /// A draft on its way between the threads.
     final class Carrier: @unchecked Sendable {
@@ -15,12 +15,12 @@ final class BlockChain: Sendable {
     private struct State {
         var waiting: [Carrier] = []
         var ready: [Carrier] = []
-        /// How many are waiting or being completed.
+        /// How many drafts wait or are being completed.
         var underWay = 0
         var commit: BlockDraft.Commit?
-        /// Of the block that was completed last.
+        /// The link of the block that was completed last.
         var link = Digest.zero
-        /// Why one could not be completed.
+        /// Why a block could not be completed.
         var failure: EvstoreError?
         var hasThread = false
         var isClosed = false
@@ -33,10 +33,10 @@ final class BlockChain: Sendable {
     }
 
     private let state = Monitor(State())
-    /// The most that may be under way at once, so that memory stays bounded.
+    /// The most drafts that may be under way at once, so that memory stays bounded.
     private static let underWayMax = 32
 
-    /// Takes full drafts. `link` is what the first of a commit links to; the others link to the one before them.
+    /// Takes full drafts. The first block of a commit links to `link`; each other one links to the block before it.
     func add(_ carriers: [Carrier], _ commit: BlockDraft.Commit, after link: Digest) {
         let needsThread = state.change { state in
             if state.commit == nil { (state.commit, state.link) = (commit, link) }
@@ -48,13 +48,13 @@ final class BlockChain: Sendable {
         if needsThread { start() }
     }
 
-    /// The drafts that are complete by now, in their order; waits where too many are not.
+    /// The drafts that are complete by now, in their order; waits while too many are not.
     /// - Throws: where one of them could not be completed.
     func takeReady() throws(EvstoreError) -> [Carrier] {
         try state.wait(until: { $0.underWay <= Self.underWayMax }) { (state) throws(EvstoreError) in try state.takeReady() }
     }
 
-    /// All drafts, complete, and the link of the last; the next one begins another commit.
+    /// All drafts, complete, and the link of the last one; the next draft begins another commit.
     /// - Throws: where one of them could not be completed.
     func takeAll() throws(EvstoreError) -> (carriers: [Carrier], link: Digest) {
         try state.wait(until: { $0.underWay == 0 }) { (state) throws(EvstoreError) in
@@ -78,7 +78,7 @@ final class BlockChain: Sendable {
         while state.wait(until: { !$0.waiting.isEmpty || $0.isClosed }, { !$0.waiting.isEmpty }) { _ = completeWaiting() }
     }
 
-    /// Completes what waits; false where nothing does.
+    /// Completes the waiting drafts; false where there are none.
     private func completeWaiting() -> Bool {
         let (carriers, commit, before) = state.withLock { state in
             defer { state.waiting = [] }

@@ -3,17 +3,17 @@ internal import EventModel
 package import Hashing
 internal import Sealing
 
-/// What a record's head says of what stands behind it.
+/// The fields of a record's head that describe the parts behind it.
 struct RecordBody {
     var payloadBytes = 0
     var metadataBytes = 0
-    /// Those that are not told by the event itself.
+    /// The flags that do not follow from the event itself.
     var flags: UInt16 = 0
 }
 
-/// A block that is put together: first its records, then what stands before and behind them. Its buffers are used again.
+/// A block under construction: first its records, then the parts before and behind them. Its buffers are reused.
 package struct BlockDraft: ~Copyable {
-    /// What all blocks of a commit say.
+    /// The fields that all blocks of a commit share.
     struct Commit {
         var storeTag: UInt64
         var epoch: Epoch
@@ -42,11 +42,11 @@ package struct BlockDraft: ~Copyable {
     private var endBytes = BlockLayout.checksumBytes
     private var offsets: [Int] = []
     private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
-    /// What is in the envelope of a block that is sealed as a whole: the bodies of its records (`PlainParts`).
+    /// The plain text of the envelope of a block that is sealed as a whole: the bodies of its records (`PlainParts`).
     private var secrets = ByteBuffer(capacity: 16)
     private var envelope = ByteBuffer(capacity: 16)
     private var sealer = BlockSealer()
-    /// Nil where it is not sealed as a whole.
+    /// Nil where the block is not sealed as a whole.
     private var suite: Suite?
     private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
 
@@ -58,10 +58,10 @@ package struct BlockDraft: ~Copyable {
 
     var isEmpty: Bool { offsets.isEmpty }
 
-    /// The position behind its last record.
+    /// The position after its last record.
     var next: Position { first.plus(UInt64(offsets.count)) }
 
-    /// The memory it takes, completed.
+    /// The memory that the draft takes once completed.
     var roomBytes: Int { records.capacity + block.capacity + secrets.capacity + envelope.capacity }
 
     mutating func begin(at first: Position, _ commit: Commit) {
@@ -77,10 +77,10 @@ package struct BlockDraft: ~Copyable {
 
     // MARK: Records
 
-    /// Adds an event, where it lies among others; false, and nothing is added, where the block is full.
-    /// - Parameter envelope: what stands in the place of its parts in a sealed block, or its body where the block is sealed as a whole; else
-    ///   empty.
-    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ envelope: RawSpan) -> Bool {
+    /// Adds one event of a span; false where the block is full, and nothing is added.
+    /// - Parameter envelope: replaces the event's parts in a sealed block, or is the event's body where the block is sealed as a whole;
+    ///   else empty.
+    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.AssignedFields, _ envelope: RawSpan) -> Bool {
         let isSealed = !envelope.isEmpty
         let isWhole = suite != nil
         let payloadBytes = isWhole ? 0 : isSealed ? envelope.byteCount : events[index].payload.count
@@ -119,17 +119,17 @@ package struct BlockDraft: ~Copyable {
     }
 
     @inline(__always)
-    private static func headBytes(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place) -> Int {
+    private static func headBytes(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.AssignedFields) -> Int {
         let given = events[index].id
         let isText = given != nil && given?.uuid == nil
         return BlockLayout.recordBytes + (isText ? given.map { $0.text.utf8.count } ?? 0 : 16)
             + (place.revision == 0 ? events[index].stream.text.utf8.count : 0)
     }
 
-    /// Appends what stands before an event's payload.
+    /// Appends the part of a record before the event's payload.
     @inline(__always)
     static func appendHead(
-        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ body: RecordBody, to records: inout ByteBuffer
+        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.AssignedFields, _ body: RecordBody, to records: inout ByteBuffer
     ) {
         let givenUUID = events[index].id?.uuid
         let isText = events[index].id != nil && givenUUID == nil
@@ -161,8 +161,8 @@ package struct BlockDraft: ~Copyable {
         if nameBytes > 0 { records.append(events[index].stream.text) }
     }
 
-    /// Adds a record as it lies in another block.
-    /// - Parameter secret: its body, of a block that is sealed as a whole.
+    /// Adds a record as it is in another block.
+    /// - Parameter secret: the record's body, where the block is sealed as a whole.
     mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames, secret: RawSpan = RawSpan()) {
         secrets.append(secret)
         if !types.contains(where: { $0.id == record.type }) {

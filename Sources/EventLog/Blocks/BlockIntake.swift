@@ -3,8 +3,8 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Takes blocks into the log that were written elsewhere, one after the other: those ahead of LMDB, and those of a cluster.
-/// Each must follow the one before it.
+/// Takes blocks into the log that were written elsewhere, one after the other: those ahead of LMDB, and those of a cluster. Each must
+/// follow the block before it.
 struct BlockIntake {
     private let access: LogAccess
     private let epochs: ClosedRange<Epoch>
@@ -14,8 +14,8 @@ struct BlockIntake {
     private let checksLinks: Bool
 
     /// - Parameters:
-    ///   - isOfThisEpoch: whether every block is of the store's epoch; else of any up to it, as in a whole log.
-    ///   - checksLinks: false where the whole log is verified before anybody uses it.
+    ///   - isOfThisEpoch: whether every block must be of the store's epoch; else of any epoch up to it, as in a whole log.
+    ///   - checksLinks: false where the whole log is verified before it is used.
     init(_ transaction: borrowing ReadTransaction, _ access: LogAccess, isOfThisEpoch: Bool, checksLinks: Bool = true) throws {
         (self.access, self.checksLinks) = (access, checksLinks)
         let now = try StateRows.numbers(transaction, access.tables).epoch
@@ -29,7 +29,7 @@ struct BlockIntake {
         }
     }
 
-    /// Takes in the block that `rest` begins with; returns its size. A block that the log has already is passed by.
+    /// Takes in the block at the beginning of `rest`; returns its size. Skips a block that the log has already.
     /// - Throws: `BlockGap` where it does not follow; `EvstoreError.corruptBlock`.
     mutating func add(_ rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Int {
         let isWhole = rest.byteCount >= BlockLayout.headerBytes
@@ -48,7 +48,7 @@ struct BlockIntake {
         return block.bytes.byteCount
     }
 
-    /// Names a type; one name has one number, and one number one name.
+    /// Registers a type's name; each name has one number, and each number one name.
     private func put(_ id: TypeID, _ name: String, _ transaction: inout WriteTransaction) throws {
         if let known = try Indexes.type(name, transaction.reads, access.tables) {
             if known != id { throw BlockGap(position: last.next) }
@@ -58,7 +58,7 @@ struct BlockIntake {
         try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
     }
 
-    /// The size of a block that the log has already, byte for byte; nil for one that lies behind its end.
+    /// The size of a block that the log has already, byte for byte; nil for a block after the log's end.
     private func known(_ text: RawSpan, _ transaction: borrowing ReadTransaction) throws -> Int? {
         let first = Position(text.byteCount < BlockLayout.headerBytes ? 0 : text.load(UInt64.self, at: BlockLayout.Header.first))
         guard first > .start, first <= last else { return nil }

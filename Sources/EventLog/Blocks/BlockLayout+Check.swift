@@ -6,7 +6,7 @@ internal import Platform
 internal import Sealing
 
 extension BlockLayout {
-    /// Checks rules 1 to 6; returns where the table of offsets begins, how long its entries are and how many there are.
+    /// Checks rules 1 to 6; returns where the table of offsets begins, the length of its entries and their number.
     package static func check(
         _ bytes: RawSpan, at position: Position, storeTag: UInt64
     ) throws(EvstoreError) -> (offsets: Int, entryBytes: Int, count: Int) {
@@ -38,13 +38,13 @@ extension BlockLayout {
             throw damaged("the table of offsets lies outside the block")
         }
         guard let names = NamedTypes(bytes, before: offsets) else {
-            throw damaged("the names of the types inside are none, or not in their order")
+            throw damaged("the names of the types inside are invalid, or out of order")
         }
         var (entry, next) = (offsets, offsets + count * entryBytes)
         for index in 0 ..< count {
             let place = position.rawValue &+ UInt64(index)
             guard Int(bytes.load(UInt32.self, at: entry)) == next, let length = recordLength(bytes, at: next, end, place) else {
-                throw damaged("record \(index) is none, or not in its place")
+                throw damaged("record \(index) is invalid, or out of place")
             }
             if isWhole, !isHeadAlone(bytes, at: next) { throw damaged("record \(index) has parts of its own") }
             guard names.contains(bytes.load(TypeID.self, at: next + Record.type), bytes) else {
@@ -61,14 +61,14 @@ extension BlockLayout {
         return (offsets, entryBytes, count)
     }
 
-    /// Whether a record has neither payload nor metadata nor shadow, as all have in a block that is sealed as a whole.
+    /// Whether a record has neither payload nor metadata nor shadow, like all records of a block that is sealed as a whole.
     private static func isHeadAlone(_ bytes: RawSpan, at start: Int) -> Bool {
         bytes.load(UInt64.self, at: start + Record.payloadBytes) == 0
             && bytes.load(UInt16.self, at: start + Record.flags) & Flag.shadow == 0
     }
 
-    /// Checks one record by its own checksum and returns where it begins; nil where the whole block has to be
-    /// checked instead, because the record has no checksum or the block does not seem to hold it.
+    /// Checks one record by its own checksum and returns where it begins. Nil where the whole block must be checked instead: the record has
+    /// no checksum, or the block does not seem to hold it.
     static func checkRecord(
         _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
     ) throws(EvstoreError) -> Int? {
@@ -91,7 +91,7 @@ extension BlockLayout {
         return start
     }
 
-    /// Where the envelope of a block lies that is sealed as a whole; nil where the bytes, which need not be checked, hold none.
+    /// Where the envelope of a block lies that is sealed as a whole; nil where there is none. The bytes need not have been checked.
     static func envelope(_ bytes: RawSpan) -> Range<Int>? {
         guard bytes.byteCount >= headerBytes + checksumBytes, bytes.load(UInt32.self, at: Header.flags) & Mark.whole != 0 else {
             return nil
@@ -109,9 +109,9 @@ extension BlockLayout {
     @inline(__always)
     private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int, _ position: UInt64) -> Int? {
         guard start &+ recordBytes <= end else { return nil }
-        // Of a length that is known here, so that the loads below need no checks of their own.
+        // A slice of known length, so that the loads below need no checks of their own.
         let head = bytes.slice(start, recordBytes)
-        // Two loads for five fields that lie side by side.
+        // Two loads for five adjacent fields.
         let sizes = head.load(UInt64.self, at: Record.payloadBytes)
         let marks = head.load(UInt32.self, at: Record.flags)
         let flags = UInt16(truncatingIfNeeded: marks)

@@ -1,15 +1,15 @@
 internal import Bytes
 internal import EventModel
 
-/// Checks of the texts and pointers in a block: one that another program has written may have right checksums and any content.
+/// Checks of the texts and pointers in a block: another program may have written it with right checksums and any content.
 extension BlockLayout {
-    /// Rule 4, for the names of types: rising ids, valid texts, and a mask that agrees with them.
+    /// Rule 4 for the names of types: rising ids, valid texts, and a mask that matches them.
     struct NamedTypes {
         private let limit: Int
         private var mask: UInt64 = 0
         private var last: TypeID = 0
 
-        /// Nil where they break the rule.
+        /// Nil where the names break the rule.
         init?(_ bytes: RawSpan, before limit: Int) {
             self.limit = limit
             var offset = headerBytes
@@ -25,7 +25,7 @@ extension BlockLayout {
             if mask != bytes.load(UInt64.self, at: Header.mask) { return nil }
         }
 
-        /// Whether a type is among them. O(1) where each has a bit of its own, O(names) else.
+        /// Whether a type is among the names. O(1) where each has a bit of its own, else O(names).
         @inline(__always)
         func contains(_ type: TypeID, _ bytes: RawSpan) -> Bool {
             if last < 64 { return type < 64 && mask >> UInt64(type) & 1 == 1 }
@@ -54,7 +54,7 @@ extension BlockLayout {
         return stream > 0 && stream <= jump && jump <= previous && previous < position && revision - 1 <= previous - stream
     }
 
-    /// As `EventID` takes it.
+    /// Whether `EventID` accepts these bytes.
     static func isID(_ bytes: RawSpan) -> Bool {
         var isPlain = true
         for offset in 0 ..< bytes.byteCount {

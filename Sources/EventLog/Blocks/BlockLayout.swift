@@ -42,13 +42,13 @@ package import EventModel
 ///     60       id, stream name, payload, metadata; then, where a shadow is kept, u32 its bytes and the shadow: what
 ///              older versions see of the event, as `Shadow` writes it
 ///
-/// A block that is sealed as a whole has records without payload, metadata and shadow. Those of all of them are in the one envelope behind
-/// them (`BlockSealer`), which is bound to store id, u32 epoch, u32 zero, u64 first position (its place), then the block's bytes up to the
-/// envelope without those from 44 to 80. A stream's personal data is in envelopes within it, bound as follows.
+/// A block that is sealed as a whole has records without payload, metadata and shadow. Those parts of all records are in the one envelope
+/// behind them (`BlockSealer`), which is bound to store id, u32 epoch, u32 zero, u64 first position (its place), then the block's bytes up
+/// to the envelope without those from 44 to 80. A stream's personal data is in envelopes within it, bound as follows.
 ///
-/// In a sealed block of a store up to format 6, an `Envelope` stands in the place of each payload, and metadata and shadow are inside. It is
-/// bound to store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of payload
-/// and metadata, its id and its stream name.
+/// In a sealed block of a store up to format 6, an `Envelope` replaces each payload, and metadata and shadow are inside it. It is bound to
+/// store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of payload and
+/// metadata, its id and its stream name.
 ///
 /// A block is valid where it keeps all of these rules:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
@@ -70,7 +70,7 @@ package import EventModel
 package enum BlockLayout {
     static let magic: UInt32 = 0x02_62_76_65
     private static let magicOfFormat1: UInt32 = 0x01_62_76_65
-    /// What an event takes in the table of offsets.
+    /// The bytes of an event in the table of offsets.
     static let entryBytes = 8
     package static let headerBytes = 88
     package static let checksumBytes = 8
@@ -82,10 +82,10 @@ package enum BlockLayout {
     /// Eight pages of 4 KiB less LMDB's header of an overflow run; one byte more costs a page.
     package static let bytesMax = 32_752
 
-    /// The same for a block of any format; nil where the bytes do not begin a block.
+    /// The bytes of an event in the table of offsets in any format; nil where the bytes do not begin a block.
     package static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
 
-    /// The block that begins at an offset, by the length that it says; nil where no such block does.
+    /// The block that begins at an offset, by the length in its header; nil where no block of that length does.
     @_lifetime(copy bytes)
     package static func block(_ bytes: RawSpan, at offset: Int) -> RawSpan? {
         guard offset <= bytes.byteCount - headerBytes else { return nil }
@@ -93,22 +93,21 @@ package enum BlockLayout {
         return count >= headerBytes + checksumBytes && count <= bytes.byteCount - offset ? bytes.slice(offset, count) : nil
     }
 
-    /// The last position of a block that begins at a position, by what its header says; nil where it begins elsewhere or has no events.
+    /// The last position of a block, according to its header; nil where the header has another first position or no events.
     static func last(_ block: RawSpan, at first: Position) -> Position? {
         let count = UInt64(block.load(UInt32.self, at: Header.count))
         guard Position(block.load(UInt64.self, at: Header.first)) == first, count > 0, first > .start, first <= .largest else { return nil }
         return first.plus(count - 1)
     }
 
-    /// Where the records of a block end; its bytes are at least a header and a checksum.
+    /// Where the records of a block end. The bytes hold at least a header and a checksum.
     package static func bodyEnd(_ bytes: RawSpan) -> Int {
         let isCoded = bytes.load(UInt32.self, at: Header.flags) & Mark.coded != 0
         return bytes.byteCount - checksumBytes - (isCoded ? codeBytes : 0)
     }
 
-    /// What a record's checksum is mixed with, so that it holds in its place alone: bits 32 to 63 of
-    /// (store tag + position + epoch * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15, modulo 2^64. Both are odd, so that no
-    /// bit of the three is lost.
+    /// The value that a record's checksum is combined with, so that it is valid only in its place: bits 32 to 63 of (store tag + position +
+    /// epoch * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15, modulo 2^64. Both factors are odd, so that no bit of the three is lost.
     package static func place(_ storeTag: UInt64, _ epoch: Epoch, _ position: Position) -> UInt32 {
         let place = storeTag &+ position.rawValue &+ (UInt64(epoch.rawValue) &* 0xD1B5_4A32_D192_ED03)
         return UInt32(truncatingIfNeeded: (place &* 0x9E37_79B9_7F4A_7C15) >> 32)
@@ -128,7 +127,7 @@ package enum BlockLayout {
         package static let offsets = 84
     }
 
-    /// Of the block.
+    /// Flags of a block.
     package enum Mark {
         package static let sealed: UInt32 = 1
         package static let coded: UInt32 = 2

@@ -12,7 +12,7 @@ package struct BlockView: ~Escapable {
     private let entryBytes: Int
     package let first: Position
     package let count: Int
-    /// Which of the records were asked for: a block may begin before and end after what a scan wants.
+    /// The records that were asked for: a block may begin before the scanned range and end after it.
     package internal(set) var indices: Range<Int>
 
     /// Checks rules 1 to 6 of `BlockLayout`.
@@ -24,27 +24,27 @@ package struct BlockView: ~Escapable {
         indices = 0 ..< count
     }
 
-    /// The copy of a block whose records were opened: those of its `indices`, and no others.
+    /// The copy of a block in which the records of its `indices` were opened, and no others.
     @_lifetime(copy bytes)
     init(opened bytes: RawSpan, _ block: borrowing BlockView) {
         (self.bytes, first, count, indices) = (bytes, block.first, block.count, block.indices)
         (offsets, entryBytes) = (block.offsets, BlockLayout.entryBytes)
     }
 
-    /// Whether envelopes stand in the places of payloads.
+    /// Whether envelopes replace the payloads.
     package var isSealed: Bool { flags & BlockLayout.Mark.sealed != 0 }
 
     /// Whether there is one envelope for all records.
     package var isWhole: Bool { flags & BlockLayout.Mark.whole != 0 }
 
-    /// Lends the envelopes that stand in it: one of each record, or one of all.
+    /// Lends the block's envelopes: one for each record, or one for all.
     package func forEachEnvelope(_ body: (RawSpan) -> Void) {
         guard isSealed else { return }
         if let place = BlockLayout.envelope(bytes) { return body(bytes.slice(place.lowerBound, place.count)) }
         for index in 0 ..< count { body(record(index).payload) }
     }
 
-    /// The numbers of the data keys that it is sealed under.
+    /// The numbers of the data keys that the block is sealed under.
     package var dataKeys: Set<UInt32> {
         var keys: Set<UInt32> = []
         forEachEnvelope { if let id = Envelope.keyID(of: $0) { keys.insert(id) } }
@@ -53,7 +53,7 @@ package struct BlockView: ~Escapable {
 
     private var flags: UInt32 { bytes.load(UInt32.self, at: BlockLayout.Header.flags) }
 
-    /// Whether it has the code that the store's keys make, or none where those make none.
+    /// Whether the block has the code that the store's keys make; without such keys, whether it has none.
     package func isCoded(by codes: StoreCodes?) -> Bool {
         let hasCode = flags & BlockLayout.Mark.coded != 0
         guard let codes, hasCode else { return hasCode == (codes != nil) }
@@ -62,7 +62,7 @@ package struct BlockView: ~Escapable {
         return codes.blocks.isCode(code, of: body) || !Guard.blockCode.isOn
     }
 
-    /// What stands before its table of offsets.
+    /// The bytes before the table of offsets.
     var head: RawSpan {
         @_lifetime(copy self)
         get { bytes.slice(0, offsets) }
@@ -75,10 +75,10 @@ package struct BlockView: ~Escapable {
     package var time: Timestamp { Timestamp(microseconds: bytes.load(Int64.self, at: BlockLayout.Header.time)) }
     /// Bit (type id mod 64) for each type inside: a hint, never a proof.
     package var mask: UInt64 { bytes.load(UInt64.self, at: BlockLayout.Header.mask) }
-    /// The hash chain over the log's bytes up to and with this block.
+    /// The hash chain over the log's bytes up to and including this block.
     package var link: Digest { Digest(linkBytes) ?? .zero }
 
-    /// All of it but the code and the checksum: what the link is over.
+    /// The block without its code and its checksum: the bytes that the link covers.
     var body: RawSpan {
         @_lifetime(copy self)
         get { bytes.slice(0, BlockLayout.bodyEnd(bytes)) }
@@ -89,7 +89,7 @@ package struct BlockView: ~Escapable {
         get { bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes) }
     }
 
-    /// The index of the first record behind a position; `count` where all lie at or before it.
+    /// The index of the first record after a position; `count` where there is none.
     package func index(after position: Position) -> Int { min(Int(clamping: position.next.events(after: first)), count) }
 
     /// The record at `index`, from 0 to below `count`.

@@ -2,18 +2,18 @@ internal import Bytes
 package import EventModel
 package import Hashing
 
-/// Puts records together into blocks that are ready to be stored. Its buffers are kept between commits.
+/// Assembles records into blocks that are ready to be stored. Its buffers are kept between commits.
 ///
-/// The first blocks of a commit are completed where they are made; those of a large one by `BlockChain` beside that.
+/// The first blocks of a commit are completed on the writing thread; the further blocks of a large commit by `BlockChain` in parallel.
 package struct BlockWriter: ~Copyable {
-    /// What a record says about its place, beside the event itself.
-    package struct Place {
+    /// The fields of a record that do not come from the event itself.
+    package struct AssignedFields {
         package var type: TypeID
         package var isSameAppend: Bool
         /// Nil where the caller gave an id.
         package var madeID: (UInt64, UInt64)?
         package var stream: UInt64
-        /// Zero, as the pointers are, for a stream's first event.
+        /// Zero for a stream's first event, like the pointers.
         package var revision: UInt64
         package var previous: UInt64
         package var jump: UInt64
@@ -27,8 +27,8 @@ package struct BlockWriter: ~Copyable {
         }
     }
 
-    /// Takes a block that is ready, with its first position.
-    package typealias Store = (Position, RawSpan) throws -> Void
+    /// Takes a completed block, with its first position.
+    package typealias BlockSink = (Position, RawSpan) throws -> Void
 
     private var commit: BlockDraft.Commit
     private let keys: StoreKeys?
@@ -38,23 +38,23 @@ package struct BlockWriter: ~Copyable {
     private var sealing: RecordSealing
     private var link = Digest.zero
     private var draft = BlockDraft()
-    /// How many blocks the commit has had.
+    /// How many blocks the commit has so far.
     private var count = 0
     private let chain = BlockChain()
-    /// Full drafts on their way to the chain, and others to go on with.
+    /// Full drafts to be handed to the chain, and empty ones to go on with.
     private var full: [BlockChain.Carrier] = []
     private var empty: [BlockChain.Carrier] = []
 
-    /// Completing so many blocks takes no longer than waking another thread.
+    /// The number of blocks whose completion takes no longer than waking another thread.
     private static let aloneMax = 8
     /// The fewest full drafts for which the chain's thread is woken.
     private static let carriedMin = 4
 
-    /// For blocks as the store has them.
+    /// A writer of blocks in the store's own form.
     package init(_ access: LogAccess) { self.init(access.storeID, access.keys, isWhole: access.sealsBlocks) }
 
     /// - Parameters:
-    ///   - keys: of a store whose events are sealed.
+    ///   - keys: the keys of a store whose events are sealed.
     ///   - isWhole: whether its blocks are sealed as a whole.
     package init(_ storeID: StoreID, _ keys: StoreKeys? = nil, isWhole: Bool = false) {
         (self.storeID, self.keys, self.isWhole) = (storeID, keys, isWhole)
@@ -67,18 +67,18 @@ package struct BlockWriter: ~Copyable {
     /// The link of the last finished block.
     package var lastLink: Digest { link }
 
-    /// Begins a commit: `first` is the next position, `link` what its first block links to.
+    /// Begins a commit: `first` is the next position, `link` the link for its first block.
     package mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
         (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
         commit.whole = isWhole ? whole : nil
-        // What a failed commit has left.
+        // Drafts that a failed commit has left are kept for use.
         do throws(EvstoreError) { keep(full + (try chain.takeAll().carriers)) } catch {}
         full = []
         draft.begin(at: first, commit)
     }
 
-    /// Adds an event, where it lies among others, at the next position; blocks that are ready go to `store` first.
-    package mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: Store) throws {
+    /// Adds one event of a span at the next position; completed blocks go to `store` first.
+    package mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: AssignedFields, _ store: BlockSink) throws {
         try sealing.seal(events, index, place, commit.epoch, draft.next)
         if Self.add(events, index, place, sealing, to: &draft) { return }
         try complete(store)
@@ -87,17 +87,18 @@ package struct BlockWriter: ~Copyable {
 
     @inline(__always)
     private static func add(
-        _ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ sealing: borrowing RecordSealing, to draft: inout BlockDraft
+        _ events: Span<StoredEvent>, _ index: Int, _ place: AssignedFields, _ sealing: borrowing RecordSealing, to draft: inout BlockDraft
     ) -> Bool { draft.add(events, index, place, sealing.text) }
 
-    /// Adds a record as it lies in another block: for a block that is made again up to a cut.
-    /// - Parameter opener: of a store that is sealed.
-    /// - Throws: `EvstoreError`: corruptBlock where the envelope of a whole block can't be opened, keysRefused where there are no keys for that.
+    /// Adds a record as it is in another block: for a block that is rewritten up to a cut.
+    /// - Parameter opener: opens the records of a sealed store.
+    /// - Throws: `EvstoreError`: corruptBlock where the envelope of a whole block can't be opened, keysRefused where there are no keys for
+    ///   that.
     mutating func add(
         copyOf record: borrowing RecordView, of block: borrowing BlockView, _ names: TypeNames, _ opener: inout RecordOpener?
     ) throws(EvstoreError) {
         if draft.isEmpty {
-            // The copy has the form that the block has.
+            // The copy takes the form of the original block.
             (commit.isSealed, commit.whole) = (block.isSealed, block.isWhole ? whole : nil)
             draft.begin(at: draft.first, commit)
         }
@@ -110,8 +111,8 @@ package struct BlockWriter: ~Copyable {
 
     private var whole: BlockDraft.Commit.Whole? { keys.map { BlockDraft.Commit.Whole(key: $0.writing, storeID: storeID) } }
 
-    /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
-    package mutating func finish(_ store: Store) throws {
+    /// Completes the current block, if it has a record, and hands over all blocks that were not handed over yet.
+    package mutating func finish(_ store: BlockSink) throws {
         if !draft.isEmpty { try complete(store) }
         guard count > Self.aloneMax else { return }
         if !full.isEmpty { chain.add(full, commit, after: link) }
@@ -121,7 +122,7 @@ package struct BlockWriter: ~Copyable {
         self.link = link
     }
 
-    private mutating func complete(_ store: Store) throws {
+    private mutating func complete(_ store: BlockSink) throws {
         count += 1
         let next = draft.next
         if count > Self.aloneMax {
@@ -140,13 +141,13 @@ package struct BlockWriter: ~Copyable {
         draft.begin(at: next, commit)
     }
 
-    private mutating func store(_ ready: [BlockChain.Carrier], _ store: Store) throws {
+    private mutating func store(_ ready: [BlockChain.Carrier], _ store: BlockSink) throws {
         for carrier in ready { try store(carrier.draft.first, carrier.draft.text) }
         keep(ready)
     }
 
     private mutating func keep(_ carriers: [BlockChain.Carrier]) {
-        // A draft that has held an event of its own size is too large to be kept.
+        // A draft that has held a very large event takes too much memory to be kept.
         empty += carriers.filter { $0.draft.roomBytes <= 4 * BlockLayout.bytesMax }
     }
 }

@@ -4,21 +4,21 @@ package import Hashing
 package import LMDB
 internal import Platform
 
-/// What every thread needs to read the log.
+/// The state that all threads share for reading the log.
 package final class LogAccess: Sendable {
     package let environment: Environment
     package let tables: Tables
     package let names: TypeNames
     package let storeID: StoreID
     let isSealed: Bool
-    /// The events that LMDB does not have yet; nil in a store of an older format, where it has all.
+    /// The events that LMDB does not have yet; nil in a store of an older format, where LMDB has all.
     let ahead: AheadBlocks?
-    /// Whether it seals its blocks as a whole.
+    /// Whether the store seals its blocks as a whole.
     let sealsBlocks: Bool
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
     package let keys: StoreKeys?
 
-    /// - Parameter tables: with which the environment was opened.
+    /// - Parameter tables: the tables with which the environment was opened.
     init(
         _ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil, _ tables: [TableDescriptor] = TableDescriptor.log
     ) throws(StorageError) {
@@ -31,11 +31,11 @@ package final class LogAccess: Sendable {
             ahead = nil
             return
         }
-        let words = try environment.sharedPage().map { page throws(StorageError) in try AheadWords(page, store.id, at: path) }
+        let words = try environment.sharedPage().map { page throws(StorageError) in try AheadPage(page, store.id, at: path) }
         ahead = environment.joinAhead { AheadBlocks(words, at: path, store.id, made) } as? AheadBlocks
     }
 
-    /// Lends a block with its records opened where they are sealed.
+    /// Lends a block with its records opened if they are sealed.
     func open<R>(
         _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
@@ -43,33 +43,33 @@ package final class LogAccess: Sendable {
     }
 
     private func open<R>(
-        _ block: borrowing BlockView, _ persons: RecordOpener.Persons, _ body: (borrowing BlockView) throws -> R
+        _ block: borrowing BlockView, _ persons: RecordOpener.PersonalPartPolicy, _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
         guard block.isSealed else { return try body(block) }
         let isWhole = block.isWhole
         return try withOpener { opener in
             try opener.lend(block, persons) { opened in
-                // Order: what was opened is proved, its names of types too.
+                // Order: names of types are learned only from an opened block, which is thereby proved.
                 if isWhole { opened.learn(names) }
                 return try body(opened)
             }
         }
     }
 
-    /// The same of one record.
+    /// Lends one record, opened if it is sealed.
     func open<R>(
         _ record: borrowing RecordView, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> R
     ) throws -> R {
         do { return try open(record, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
     }
 
-    /// The same without converting `SlotDamage`, for a caller that handles damaged keys itself.
+    /// Lends one record, opened if it is sealed. Does not convert `SlotDamage`: for a caller that handles damaged keys itself.
     func open<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         guard record.isSealed else { return try body(record) }
         return try withOpener { try $0.lend(record, body) }
     }
 
-    /// Checks that a record of a sealed store is as it was sealed, with the fields beside it that are not encrypted.
+    /// Checks that a record of a sealed store is as it was sealed, including its fields that are not encrypted.
     func prove(_ record: borrowing RecordView) throws {
         if record.isSealed { try withOpener { try $0.prove(record) } }
     }
@@ -97,14 +97,14 @@ package final class LogAccess: Sendable {
     }
 }
 
-/// Blocks found in the table `blocks`, checked before anything of them is used.
+/// Finds blocks in the table `blocks`, and checks them before any part of them is used.
 package enum Blocks {
-    /// Where the log ends: its last event, and the epoch that it goes on with.
+    /// The end of the log: its last position, and its current epoch.
     package static func end(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Checkpoint {
         Checkpoint(epoch: try StateRows.epoch(transaction, access.tables), position: try last(transaction, access))
     }
 
-    /// The last event's position, without a look at its block's records.
+    /// The position of the last event, without reading the records of its block.
     package static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
         try last(transaction, access.tables.blocks)
     }
@@ -123,7 +123,7 @@ package enum Blocks {
         return first.plus(count - 1)
     }
 
-    /// The block that holds a position, or nil where the log does not reach it.
+    /// The block that holds a position; nil where the log does not reach it.
     @_lifetime(borrow transaction)
     static func holding(
         _ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
@@ -143,7 +143,7 @@ package enum Blocks {
         return try record(at: position, &cursor, access)
     }
 
-    /// The same, by a cursor that is used again.
+    /// Finds the event at a position with a cursor that is reused.
     @_lifetime(copy cursor)
     @_lifetime(cursor: copy cursor)
     static func record(at position: Position, _ cursor: inout Cursor, _ access: LogAccess) throws -> RecordView? {
@@ -159,7 +159,7 @@ package enum Blocks {
         return position <= block.last ? block.record(Int(clamping: position.events(after: first))) : nil
     }
 
-    /// Goes to the last block that begins at or below a position; false where none does.
+    /// Moves to the last block that begins at or before a position; false where there is none.
     @_lifetime(cursor: copy cursor)
     static func seek(_ cursor: inout Cursor, holding position: Position) throws -> Bool {
         if try !cursor.seek(position.rawValue) { return try cursor.last() }
@@ -167,13 +167,14 @@ package enum Blocks {
         return try cursor.previous()
     }
 
-    /// The checked block that a cursor stands at.
+    /// The checked block at a cursor.
     @_lifetime(copy cursor)
     static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
         try checked(cursor.value, at: position(cursor.key), access)
     }
 
-    /// The block that a cursor stands at, for a caller that opens it (`LogAccess.open`) before it uses what it says, or else proves it.
+    /// The block at a cursor, for a caller that opens it (`LogAccess.open`) before it uses any part of it; a block that is not sealed as a
+    /// whole is proved here.
     @_lifetime(copy cursor)
     static func viewToOpen(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
         let first = try position(cursor.key)
@@ -190,7 +191,7 @@ package enum Blocks {
         if let keys = access.keys, !block.isCoded(by: keys.codes) { throw forged(block.first) }
     }
 
-    /// Checks a block by rules 1 to 6 and 8, and adds its names of types to those that are known.
+    /// Checks a block by rules 1 to 6 and 8, and learns its names of types.
     @_lifetime(copy bytes)
     package static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
         let block = try checkedWithoutNames(bytes, at: first, access)
@@ -198,7 +199,7 @@ package enum Blocks {
         return block
     }
 
-    /// The same for a block that is not in the log yet, whose names of types are not to be known before it is.
+    /// Checks a block that is not in the log yet, and does not learn its names of types, which must not be known before the block is added.
     @_lifetime(copy bytes)
     static func checkedWithoutNames(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
         let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
@@ -227,7 +228,7 @@ package enum Blocks {
         return Position(key.load(UInt64.self, at: 0))
     }
 
-    /// What the next block links to: the last block's link, or what its epoch began with.
+    /// The link for the next block: that of the last block, or that of the epoch's beginning.
     static func lastLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess, _ epoch: Epoch) throws -> Digest {
         var cursor = transaction.cursor(access.tables.blocks)
         if try cursor.last() {
@@ -243,7 +244,7 @@ package enum Blocks {
         return try cursor.last() ? view(cursor, access).link : Epochs.genesis(access.storeID)
     }
 
-    /// What a block links to: the link of the one before it, or what its epoch began with.
+    /// The link that a block continues: that of the block before it, or that of its epoch's beginning.
     static func link(before block: BlockView, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         if block.first > Position(1), let previous = try holding(block.first.previous, transaction, access),
             previous.epoch == block.epoch
@@ -253,7 +254,7 @@ package enum Blocks {
         return try start(of: block.epoch, transaction, access)
     }
 
-    /// What the first block of an epoch links to.
+    /// The link for the first block of an epoch.
     static func start(of epoch: Epoch, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         guard let cut = try Epochs.cut(epoch, transaction, access.tables) else { return Epochs.genesis(access.storeID) }
         return Epochs.link(epoch, cut: cut.at, link: cut.link)

@@ -1,18 +1,18 @@
 internal import EventModel
 package import Hashing
 
-/// SHA-256 over events, in order: position, stream name, revision, id, time, type, birth version, payload and metadata,
-/// each text and run of bytes with its length before it. Equal for equal content in whatever store; of personal data, what
-/// stays when it is forgotten, so that it is equal before and after.
+/// SHA-256 over events, in order: position, stream name, revision, id, time, type, birth version, payload and metadata; the length comes
+/// before each text and run of bytes. Equal content has equal hashes in any store. Of personal data only what stays when it is forgotten is
+/// hashed, so that the hash is equal before and after.
 package struct ContentHasher {
-    /// Hashes payloads as they are shown, with personal data, instead: for comparing with a store without keys.
-    private let isOfWhatIsShown: Bool
+    /// Hashes payloads as readers see them, with personal data: for a comparison with a store without keys.
+    private let hashesShownPayloads: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
-    /// The slots of the keys of personal parts, which may have been left closed: each with the stream and the first event that name it.
+    /// The slots with the keys of personal parts, whether or not these were opened: each with the stream and the first event that name it.
     private(set) var slots: [UInt32: (stream: String, first: Position)] = [:]
 
-    package init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
+    package init(hashesShownPayloads: Bool = false) { self.hashesShownPayloads = hashesShownPayloads }
 
     /// Adds the events of a block that are in its `indices`.
     package mutating func add(_ block: BlockView, _ names: TypeNames) throws {
@@ -30,7 +30,7 @@ package struct ContentHasher {
             text(names[record.type] ?? "")
             hasher.update(UInt64(record.born.rawValue))
             if record.isPersonal, slots[record.subject] == nil { slots[record.subject] = (stream, record.position) }
-            let payload = isOfWhatIsShown ? record.payload : record.stays
+            let payload = hashesShownPayloads ? record.payload : record.stays
             hasher.update(UInt64(payload.byteCount))
             hasher.update(payload)
             hasher.update(UInt64(record.metadata.byteCount))

@@ -1,7 +1,7 @@
 internal import Bytes
 package import EventModel
 
-/// One event as it lies in its block: lent, nothing copied.
+/// One event in its block: lent, nothing is copied.
 package struct RecordView: ~Escapable {
     private let block: RawSpan
     private let start: Int
@@ -20,11 +20,11 @@ package struct RecordView: ~Escapable {
     /// The position of the stream's first event.
     package var streamID: UInt64 { load(UInt64.self, BlockLayout.Record.stream) }
     package var revision: Revision { Revision(load(UInt64.self, BlockLayout.Record.revision)) }
-    /// The stream's previous event; 0 for its first.
+    /// The stream's previous event; 0 for the first one.
     package var previous: Position { Position(load(UInt64.self, BlockLayout.Record.previous)) }
     package var jump: Position { Position(load(UInt64.self, BlockLayout.Record.jump)) }
     package var time: Timestamp { Timestamp(microseconds: load(Int64.self, BlockLayout.Record.time)) }
-    /// The type at birth; `EventLog.name(ofType:)` knows its name.
+    /// The type at birth; `EventLog.name(ofType:)` returns its name.
     package var type: TypeID { load(TypeID.self, BlockLayout.Record.type) }
     package var born: SchemaVersion { SchemaVersion(rawValue: load(UInt32.self, BlockLayout.Record.born)) }
     /// Whether the caller gave the id, which makes it unique in the store.
@@ -32,7 +32,7 @@ package struct RecordView: ~Escapable {
     /// Whether the event was appended together with the one before it.
     package var continuesAppend: Bool { flags & BlockLayout.Flag.sameAppend != 0 }
 
-    /// Whether an envelope stands in the place of the payload.
+    /// Whether an envelope replaces the payload.
     package var isSealed: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
 
     var flags: UInt16 { load(UInt16.self, BlockLayout.Record.flags) }
@@ -44,16 +44,16 @@ package struct RecordView: ~Escapable {
     private var afterMetadata: Int { afterID + nameCount + payloadCount + metadataCount }
     private var shadowCount: Int { Int(block.load(UInt32.self, at: afterMetadata)) }
 
-    /// Whether a shadow, what older versions see of the event, is stored with it.
+    /// Whether a shadow, which older versions see of the event, is stored with it.
     package var hasShadow: Bool { flags & BlockLayout.Flag.shadow != 0 }
 
-    /// All of the record, as it lies in its block.
+    /// The whole record, as it is in its block.
     var bytes: RawSpan {
         @_lifetime(copy self)
         get { block.slice(start, afterShadow - start) }
     }
 
-    /// All of its block, which may be checked no further than this record.
+    /// The whole block, of which perhaps only this record was checked.
     var blockBytes: RawSpan {
         @_lifetime(copy self)
         get { block }
@@ -68,7 +68,7 @@ package struct RecordView: ~Escapable {
         get { block.slice(0, BlockLayout.headerBytes) }
     }
 
-    /// Appends what stands before the payload, with other lengths of payload and metadata.
+    /// Appends the part before the payload, with other lengths of payload and metadata.
     func appendHead(to target: inout ByteBuffer, payloadBytes: Int, metadataBytes: Int, adding flags: UInt16 = 0) {
         let from = target.count
         target.append(block.slice(start, BlockLayout.recordBytes + idCount + nameCount))
@@ -77,7 +77,7 @@ package struct RecordView: ~Escapable {
         target.store(littleEndian: self.flags | flags, at: from + BlockLayout.Record.flags)
     }
 
-    /// The id's bytes in the log: 16 of a UUID, most significant first, or its text.
+    /// The id's bytes in the log: the 16 bytes of a UUID, most significant first, or a text.
     var idBytes: RawSpan {
         @_lifetime(copy self)
         get { block.slice(start + BlockLayout.recordBytes, idCount) }
@@ -93,7 +93,7 @@ package struct RecordView: ~Escapable {
         nameCount == 0 ? nil : StreamName(unchecked: String(utf8: nameBytes) ?? "")
     }
 
-    /// Its bytes; empty of every later event.
+    /// The bytes of the stream's name; empty for every later event.
     var nameBytes: RawSpan {
         @_lifetime(copy self)
         get { block.slice(afterID, nameCount) }
@@ -105,22 +105,22 @@ package struct RecordView: ~Escapable {
         get { block.slice(afterID + nameCount, payloadCount) }
     }
 
-    /// What older versions see of the event, as `StoredEvent.shadow` said it; empty where nothing is kept.
+    /// What older versions see of the event, as given in `StoredEvent.shadow`; empty where nothing is kept.
     package var shadow: RawSpan {
         @_lifetime(copy self)
         get { block.slice(hasShadow ? afterMetadata + BlockLayout.shadowBytes : afterMetadata, hasShadow ? shadowCount : 0) }
     }
 
-    /// Whether it has personal data that can be forgotten.
+    /// Whether the event has personal data that can be forgotten.
     package var isPersonal: Bool { flags & BlockLayout.Flag.personal != 0 }
 
     /// Whether its personal data was forgotten or lost: then the payload is what stays without it.
     package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
 
-    /// Whether its personal data is missing because its key was damaged, and the caller asked for the rest.
+    /// Whether its personal data is missing because the key was damaged and the caller asked for the rest.
     package var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
 
-    /// The number of the slot of its key, where it has personal data.
+    /// The number of the slot with its key, where the event has personal data.
     package var subject: UInt32 { block.load(UInt32.self, at: afterShadow) }
 
     private var afterShadow: Int { afterMetadata + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0) }

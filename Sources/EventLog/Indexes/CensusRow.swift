@@ -1,6 +1,6 @@
 package import EventModel
 
-/// How many events there are of a type, by its name at birth, and a birth version.
+/// The number of events of a type, by its name at birth, and of a birth version.
 package struct CensusRow: Hashable, Sendable {
     package var type: String
     package var born: SchemaVersion
@@ -15,12 +15,12 @@ package struct CensusRow: Hashable, Sendable {
 package struct StreamHead: Hashable, Sendable {
     package var revision: Revision
     package var position: Position
-    /// Where the last event's jump pointer leads; 0 for a stream's first event.
+    /// The target of the last event's jump pointer; 0 for a stream's first event.
     var jump: Position
 }
 
 extension CensusRow {
-    static func rows(_ census: [IndexEntries.Kind: UInt64], names: [TypeID: String]) throws -> [CensusRow] {
+    static func rows(_ census: [IndexEntries.CensusKey: UInt64], names: [TypeID: String]) throws -> [CensusRow] {
         try census.map { kind, count in
             guard let name = names[kind.type] else {
                 throw EvstoreError.corruptBlock(position: .start, reason: "the census counts the type \(kind.type), which has no name")

@@ -1,15 +1,15 @@
 internal import EventModel
 
-/// Streams' heads by their ids: a hash table with open addressing. One of the standard library's takes several times as long,
-/// and every event that is appended goes through it.
+/// The heads of streams by stream id: a hash table with open addressing. The standard library's table takes several times as long, and
+/// every appended event goes through it.
 struct HeadTable: Sendable {
     private struct Slot {
-        /// 0 where none lies.
+        /// 0 for an empty slot.
         var id: UInt64 = 0
         var head = StreamHead(revision: .first, position: .start, jump: .start)
     }
 
-    /// Their number is a power of two.
+    /// The number of slots is a power of two.
     private var slots = [Slot](repeating: Slot(), count: 64)
     private(set) var count = 0
 
@@ -33,9 +33,9 @@ struct HeadTable: Sendable {
         slots[place].head = head
     }
 
-    /// Where an id lies, or would.
+    /// The slot of an id, or the empty one where it belongs.
     private func place(of id: UInt64) -> Int {
-        // Ids are positions, which nobody chooses: multiplying by 2^64 divided by the golden ratio scatters them.
+        // Ids are positions, which nobody can choose: multiplying by 2^64 divided by the golden ratio scatters them.
         var place = Int(truncatingIfNeeded: (id &* 0x9e37_79b9_7f4a_7c15) >> 32) & (slots.count - 1)
         while slots[place].id != 0, slots[place].id != id { place = (place + 1) & (slots.count - 1) }
         return place

@@ -4,23 +4,23 @@ package import LMDB
 
 /// The index entries of a run of consecutive events.
 struct IndexEntries: Sendable {
-    /// A kind of event: what the census counts.
-    struct Kind: Hashable, Comparable, Sendable {
+    /// A type at one birth version, as the census counts events.
+    struct CensusKey: Hashable, Comparable, Sendable {
         let type: TypeID
         let born: UInt32
 
         var key: [UInt8] { sortable(type) + sortable(born) }
 
-        static func < (a: Kind, b: Kind) -> Bool { (a.type, a.born) < (b.type, b.born) }
+        static func < (a: CensusKey, b: CensusKey) -> Bool { (a.type, a.born) < (b.type, b.born) }
     }
 
-    /// Stream id to the stream's last event.
+    /// The last event of each stream, by stream id.
     var heads = HeadTable()
     /// Names of the streams that began in the run, with the position of their first event.
     var streams: [String: UInt64] = [:]
     var ids: [IDKey: UInt64] = [:]
-    var census: [Kind: UInt64] = [:]
-    /// Of each further index, by its name: keys to positions.
+    var census: [CensusKey: UInt64] = [:]
+    /// For each further index, by its name: keys to positions.
     var positions: [String: [[UInt8]: UInt64]] = [:]
     var events: UInt64 = 0
 
@@ -28,13 +28,13 @@ struct IndexEntries: Sendable {
     mutating func add(_ block: BlockView, after position: Position, _ indexes: [PositionIndex]) {
         let start = block.index(after: position)
         // Consecutive events are mostly of one kind.
-        var run: (kind: Kind, count: UInt64)?
+        var run: (kind: CensusKey, count: UInt64)?
         for index in start ..< max(start, block.count) {
             let record = block.record(index)
             heads.set(record.streamID, StreamHead(revision: record.revision, position: record.position, jump: record.jump))
             if let name = record.streamName { streams[name.text] = record.position.rawValue }
             if record.idGiven { ids[IDKey(record)] = record.position.rawValue }
-            let kind = Kind(type: record.type, born: record.born.rawValue)
+            let kind = CensusKey(type: record.type, born: record.born.rawValue)
             if let last = run, last.kind != kind {
                 census[last.kind, default: 0] += last.count
                 run = nil
@@ -49,7 +49,7 @@ struct IndexEntries: Sendable {
     }
 }
 
-/// The index tables, as far as they are written.
+/// The rows of the index tables, as far as they were written.
 package enum Indexes {
     static func head(
         _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables
@@ -75,12 +75,13 @@ package enum Indexes {
         try integer(tables.streams.get(Array(name.utf8).lent, transaction), "streams")
     }
 
-    /// Whoever finds no stream of a name relies on the rows that there are: every stream has one in `streams` and one in `heads`, and a sweep
-    /// writes the former first. O(1) where they add up. Where one row was exchanged for another, `verify` alone sees it.
+    /// Checks that the rows of streams are complete, before a stream that is not found is taken for a new one. Every stream has one row in
+    /// `streams` and one in `heads`, and a sweep writes the former first. O(1) where the counts match. Only `verify` notices a row that was
+    /// replaced by another.
     /// - Throws: `EvstoreError.corruptBlock` where rows of `streams` are missing.
     static func requireStreams(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
         if try tables.streams.count(transaction) >= tables.heads.count(transaction) { return }
-        // Cuts of older programs have left heads of streams that begin behind `indexed`, until the next sweep.
+        // Cuts by older programs have left heads of streams that begin after `indexed`; they stay until the next sweep.
         let indexed = try StateRows.numbers(transaction, tables).indexed.rawValue
         var (streams, heads) = (0, 0)
         try tables.heads.forEach(transaction) { key, _ in
@@ -112,7 +113,7 @@ package enum Indexes {
         return row.load(TypeID.self, at: 0)
     }
 
-    /// Every type that the store has met, by id.
+    /// The names of all types in the store, by id.
     package static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
         var types: [TypeID: String] = [:]
         try tables.types.forEach(transaction) { key, value in
@@ -129,13 +130,13 @@ package enum Indexes {
         return try tables.types.count(transaction) == types.count && types.keys.allSatisfy { $0 >= 1 && $0 <= types.count }
     }
 
-    static func census(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [IndexEntries.Kind: UInt64] {
-        var census: [IndexEntries.Kind: UInt64] = [:]
+    static func census(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [IndexEntries.CensusKey: UInt64] {
+        var census: [IndexEntries.CensusKey: UInt64] = [:]
         try tables.census.forEach(transaction) { key, value in
             guard key.byteCount == 8, value.byteCount == 8 else { throw damaged("census") }
             let type = key.load(TypeID.self, at: 0).byteSwapped
             let born = key.load(UInt32.self, at: 4).byteSwapped
-            census[IndexEntries.Kind(type: type, born: born)] = value.load(UInt64.self, at: 0)
+            census[IndexEntries.CensusKey(type: type, born: born)] = value.load(UInt64.self, at: 0)
             return true
         }
         return census
@@ -149,7 +150,7 @@ package enum Indexes {
 
     static func damaged(_ table: String) -> EvstoreError {
         .corruptBlock(
-            position: .start, reason: "a row of the index \(table) is missing, or is none that a store has written")
+            position: .start, reason: "a row of the index \(table) is missing, or no store has written it")
     }
 }
 

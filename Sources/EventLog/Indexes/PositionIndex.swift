@@ -2,16 +2,16 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// An index from keys to positions (`TableDescriptor.Index.positions`) as it is opened: one that not every store has.
+/// An opened index from keys to positions (`TableDescriptor.Index.positions`): an index that not every store has.
 ///
-///     0            u32 epoch, u64 position: up to where the table is written
+///     0            u32 epoch, u64 position: how far the table is written
 ///     1, key       u64 position
 ///
-/// Its own row says up to where it is written. `indexed` would not do: programs that don't know the index move `indexed` and cut the
-/// log without it, and a table that has just been made is as empty as one of a log in which no event has a key.
+/// A row of its own says how far the index is written; `indexed` can't say it. Programs that don't know the index move `indexed` and cut
+/// the log without it, and a new table is as empty as that of a log in which no event has a key.
 struct PositionIndex: Sendable {
     let name: String
-    /// The key of an event; nil where it has none.
+    /// The key of an event; nil where the event has none.
     let key: @Sendable (RecordView) -> [UInt8]?
     /// Nil where the store lacks the table and is open for reading only.
     private let rows: RowTable?
@@ -30,7 +30,7 @@ struct PositionIndex: Sendable {
         (self.name, self.rows, self.key) = (name, rows, key)
     }
 
-    /// Up to where it is written, and in which epoch; nil where it has never been.
+    /// How far the index is written, and in which epoch; nil where it was never written.
     func mark(_ transaction: borrowing ReadTransaction) throws -> Checkpoint? {
         guard let rows, let row = try rows.get(Self.markKey.lent, transaction) else { return nil }
         guard row.byteCount == 12 else { throw Indexes.damaged(name) }
@@ -50,7 +50,7 @@ struct PositionIndex: Sendable {
 
     func removeAll(_ transaction: inout WriteTransaction) throws { try rows?.removeAll(&transaction) }
 
-    /// Looks a key up in its table.
+    /// Looks up a key in the index's table.
     func find(_ key: [UInt8], _ numbers: StateRows.Numbers, _ transaction: borrowing ReadTransaction) throws -> Answer {
         guard let rows, try mark(transaction) == numbers.indexedTo else { return .unknown }
         guard let row = try rows.get(([1] + key).lent, transaction) else { return .nowhere }
@@ -69,12 +69,12 @@ extension PositionIndex: PositionRows {
 }
 
 extension StateRows.Numbers {
-    /// Up to where every complete index is written.
+    /// How far every complete index is written.
     var indexedTo: Checkpoint { Checkpoint(epoch: epoch, position: indexed) }
 }
 
-extension Moment {
-    /// Looks a key up in an index and in the overlay of what its table lacks.
+extension LogSnapshot {
+    /// Looks up a key in an index and in the overlay of the entries that its table lacks.
     func find(
         _ key: [UInt8], in index: PositionIndex, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> PositionIndex.Answer {

@@ -1,11 +1,11 @@
 internal import EventModel
 internal import LMDB
 
-/// Writes the index tables of a log that nobody reads yet, a part of the log at a time, so that memory is bounded by a part.
+/// Writes the index tables of a log that is not in use yet, one part of the log after the other, so that memory is bounded.
 enum Reindexing {
     private static let eventsAtOnce: UInt64 = 250_000
 
-    /// - Parameter progress: runs between the parts; what it throws ends the work.
+    /// - Parameter progress: runs between the parts; an error that it throws ends the work.
     static func run(_ access: LogAccess, _ progress: () throws -> Void) throws {
         while try indexNext(access) { try progress() }
     }
@@ -14,7 +14,7 @@ enum Reindexing {
         try access.environment.write { transaction in try indexNext(&transaction, access) }
     }
 
-    /// False where nothing was left to do.
+    /// False where nothing is left to do.
     private static func indexNext(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Bool {
         let numbers = try StateRows.numbers(transaction.reads, access.tables)
         var entries = IndexEntries()
@@ -26,12 +26,12 @@ enum Reindexing {
 
     // MARK: Indexes that older stores lack
 
-    /// Brings each index that the store lacks, or that programs without it have left behind, to where the others are.
+    /// Completes each index that the store lacks, or that programs without it have not kept up to date.
     static func complete(_ access: LogAccess) throws {
         for index in access.tables.positionIndexes { while try completeNext(index, access) {} }
     }
 
-    /// False where nothing was left to do.
+    /// False where nothing is left to do.
     private static func completeNext(_ index: PositionIndex, _ access: LogAccess) throws -> Bool {
         let isComplete = try access.environment.read { transaction in
             try index.mark(transaction) == StateRows.numbers(transaction, access.tables).indexedTo
@@ -51,7 +51,7 @@ enum Reindexing {
         if let mark, mark.epoch == wanted.epoch, mark.position < wanted.position {
             done = mark.position
         } else {
-            // After a cut, nobody knows which of the rows from before it still hold.
+            // After a cut it is unknown which of the older rows are still right.
             try index.removeAll(&transaction)
         }
         var entries = IndexEntries()

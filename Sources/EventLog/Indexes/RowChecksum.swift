@@ -1,14 +1,14 @@
 internal import Bytes
 internal import Hashing
 
-/// Stands behind the value of every row but a block's, from format 4 of a store on: a row whose bytes have changed, or that
-/// stands under another key, in another table or in another store, is damage and no answer.
+/// The checksum behind the value of every row except blocks, from format 4 of a store on: a row whose bytes have changed, or that is under
+/// another key, in another table or in another store, is reported as damage.
 ///
 ///     0  u8       number of the table, as its `TableDescriptor` has it
 ///     1  7 bytes  the upper bytes of XXH3-64(value, with the seed XXH3-64(key, with the seed store tag + number))
 ///
-/// In a sealed store of format 6 a code stands between value and checksum, which is over both: 16 bytes that need the
-/// store's keys to make (`StoreCodes`). So damage is found without a key, and forgery with one.
+/// In a sealed store of format 6 a code stands between value and checksum, and the checksum covers both. Making the code takes the store's
+/// keys (`StoreCodes`), 16 bytes long. So damage is found without a key, and forgery with one.
 package struct RowChecksum: Hashable, Sendable {
     package static let bytes = 8
     let number: UInt8

@@ -2,14 +2,14 @@ internal import Bytes
 internal import Platform
 internal import Sealing
 
-/// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, cut off to 16
-/// bytes, of table, key and value, under a key that is derived from the store's keys.
+/// The code behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, truncated to 16
+/// bytes, of table, key and value, under a key derived from the store's keys.
 package struct RowCode: Sendable {
     package static let bytes = Authenticator.codeBytes
     private let number: UInt64
     private let codes: Authenticator
 
-    /// - Parameter checksum: of the table, which it shares its number with.
+    /// - Parameter checksum: that of the table; the code uses its number.
     package init(_ checksum: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(checksum.number), codes.rows) }
 
     /// Appends a value and its code.
@@ -26,7 +26,7 @@ package struct RowCode: Sendable {
         return codes.isCode(code, of: place(key).bytes, value) || !Guard.rowCode.isOn ? value : nil
     }
 
-    /// The same without checking the code, for a caller that has no key.
+    /// The bytes of a value before its code, which is not checked: for a caller without a key.
     @_lifetime(copy row)
     package static func unproven(_ row: RawSpan) -> RawSpan? { row.byteCount < bytes ? nil : row.slice(0, row.byteCount - bytes) }
 

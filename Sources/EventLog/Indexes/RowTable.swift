@@ -3,12 +3,12 @@ internal import EventModel
 package import LMDB
 internal import Platform
 
-/// A table of the log whose rows are checked when they are read: all but `blocks`.
+/// A table of the log whose rows are checked when they are read: every table except `blocks`.
 package struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
     private let rowChecksum: RowChecksum?
-    /// Nil in stores without codes, and where the caller has none of their keys.
+    /// Nil in stores without codes, and where the caller has no keys.
     private let code: RowCode?
     private let hasCodes: Bool
 
@@ -69,7 +69,7 @@ package struct RowTable: Sendable {
         if let code {
             code.append(key, value, to: &row)
         } else {
-            precondition(!hasCodes, "rows with codes are written by who has the keys")
+            precondition(!hasCodes, "writing rows with codes needs the store's keys")
             row.append(value)
         }
         let sum = rowChecksum.sum(key, row.bytes)

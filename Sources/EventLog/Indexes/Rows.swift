@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import LMDB
 
-/// The catalogues' rows, as owned copies.
+/// Reads and writes rows of the catalogues, as owned copies.
 package enum Rows {
     package static func get(
         _ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
@@ -34,7 +34,7 @@ package enum Rows {
         try table.put(sortable(last + 1).lent, value.lent, &transaction)
     }
 
-    /// LMDB takes keys of 1 to 511 bytes.
+    /// Checks the limits of LMDB, which takes keys of 1 to 511 bytes.
     static func check(_ key: [UInt8], _ catalogue: Catalogue) throws {
         guard (1 ... 511).contains(key.count) else {
             throw EvstoreError.misuse("a key of \(catalogue) has \(key.count) bytes; 1 to 511 are possible")

@@ -2,24 +2,23 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 
-/// The writing thread's cache of streams by their names: ids are right for as long as their epoch lasts, heads until another
-/// process writes.
+/// The writing thread's cache of streams by name: ids stay right within an epoch, heads until another process writes.
 ///
-/// A hash table with open addressing over names that lie side by side: each event of an append looks its stream up here,
-/// which counts no references and allocates nothing.
+/// A hash table with open addressing over names that lie side by side: each event of an append looks up its stream here, without counting
+/// references or allocating.
 struct StreamTable: ~Copyable {
-    /// A stream; `id` is 0 where no event has been appended to it.
+    /// A stream; `id` is 0 where it has no events.
     struct Entry: BitwiseCopyable, Sendable {
         fileprivate let hash: UInt64
         fileprivate let nameStart, nameBytes: UInt32
-        /// The generation in which its head was right last; 0 where it was never looked up.
+        /// The generation in which the head was last known to be right; 0 where it was never looked up.
         fileprivate var generation: UInt64 = 0
         fileprivate var isChanged = false
         fileprivate(set) var id: UInt64 = 0
         fileprivate(set) var revision: UInt64 = 0
         fileprivate(set) var position: UInt64 = 0
-        /// Where the head's jump pointer leads, where that record's leads, and so on; 0 from where that is not known: enough
-        /// for a stream of fifty events.
+        /// The target of the head's jump pointer, the target of that record's pointer, and so on; 0 from where they are unknown. Five are
+        /// enough for a stream of fifty events.
         fileprivate(set) var jumps: (UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0)
 
         fileprivate init(hash: UInt64, nameStart: Int, nameBytes: Int) {
@@ -31,32 +30,32 @@ struct StreamTable: ~Copyable {
         }
     }
 
-    /// A name that is being looked up among others: where it stands behind the names, and its entry as far as it is known, one
-    /// more than the index.
+    /// A name that is being looked up together with others: where it stands behind the names, and one more than the index of its entry, 0
+    /// while that is unknown.
     struct Lookup: BitwiseCopyable, Sendable {
         fileprivate let hash: UInt64
         fileprivate let start, bytes: UInt32
         fileprivate var entry: UInt32 = 0
     }
 
-    /// With so many entries the table is cleared before the next commit.
+    /// With this many entries the table is cleared before the next commit.
     private static let entriesMax = 1 << 18
 
-    private var entries = Slots<Entry>(capacity: 64)
+    private var entries = UniqueArray<Entry>(capacity: 64)
     private var names = ByteBuffer(capacity: 1_024)
-    /// One more than an entry's index where its hash leads, or in the next place that was free; 0 where none lies. Their
+    /// The hash table: one more than the index of an entry, at the place of its hash or in the next free one; 0 for an empty place. Their
     /// number is a power of two.
-    private var places = Slots<UInt32>(repeating: 0, count: 128)
-    private var lookups = Slots<Lookup>(capacity: 64)
+    private var places = UniqueArray<UInt32>(repeating: 0, count: 128)
+    private var lookups = UniqueArray<Lookup>(capacity: 64)
     private let seed = UInt64.random(in: .min ... .max)
     private var epoch = Epoch.first
     private var generation: UInt64 = 1
-    /// The log's end as of which all of it was right; nil while a commit is under way, and after one that failed.
+    /// The end of the log as of which the whole table was right; nil during a commit, and after one that failed.
     private var settled: Position?
-    /// The entries whose heads have moved in the commit.
-    private var changed = Slots<UInt32>(capacity: 64)
+    /// The entries whose heads have moved in the current commit.
+    private var changed = UniqueArray<UInt32>(capacity: 64)
 
-    /// Begins a commit behind a position: keeps the entries that are right as of it, and drops what a failed one has left.
+    /// Begins a commit after a position: keeps the entries that are right as of it, and drops those that a failed commit has left.
     mutating func begin(_ epoch: Epoch, after last: Position) {
         if settled == nil || epoch != self.epoch || entries.count > Self.entriesMax {
             removeAll()
@@ -68,7 +67,7 @@ struct StreamTable: ~Copyable {
         (self.epoch, settled) = (epoch, nil)
     }
 
-    /// Notes that the commit under way was made, or has changed nothing.
+    /// Notes that the current commit was made, or has changed nothing.
     mutating func noteCommitted(through last: Position) { settled = last }
 
     private mutating func removeAll() {
@@ -82,10 +81,10 @@ struct StreamTable: ~Copyable {
 
     subscript(index: Int) -> Entry { entries[index] }
 
-    /// Whether an entry's head is right, in the commit that is under way.
+    /// Whether an entry's head is right in the current commit.
     func isCurrent(_ index: Int) -> Bool { entries[index].generation == generation }
 
-    /// The index of a name's entry, which is made where there is none.
+    /// The index of a name's entry, which is made if there is none.
     mutating func index(of name: String) -> Int {
         // The name is copied behind all others, and stays there if it is new.
         let start = names.count
@@ -107,7 +106,7 @@ struct StreamTable: ~Copyable {
         return entries.count - 1
     }
 
-    /// The indexes of several streams' entries, found together: the processor waits for the memory of all of them at once.
+    /// The indexes of several streams' entries, looked up together, so that the processor waits for their memory at the same time.
     mutating func find(_ events: Span<StoredEvent>, _ range: Range<Int>, into found: inout [Int]) {
         let start = names.count
         lookups.removeAll()
@@ -151,7 +150,7 @@ struct StreamTable: ~Copyable {
 
     // MARK: Writing down
 
-    /// Stores what a lookup has found: the stream's id and head, or that there is no such stream.
+    /// Stores the result of a lookup: the stream's id and head, or that there is no such stream.
     mutating func learn(_ index: Int, _ id: UInt64?, _ head: StreamHead?) {
         entries[index].id = id ?? 0
         entries[index].revision = head?.revision.rawValue ?? 0
@@ -177,7 +176,7 @@ struct StreamTable: ~Copyable {
         entries[index] = entry
     }
 
-    /// Lends each stream whose head has moved in the commit, once.
+    /// Calls `body` once for each stream whose head has moved in the commit.
     func forEachChanged(_ body: (UInt64, StreamHead) -> Void) {
         for index in 0 ..< changed.count {
             let entry = entries[Int(changed[index])]

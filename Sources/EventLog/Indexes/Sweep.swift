@@ -2,23 +2,23 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// Writes what the overlay holds to the index tables: in slices, in the order of keys, along with
-/// commits that are big enough to carry them. `indexed` moves at its end, with the census.
+/// Writes the entries of the overlay to the index tables: in slices, in the order of keys, along with commits that are big enough to carry
+/// them. The last slice moves `indexed` and writes the census.
 struct Sweep {
-    /// Where `indexed` stands while the sweep runs; another value means another process has swept.
+    /// The value of `indexed` while the sweep runs; another value means that another process has swept.
     let from: Position
     let epoch: Epoch
-    /// Where `indexed` will stand.
+    /// The value of `indexed` after the sweep.
     let target: Position
     private let streams: [(name: String, id: UInt64)]
     private let ids: [(key: IDKey, position: UInt64)]
     private let heads: [UInt64]
     private let positions: [(index: String, key: [UInt8], position: UInt64)]
-    private let census: [IndexEntries.Kind: UInt64]
+    private let census: [IndexEntries.CensusKey: UInt64]
     private var done = 0
 
-    /// Sweeps everything after `indexed`, as of a transaction that holds the lock.
-    init(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
+    /// Sweeps everything after `indexed`, in a transaction that holds LMDB's lock.
+    init(_ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
         let (entries, through) = try moment.overlay.look(asOf: moment.last, transaction, access) { $0 }
         self.init(entries, from: moment.numbers.indexed, moment.epoch, through: through)
     }
@@ -38,11 +38,10 @@ struct Sweep {
     private var total: Int { streams.count + ids.count + heads.count + positions.count }
     var isFinished: Bool { done == total }
 
-    /// Whether the indexes still stand where the sweep began.
+    /// Whether the indexes are still where the sweep began.
     func fits(_ numbers: StateRows.Numbers) -> Bool { numbers.epoch == epoch && numbers.indexed == from }
 
-    /// Writes the next entries. `head` gives a stream's head as it is under the lock, which may be
-    /// beyond the target.
+    /// Writes the next entries. `head` returns a stream's head under LMDB's lock, which may be beyond the target.
     /// - Returns: whether this was the last slice, so that `indexed` has moved.
     mutating func write(
         _ count: Int, _ transaction: inout WriteTransaction, _ tables: Tables,

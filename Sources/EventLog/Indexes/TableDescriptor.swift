@@ -1,50 +1,50 @@
 internal import EventModel
 package import LMDB
 
-/// The declaration of a table of the log. Each is declared once, in the list `log`, and everything that handles tables works by that
+/// The declaration of a table of the log. Each table is declared once, in the list `log`, and everything that handles tables uses that
 /// list: which tables a file may have and how their keys sort, checksums and codes of rows, cuts, `verify`, backups, salvage. So a table
 /// that is added to the list is handled everywhere.
 ///
-/// To add one: a number that no other has had, what its rows are, and a line in the format at the top of `Tables`. A `switch` over
-/// `Content` or `Index` has no default, so that a new kind of table does not compile before each of them knows of it.
+/// To add one: give it a number that no other table has had, say what its rows are, and add a line to the format at the top of `Tables`. A
+/// `switch` over `Content` or `Index` has no default, so that a new kind of table does not compile until each of them handles it.
 package struct TableDescriptor: Sendable {
     enum Key: Sendable {
-        /// In the order of their bytes.
+        /// Sorted by their bytes.
         case bytes
         /// Native unsigned 64-bit integers.
         case integer
     }
 
-    /// Where its rows come from, which decides what a cut, `verify`, a backup and a salvage do with them.
+    /// Where the rows come from, which decides what a cut, `verify`, a backup and a salvage do with them.
     enum Content: Sendable {
         /// The events. A cut takes blocks off the end; `verify` walks them; backups hold them in frames of their own.
         case blocks
-        /// Follows from the events. A cut takes out of it what goes; `verify` compares it; no backup holds it.
+        /// Derived from the events. A cut removes the entries of the removed events; `verify` compares the rows; no backup holds them.
         case index(Index)
         /// Can't be rebuilt from the events. `verify` checks its checksums and codes; backups hold the rows, and a salvage looks for them.
-        case kept(Kept)
+        case kept(Retention)
     }
 
-    /// How an index follows from the events.
+    /// How an index is derived from the events.
     enum Index: Sendable {
         /// A stream's name to its id, the position of its first event.
         case streams
         /// A stream's id to its last event.
         case heads
-        /// An id that a caller gave to the event's position.
+        /// An id that a caller gave, to the event's position.
         case ids
         /// A type and a birth version to the number of their events.
         case census
-        /// A key to the position of the one event that has it; nil where an event has none. The record is lent as it lies in its
-        /// block, sealed where that is.
+        /// A key to the position of the one event that has it; the closure returns nil for an event without one. The record is lent as it
+        /// is in its block, sealed if the block is sealed.
         case positions(of: @Sendable (RecordView) -> [UInt8]?)
     }
 
     /// How rows that can't be rebuilt from the events are kept.
-    package struct Kept: Sendable {
+    package struct Retention: Sendable {
         /// Whether values begin with a u64 position: a cut removes the rows whose position lies beyond it.
         var hasPositions = false
-        /// The row that a backup holds; nil where it holds all of them.
+        /// The only row that a backup holds; nil where it holds all rows.
         package var backedUp: [UInt8]?
         /// Whether a salvage has to report that the newest rows may be missing.
         package var isMissed = true
@@ -55,38 +55,38 @@ package struct TableDescriptor: Sendable {
     /// Part of the checksums and codes of its rows (`RowChecksum`, `RowCode`); nil where values have checksums and codes of their own.
     let number: UInt8?
     let content: Content
-    /// Whether a store without it is damaged. Else older programs do not make it, and the first opening for writing does.
+    /// Whether a store without this table is damaged. Otherwise older programs do not make it, and the first opening for writing does.
     let isInEveryStore: Bool
 
     init(_ name: String, key: Key = .bytes, number: UInt8?, _ content: Content, isInEveryStore: Bool = true) {
         (self.name, self.key, self.number, self.content, self.isInEveryStore) = (name, key, number, content, isInEveryStore)
     }
 
-    /// How an index follows from the events; nil for other tables.
+    /// How an index is derived from the events; nil for other tables.
     var index: Index? { if case .index(let index) = content { index } else { nil } }
 
-    /// How its rows are kept where no event says them; nil for other tables.
-    package var kept: Kept? { if case .kept(let kept) = content { kept } else { nil } }
+    /// How rows that no event contains are kept; nil for other tables.
+    package var kept: Retention? { if case .kept(let kept) = content { kept } else { nil } }
 
     // MARK: The list
 
     static let blocks = TableDescriptor("blocks", key: .integer, number: nil, .blocks)
-    /// Blocks name the types of their events too.
-    package static let types = TableDescriptor("types", number: 1, .kept(Kept(isMissed: false)))
+    /// Not missed by a salvage, since blocks name the types of their events too.
+    package static let types = TableDescriptor("types", number: 1, .kept(Retention(isMissed: false)))
     package static let streams = TableDescriptor("streams", number: 2, .index(.streams))
     static let heads = TableDescriptor("heads", key: .integer, number: 3, .index(.heads))
     static let ids = TableDescriptor("ids", number: 4, .index(.ids))
     static let census = TableDescriptor("census", number: 5, .index(.census))
-    package static let epochs = TableDescriptor("epochs", number: 7, .kept(Kept()))
-    /// The other rows say how far indexes are and which generations there are: a restored store has none of either.
-    package static let state = TableDescriptor("state", number: 6, .kept(Kept(backedUp: StateRows.numbersKey)))
+    package static let epochs = TableDescriptor("epochs", number: 7, .kept(Retention()))
+    /// The other rows say how far indexes are and which generations exist: a restored store has neither.
+    package static let state = TableDescriptor("state", number: 6, .kept(Retention(backedUp: StateRows.numbersKey)))
 
-    /// Every table of the log.
+    /// All tables of the log.
     package static let log = [blocks, types, streams, heads, ids, census, epochs, state] + Catalogue.allCases.map(\.table)
 }
 
 extension Catalogue {
-    /// The table that holds its rows.
+    /// The table that holds the catalogue's rows.
     var table: TableDescriptor {
         switch self {
         case .imports: kept(8, .init(hasPositions: true))
@@ -98,7 +98,7 @@ extension Catalogue {
         }
     }
 
-    private func kept(_ number: UInt8, _ kept: TableDescriptor.Kept = .init()) -> TableDescriptor {
+    private func kept(_ number: UInt8, _ kept: TableDescriptor.Retention = .init()) -> TableDescriptor {
         TableDescriptor(rawValue, number: number, .kept(kept), isInEveryStore: false)
     }
 }
@@ -106,13 +106,13 @@ extension Catalogue {
 extension [TableDescriptor] {
     package subscript(named name: String) -> TableDescriptor? { first { $0.name == name } }
 
-    /// Every table's name, and whether its keys are integers: what there may be in the file.
+    /// The name of every table, and whether its keys are integers: the tables that may be in the file.
     package var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: map { ($0.name, $0.key == .integer) }) }
 
     /// The tables whose rows carry checksums, and codes where the store has them.
     var withRowChecks: [TableDescriptor] { filter { $0.number != nil } }
 
-    /// The checks of rows that the walk over all pages makes, by table.
+    /// The checks of rows for the walk over all pages, by table.
     /// - Parameter codes: nil without the store's keys: then damage is found, and forgery is not.
     package func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
         var checks: [String: StructuralCheck.RowCheck] = [:]
@@ -126,7 +126,7 @@ extension [TableDescriptor] {
         return checks
     }
 
-    /// How an environment with these tables is opened.
+    /// The configuration for an environment with these tables.
     func configuration(_ options: Options, readOnly: Bool, creating: Bool = false) -> Environment.Configuration {
         var configuration = Environment.Configuration(
             tables: map(\.name), integerKeyTables: Set(filter { $0.key == .integer }.map(\.name)), mapBytes: options.mapBytes,
@@ -140,6 +140,6 @@ extension [TableDescriptor] {
 }
 
 extension EventLog {
-    /// Every table of a log, and whether its keys are integers: for reading the file without a log.
+    /// The name of every table of a log, and whether its keys are integers: for reading the file without a log.
     package static var tableKinds: [String: Bool] { TableDescriptor.log.kinds }
 }

@@ -3,7 +3,7 @@ internal import EventModel
 package import LMDB
 internal import Platform
 
-/// Every table of the log environment; `TableDescriptor.log` declares them.
+/// All tables of the log environment; `TableDescriptor.log` declares them.
 ///
 ///     table        key                               value
 ///     blocks       u64 first position (integer key)  block (BlockLayout)
@@ -20,23 +20,24 @@ internal import Platform
 ///     journal      u64 BE number: 1, 2, 3 …          the room above's
 ///     schemas, definitions, snapshots, notes         the room above's
 ///
-/// From format 4 of a store on, a `RowChecksum` stands behind each value but a block; in a sealed one of format 6 a `RowCode` before it.
+/// From format 4 of a store on, a `RowChecksum` follows each value except blocks; in a sealed store of format 6 a `RowCode` comes before
+/// it.
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` cover the events up to `indexed`, or further where a sweep is under way.
 package final class Tables: Sendable {
-    /// What they are, in the order of the list that the log was opened with.
+    /// The declarations of the tables, in the order of the list that the log was opened with.
     package let descriptors: [TableDescriptor]
     package let blocks: Table
     package let types, streams, heads, ids, census, state, epochs: RowTable
     private let catalogues: [Catalogue: RowTable]
     private let rows: [String: RowTable]
-    /// The indexes beside `streams`, `heads`, `ids` and `census`.
+    /// The indexes other than `streams`, `heads`, `ids` and `census`.
     let positionIndexes: [PositionIndex]
-    /// The checks of rows that the walk over all pages makes.
+    /// The checks of rows for the walk over all pages.
     let checks: [String: StructuralCheck.RowCheck]
 
-    /// - Parameter codes: of a store that has them; nil without its keys, which allows reading only.
+    /// - Parameter codes: for a store that has codes; nil without its keys, which allows only reading.
     init(
         _ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil,
         _ descriptors: [TableDescriptor] = TableDescriptor.log
@@ -86,8 +87,7 @@ package func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
 /// The bytes of an integer as a key that sorts by its value.
 func sortable<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value.byteSwapped) }
 
-/// Where a caller's id is looked up: a UUID itself, or a hash of any other text, in which case
-/// the record's own id decides.
+/// The key under which a caller's id is looked up: a UUID itself, or a hash of any other text. With a hash the record's own id decides.
 struct IDKey: Hashable, Comparable, Sendable {
     let kind: UInt8
     let high: UInt64
@@ -109,7 +109,7 @@ struct IDKey: Hashable, Comparable, Sendable {
         return bytes
     }
 
-    /// The key of a row; nil where the bytes are none.
+    /// Decodes the key of a row; nil where the length is wrong.
     init?(row key: RawSpan) {
         guard key.byteCount == Self.bytes else { return nil }
         self.init(

@@ -5,7 +5,7 @@ internal import Synchronization
 /// A type's number in this store; the same for as long as the store exists, whatever is cut.
 package typealias TypeID = UInt32
 
-/// The names of the type ids that this process has met. Ids never change their name.
+/// The names of the types that this process has met, by id. An id never changes its name.
 package final class TypeNames: Sendable {
     private struct State {
         var names: [TypeID: String] = [:]
@@ -13,7 +13,7 @@ package final class TypeNames: Sendable {
     }
 
     private let state = Monitor(State())
-    /// All ids from 1 to this one are known, which is nearly always all: asking costs no lock.
+    /// All ids from 1 to this one are known, which is nearly always all of them: asking takes no lock.
     private let through = Atomic<TypeID>(0)
 
     package subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }

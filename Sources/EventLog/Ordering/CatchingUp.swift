@@ -2,8 +2,8 @@ package import EventModel
 internal import Logging
 internal import Platform
 
-/// What a node was told when the cluster log was last asked.
-package final class ClusterNote: Sendable {
+/// What a node learned when it last asked its cluster log.
+package final class NodeHealth: Sendable {
     package typealias Trouble = (error: EvstoreError, since: ContinuousClock.Instant)
 
     private struct State {
@@ -13,13 +13,13 @@ package final class ClusterNote: Sendable {
 
     private let state = Monitor(State())
 
-    /// What kept the node from the cluster log's end, and since when.
+    /// The error that kept the node from reaching the cluster log's end, and since when.
     package var trouble: Trouble? { state.withLock { $0.trouble } }
 
-    /// Whether another directory speaks as this node: a copy, or that which this one is a copy of.
+    /// Whether another directory is used as the same node: a copy of this one, or the original of which this is a copy.
     var hasTwin: Bool { state.withLock { $0.hasTwin } }
 
-    /// Whether it is another trouble than before.
+    /// Notes an error, or that there is none; returns whether it differs from the one before.
     @discardableResult
     package func note(_ error: EvstoreError?) -> Bool {
         state.withLock { state in
@@ -28,7 +28,7 @@ package final class ClusterNote: Sendable {
         }
     }
 
-    /// Whether it was otherwise before.
+    /// Notes whether there is a twin; returns whether that has changed.
     package func note(hasTwin: Bool) -> Bool {
         state.withLock { state in
             defer { state.hasTwin = hasTwin }
@@ -36,33 +36,33 @@ package final class ClusterNote: Sendable {
         }
     }
 
-    func take(_ other: ClusterNote) {
+    func take(_ other: NodeHealth) {
         let told = other.state.withLock { $0 }
         state.withLock { $0 = told }
     }
 }
 
 extension EventLog {
-    /// Takes in what the cluster log has and this node has not, as far as that goes within some seconds, and while frames come for as long
-    /// again; what kept it from the end is noted (`clusterTrouble`). Nothing where the store belongs to none.
+    /// Takes in the commits of the cluster log that this node lacks, as far as possible within some seconds, and for as long again while
+    /// frames keep coming. Notes an error that kept it from the end (`clusterTrouble`). No-op for a store that belongs to no cluster log.
     package func catchUp(within seconds: Double) async {
         let interval = Duration.seconds(seconds)
         do {
             try await takeInFrames(within: interval, until: .now + interval)
-            clusterNote.note(nil)
+            nodeHealth.note(nil)
             reportNode()
-        } catch { clusterNote.note(storeError(error, path, doing: "following the cluster log")) }
+        } catch { nodeHealth.note(storeError(error, path, doing: "following the cluster log")) }
     }
 
-    /// Takes over what another handle was told.
-    package func takeNote(of other: EventLog) { clusterNote.take(other.clusterNote) }
+    /// Takes over the note of another handle.
+    package func adoptNodeHealth(of other: EventLog) { nodeHealth.take(other.nodeHealth) }
 
-    /// Whether another directory speaks as this node, as far as it was asked.
-    package var hasTwin: Bool { clusterNote.hasTwin }
+    /// Whether another directory is used as the same node, as far as is known.
+    package var hasTwin: Bool { nodeHealth.hasTwin }
 
     package func warn(_ text: String) { logger.warning("\(text)") }
 
-    /// Goes on alone, and leaves the node in its cluster log, as another directory is.
+    /// Makes the store one that is alone, and leaves the node in its cluster log, since another directory is that node.
     package func leaveToTwin() async throws { try await update { update in update.leaveToTwin() } }
 }
 

@@ -3,8 +3,9 @@ package import EventModel
 package import Hashing
 internal import LMDB
 
-/// A cut of the log that is ordered like every other change of a cluster: whoever asks for it adds a frame without blocks, and each node,
-/// that one too, makes it when it meets the frame. In the frame it is the first row, of the name "cut" and the key "shared":
+/// A cut of the log that is ordered like every other change of a cluster: the node that requests it adds a frame without blocks, and each
+/// node, including that one, makes the cut when it takes in the frame. In the frame it is the first row, with the name "cut" and the key
+/// "shared":
 ///
 ///     0   u64  the last position that stays
 ///     8   u32  the epoch that begins
@@ -30,13 +31,13 @@ package struct ClusterCut: Hashable, Sendable {
     init(_ value: RawSpan) throws {
         guard value.byteCount >= Self.fixedBytes, let link = Digest(value.slice(12, 32)),
             let note = String(utf8: value.slice(Self.fixedBytes, value.byteCount - Self.fixedBytes))
-        else { throw FrameDamage("its cut is none") }
+        else { throw FrameDamage("its cut is invalid") }
         self.init(at: Position(value.load(UInt64.self, at: 0)), Epoch(value.load(UInt32.self, at: 8)), link: link, note: note)
     }
 }
 
 extension ClusterFrame {
-    /// The cut that it asks for; nil where it is of another kind.
+    /// The cut that the frame requests; nil where it requests none.
     /// - Throws: `FrameDamage`.
     var cut: ClusterCut? {
         get throws {
@@ -46,7 +47,7 @@ extension ClusterFrame {
         }
     }
 
-    /// Whether bytes that are not checked yet look like a frame that asks for a cut.
+    /// Whether bytes that were not checked yet look like a frame that requests a cut.
     package static func mayCut(_ bytes: [UInt8]) -> Bool {
         let first = [UInt8(ClusterCut.name.utf8.count)] + Array(ClusterCut.name.utf8)
         return hasRows(bytes) && bytes.dropFirst(headerBytes).starts(with: first)
@@ -54,7 +55,7 @@ extension ClusterFrame {
 }
 
 extension ClusterCut {
-    /// Checks that this node's log is the one that was to be cut, before anything is done for it.
+    /// Checks that this node's log is the one that was to be cut, before anything is changed.
     /// - Throws: `FrameDamage`.
     func check(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
         let state = try StateRows.state(transaction, access.tables)
@@ -79,7 +80,7 @@ extension Cut {
         try Epochs.put(cut.epoch, cut: cut.position, link: cut.link, &transaction, access.tables)
         try markIndexes(from: before, to: Checkpoint(epoch: cut.epoch, position: indexed), &transaction, access)
         (state.epoch, state.indexed) = (cut.epoch, indexed)
-        // Each is looked at again before it is used: one that has gone beyond the cut is built anew.
+        // Each generation is checked before it is used again: one that has gone beyond the cut is built anew.
         state.generations = [:]
         try StateRows.put(state, &transaction, access.tables)
     }

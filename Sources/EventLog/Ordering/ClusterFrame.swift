@@ -8,23 +8,23 @@ internal import LMDB
 ///     0   u32  "evc" and the format, 1
 ///     4   u32  epoch
 ///     8   u64  number: 1, 2, 3 …
-///     16  u64  the last position with it
+///     16  u64  the log's last position after it
 ///     24  u64  bytes of the rows
 ///     32  u64  bytes of the blocks
 ///     40  32   link: SHA-256(the link of the frame before, 32 zero bytes for the first || the 40 bytes before || rows || blocks)
-///     72       rows, then blocks of the log as they lie there (`BlockLayout`), one after the other
+///     72       rows, then blocks in the form of the log (`BlockLayout`), one after the other
 ///
-/// A row: u8 length, table, u16 length, key, u32 length of the value and one more, 0 where the row is removed, value. The tables are those
-/// whose rows are the cluster's (`SharedRows`).
+/// A row: u8 length, table, u16 length, key, u32 length of the value plus one, or 0 where the row is removed, value. The tables are those
+/// whose rows all nodes share (`SharedRows`).
 package struct ClusterFrame: ~Escapable {
     static let format = 1
     static let magic: UInt32 = 0x63_76_65 | UInt32(format) << 24
     package static let headerBytes = 72
     static let linkedBytes = 40
-    /// A frame holds what a commit does, and a commit has its limit.
+    /// A limit, since a frame holds one commit, and commits are limited.
     package static let bytesMax = 512 << 20
 
-    package let end: FrameEnd
+    package let end: ClusterLogEnd
     package let last: Checkpoint
     let rows: RawSpan
     let blocks: RawSpan
@@ -32,7 +32,7 @@ package struct ClusterFrame: ~Escapable {
     /// Checks that `bytes` are the frame that follows `end`.
     /// - Throws: `FrameDamage`.
     @_lifetime(copy bytes)
-    package init(checking bytes: RawSpan, after end: FrameEnd) throws {
+    package init(checking bytes: RawSpan, after end: ClusterLogEnd) throws {
         let head = try Head(checking: bytes)
         guard head.end.number == end.number.plus(1) else { throw FrameDamage("its number is \(head.end.number)") }
         guard head.byteCount == bytes.byteCount else { throw FrameDamage("its parts do not have its size") }
@@ -45,7 +45,7 @@ package struct ClusterFrame: ~Escapable {
         blocks = rest.slice(head.rowsBytes, head.blocksBytes)
     }
 
-    private static func link(after end: FrameEnd, _ header: RawSpan, _ body: RawSpan) -> Digest {
+    private static func link(after end: ClusterLogEnd, _ header: RawSpan, _ body: RawSpan) -> Digest {
         var hasher = SHA256Hasher()
         hasher.update(end.link)
         hasher.update(header)
@@ -54,7 +54,7 @@ package struct ClusterFrame: ~Escapable {
     }
 
     /// Encodes the frame that follows `end`.
-    package static func encoded(after end: FrameEnd, _ last: Checkpoint, rows: RawSpan, blocks: RawSpan) -> NewFrame {
+    package static func encoded(after end: ClusterLogEnd, _ last: Checkpoint, rows: RawSpan, blocks: RawSpan) -> NewClusterFrame {
         var bytes = ByteBuffer(capacity: headerBytes + rows.byteCount + blocks.byteCount)
         bytes.append(littleEndian: magic)
         bytes.append(littleEndian: last.epoch.rawValue)
@@ -71,12 +71,12 @@ package struct ClusterFrame: ~Escapable {
         bytes.append(link)
         bytes.append(rows)
         bytes.append(blocks)
-        return NewFrame(end: FrameEnd(number: end.number + 1, link: link), last: last, bytes: bytes.array())
+        return NewClusterFrame(end: ClusterLogEnd(number: end.number + 1, link: link), last: last, bytes: bytes.array())
     }
 }
 
-extension NewFrame {
-    /// - Throws: `EvstoreError.appendTooLarge` where no node would take it in.
+extension NewClusterFrame {
+    /// - Throws: `EvstoreError.appendTooLarge` where no node would accept the frame.
     package func checkSize() throws {
         if bytes.count <= ClusterFrame.bytesMax { return }
         throw EvstoreError.appendTooLarge(
@@ -85,44 +85,44 @@ extension NewFrame {
 }
 
 extension ClusterFrame {
-    /// What a frame says of itself, without a look at the rest: numbers that a cluster log can have.
+    /// The header of a frame, checked alone: its numbers are possible ones.
     package struct Head: Sendable {
         package let epoch: Epoch
-        package let end: FrameEnd
+        package let end: ClusterLogEnd
         package let last: Position
         let rowsBytes, blocksBytes: Int
-        /// How large the frame is, with its head.
+        /// The size of the frame, including its header.
         package var byteCount: Int { headerBytes + rowsBytes + blocksBytes }
 
         /// - Throws: `FrameDamage`.
         init(checking text: RawSpan) throws(FrameDamage) {
             guard text.byteCount >= headerBytes else { throw FrameDamage("it is shorter than its header") }
             let (word, first) = (text.load(UInt32.self, at: 0), magic & 0xff_ff_ff)
-            guard word & 0xff_ff_ff == first else { throw FrameDamage("it is none") }
+            guard word & 0xff_ff_ff == first else { throw FrameDamage("it is not a frame") }
             guard word == magic else { throw FrameDamage("its format is newer than this program's", format: Int(word >> 24)) }
             epoch = Epoch(text.load(UInt32.self, at: 4))
             let (number, end) = (text.load(UInt64.self, at: 8), Position(text.load(UInt64.self, at: 16)))
             guard epoch >= .first, epoch.rawValue < .max, number > 0, number < Position.largest.rawValue, end <= .largest else {
-                throw FrameDamage("its numbers are those of no frame")
+                throw FrameDamage("its header is invalid")
             }
             let (rows, blocks) = (text.load(UInt64.self, at: 24), text.load(UInt64.self, at: 32))
-            guard rows.plus(blocks) <= UInt64(bytesMax) else { throw FrameDamage("it is larger than a frame is") }
+            guard rows.plus(blocks) <= UInt64(bytesMax) else { throw FrameDamage("it is larger than a frame may be") }
             (rowsBytes, blocksBytes) = (Int(rows), Int(blocks))
-            self.end = FrameEnd(number: number, link: [UInt8](copying: text.slice(linkedBytes, 32)))
+            self.end = ClusterLogEnd(number: number, link: [UInt8](copying: text.slice(linkedBytes, 32)))
             last = end
         }
 
-        /// Nil where the bytes are no head of a frame.
+        /// Nil where the bytes do not begin with the header of a frame.
         package init?(_ bytes: [UInt8]) {
             do { try self.init(checking: bytes.lent) } catch { return nil }
         }
     }
 
-    /// Whether a frame has rows, which a file ahead of the log does not hold.
+    /// Whether a frame has rows, which a file ahead of the log can't hold.
     static func hasRows(_ bytes: [UInt8]) -> Bool { bytes.count < headerBytes || bytes.lent.load(UInt64.self, at: 24) > 0 }
 
-    /// The last position of a frame, and the link of its last block where it has blocks, without a look at the frame before it; nil where the
-    /// bytes are no frame.
+    /// The last position of a frame and, if it has blocks, the link of its last block, read without the frame before it; nil where the
+    /// bytes are not a frame.
     package static func blockEnd(of bytes: [UInt8]) -> (last: Position, link: Digest?)? {
         guard let head = Head(bytes), head.byteCount == bytes.count else { return nil }
         let text = bytes.lent
@@ -139,10 +139,10 @@ extension ClusterFrame {
     }
 }
 
-/// What is wrong with a frame.
+/// Why a frame is invalid.
 package struct FrameDamage: Error {
     package let reason: String
-    /// Of one that a newer program has written, its format.
+    /// The format of a frame that a newer program has written; else nil.
     let format: Int?
 
     init(_ reason: String, format: Int? = nil) { (self.reason, self.format) = (reason, format) }

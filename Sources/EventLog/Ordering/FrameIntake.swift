@@ -5,14 +5,15 @@ package import LMDB
 /// Takes a frame of a cluster log into a node's log, within a transaction.
 package enum FrameIntake {
     /// - Parameters:
-    ///   - checksLinks: whether the blocks' own are checked, beside the frame's; false where the whole log is verified afterwards.
-    ///   - journal: the row that a cut leaves in the journal, by the version that is live behind it.
-    ///   - judge: as of `SharedRows.put`.
-    /// - Returns: the node with the frame.
-    /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
+    ///   - checksLinks: whether the links of the blocks are checked too, beside that of the frame; false where the whole log is verified
+    ///     afterwards.
+    ///   - journal: makes the row that a cut leaves in the journal, from the version that is live after it.
+    ///   - judge: see `SharedRows.put`.
+    /// - Returns: the node's row with this frame.
+    /// - Throws: `EvstoreError`: clusterDamaged where the frame does not follow `node.end`, or does not fit the log.
     package static func run(
         _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
-        checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil, judge: CatalogueJudge? = nil
+        checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil, judge: CatalogueValidator? = nil
     ) throws -> StateRows.Node {
         let number = node.end.number.plus(1)
         func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
@@ -20,7 +21,7 @@ package enum FrameIntake {
             let frame = try ClusterFrame(checking: bytes, after: node.end)
             let cut = try frame.cut
             if let cut { try Cut.run(cut, &transaction, access) }
-            // Order: the rows first, since the epochs of blocks are rows.
+            // Order: the rows come first, since they hold the epochs of the blocks.
             try SharedRows.put(frame.rows, of: node.membership.node, judge, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
             let before = blocks.last
@@ -40,7 +41,7 @@ package enum FrameIntake {
             throw EvstoreError.storeNewer(
                 path: "frame \(number) of the cluster log \(node.membership.log)", format: format, known: ClusterFrame.format)
         } catch let gap as BlockGap {
-            // It has another block where this node has one: after a power cut the log may be ahead of the node's row.
+            // The node has another block there: after a power cut its log may be ahead of the row about the node.
             let last = try Blocks.last(transaction.reads, access)
             if gap.position <= last { throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: last) }
             throw damaged("its block at position \(gap.position) does not follow this node's log")

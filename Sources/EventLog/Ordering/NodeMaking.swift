@@ -4,8 +4,8 @@ internal import LMDB
 internal import Platform
 
 extension LogBuilder {
-    /// Makes the log a node that has no frames yet.
-    package func become(_ membership: Membership) throws {
+    /// Makes the log that of a node without frames.
+    package func become(_ membership: ClusterMembership) throws {
         try write { transaction in
             try StateRows.put(StateRows.Node(membership: membership, end: .start, last: .start), &transaction, access.tables)
             try StateRows.setJoining(true, &transaction, access.tables)
@@ -14,14 +14,14 @@ extension LogBuilder {
 }
 
 extension LogAccess {
-    /// Takes in the frames that follow what it has; returns the end of the last.
+    /// Takes in the frames that follow those it has; returns the end of the last one.
     /// - Parameters:
-    ///   - checksLinks: as of `FrameIntake.run`.
-    ///   - judge: as of `SharedRows.put`.
+    ///   - checksLinks: see `FrameIntake.run`.
+    ///   - judge: see `SharedRows.put`.
     /// - Throws: `EvstoreError`: clusterDamaged, storeNewer, schemaNewer.
     package func takeIn(
-        _ frames: [[UInt8]], checksLinks: Bool = true, judge: CatalogueJudge? = nil
-    ) throws -> (end: FrameEnd, last: Position) {
+        _ frames: [[UInt8]], checksLinks: Bool = true, judge: CatalogueValidator? = nil
+    ) throws -> (end: ClusterLogEnd, last: Position) {
         try environment.writeOwned { transaction in
             var transaction = transaction
             guard var node = try StateRows.node(transaction.reads, tables) else { throw EvstoreError.misuse("the log is no node") }
@@ -34,9 +34,9 @@ extension LogAccess {
 }
 
 extension LogUpdate {
-    /// Makes the store the first node of a cluster log that was made of its events.
+    /// Makes the store the first node of a cluster log that was made from its events.
     /// - Throws: `EvstoreError.clusterMismatch` where the store has changed since.
-    package mutating func become(_ membership: Membership, having given: GivenLog) throws {
+    package mutating func become(_ membership: ClusterMembership, having given: GivenLog) throws {
         try requireOwn()
         guard last == given.last, state.stamp == given.stamp else {
             throw EvstoreError.clusterMismatch(
@@ -49,8 +49,8 @@ extension LogUpdate {
 }
 
 extension LogUpdate {
-    /// Makes a replica a node that has the cluster log up to a frame, which ends at `position`; its log has more of it.
-    package mutating func become(_ membership: Membership, behind end: FrameEnd, _ position: Position) throws {
+    /// Makes a replica a node that has the frames of the cluster log up to `end`, which ends at `position`; the replica's log goes further.
+    package mutating func become(_ membership: ClusterMembership, behind end: ClusterLogEnd, _ position: Position) throws {
         try StateRows.removeReplica(&transaction, access.tables)
         isPromoted()
         try StateRows.put(StateRows.Node(membership: membership, end: end, last: position), &transaction, access.tables)
@@ -65,7 +65,7 @@ extension EvstoreError {
 }
 
 extension EventLog {
-    /// Whether a node of the name stands in the log's rows, as far as it goes.
+    /// Whether the log, as far as this node has it, has a node of this name.
     package func hasNode(_ name: String) throws -> Bool {
         let key = NodeRow.key(name)
         return try read { try $0.rows(.notes, prefix: key) }.contains { $0.key == key }
@@ -78,11 +78,11 @@ extension EventLog {
     }
 
     /// Makes the store a member of the cluster log whose events it has, at the top version.
-    /// - Parameter check: gets the other nodes that there are.
+    /// - Parameter check: gets the other nodes of the log.
     package func join(_ check: @escaping @Sendable ([NodeRow]) throws -> Void) async throws {
         guard let membership else { throw EvstoreError.misuse("the store belongs to no cluster log") }
         try await update { update in
-            // This one may be there already: where it was killed between the cluster log's commit and its own.
+            // This node's row may be there already, if the process was killed between the cluster log's commit and its own.
             try check(update.nodes().filter { $0.incarnation != membership.incarnation })
             update.state.live = update.state.top
             try update.putNode(membership, live: update.state.live)
@@ -90,7 +90,7 @@ extension EventLog {
         }
     }
 
-    /// Whether a store was made as this node and has not become a member: a join that was killed at its end.
+    /// Whether a store was made as this node and has not become a member: a join that was killed near its end.
     package static func isUnfinishedNode(at store: String, _ node: String, of log: String) throws -> Bool {
         guard try Directory.status(store + "/" + Manifest.name) != nil, let found = try Self.node(at: store) else { return false }
         return found.isJoining && found.membership.node == node && found.membership.log == log
@@ -101,19 +101,19 @@ extension LogUpdate {
     fileprivate mutating func endJoining() throws { try StateRows.setJoining(false, &transaction, access.tables) }
 }
 
-/// What of a log was given to a new cluster log.
+/// The state of a log as it was given to a new cluster log.
 package struct GivenLog: Sendable {
     var last: Checkpoint
     var stamp: StateStamp
-    package var end: FrameEnd
+    package var end: ClusterLogEnd
 }
 
 extension EventLog {
     /// Gives a whole log as the frames of a new cluster log: the rows first, then the blocks.
     /// - Parameter node: the row of the first node, which is added to the rows; nil where there is none yet.
-    package func frames(node: NodeRow?, _ body: (NewFrame) throws -> Void) throws -> GivenLog {
+    package func frames(node: NodeRow?, _ body: (NewClusterFrame) throws -> Void) throws -> GivenLog {
         do {
-            var end = FrameEnd.start
+            var end = ClusterLogEnd.start
             var rows = ByteBuffer()
             let (last, stamp) = try read { reader in
                 try SharedRows.appendAll(reader.transaction, reader.access.tables, to: &rows)
@@ -148,7 +148,7 @@ extension EventLog {
 }
 
 extension LogReader {
-    /// Lends blocks as they lie there, from the one that begins at `first` on, until `body` returns false.
+    /// Lends the stored blocks, beginning with the one at `first`, until `body` returns false.
     func rawBlocks(from first: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try cursor.seek(first.rawValue)

@@ -3,15 +3,15 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// The rows of a log that are the same on every node of a cluster, beside the events: registered versions and definitions, marks of
-/// imports, epochs, the nodes, and of the numbers all but `live`. The rest is a node's own: its journal, snapshots, consumers, generations.
+/// The rows of a log that, beside the events, are equal on every node of a cluster: registered versions and definitions, marks of imports,
+/// epochs, the nodes, and all of the numbers except `live`. Other rows are a node's own: its journal, snapshots, consumers, generations.
 enum SharedRows {
-    /// The name that the numbers have in a frame: floor, top, head and epoch, u32 each, and the digest of the history, 32 bytes.
+    /// The name of the numbers in a frame: floor, top, head and epoch, u32 each, and the digest of the history, 32 bytes.
     static let numbers = "numbers"
     static let numbersKey: [UInt8] = Array("shared".utf8)
     private static let numbersBytes = 48
 
-    /// Whether a row of a catalogue is the cluster's.
+    /// Whether all nodes of a cluster share a row of a catalogue.
     static func has(_ catalogue: Catalogue, _ key: [UInt8]) -> Bool {
         switch catalogue {
         case .schemas, .definitions, .imports: true
@@ -22,7 +22,7 @@ enum SharedRows {
 
     // MARK: Encoding
 
-    /// Adds a row; one that is removed where the value is nil.
+    /// Appends a row; one that is removed if the value is nil.
     static func append(_ table: String, _ key: [UInt8], _ value: [UInt8]?, to rows: inout ByteBuffer) {
         rows.append(UInt8(table.utf8.count))
         rows.append(table)
@@ -32,7 +32,7 @@ enum SharedRows {
         if let value { rows.append(value) }
     }
 
-    /// Adds what of the numbers is the cluster's.
+    /// Appends the numbers that all nodes share.
     static func append(_ state: StoreState, to rows: inout ByteBuffer) {
         var value = ByteBuffer(capacity: numbersBytes)
         for version in [state.floor, state.top, state.head] { value.append(littleEndian: version.rawValue) }
@@ -41,22 +41,22 @@ enum SharedRows {
         append(numbers, numbersKey, value.array(), to: &rows)
     }
 
-    /// Whether the numbers of two states are the same as far as they are the cluster's.
+    /// Whether the shared numbers of two states are equal.
     static func areSame(_ a: StoreState, _ b: StoreState) -> Bool {
         (a.floor, a.top, a.head, a.epoch) == (b.floor, b.top, b.head, b.epoch) && a.history == b.history
     }
 
-    /// Adds all of them, as a store has them that becomes a cluster's first node.
+    /// Appends all shared rows of a store that becomes a cluster's first node.
     static func appendAll(_ transaction: borrowing ReadTransaction, _ tables: Tables, to rows: inout ByteBuffer) throws {
         append(try StateRows.state(transaction, tables), to: &rows)
         for catalogue in Catalogue.allCases {
-            // Rows of nodes are those of a cluster log that the store once belonged to.
+            // Rows of nodes are left from a cluster log that the store once belonged to.
             for row in try Rows.all([], transaction, tables[catalogue])
             where has(catalogue, row.key) && !row.key.starts(with: NodeRow.prefix) {
                 append(catalogue.rawValue, row.key, row.value, to: &rows)
             }
         }
-        // Types too: a cut leaves those that no event has any more, and their numbers stay taken.
+        // Types too: a cut leaves types without events, and their numbers stay taken.
         for table in [tables.types, tables.epochs] {
             for row in try Rows.all([], transaction, table) { append(table.name, row.key, row.value, to: &rows) }
         }
@@ -65,10 +65,10 @@ enum SharedRows {
     // MARK: Taking in
 
     /// Writes the rows of a frame to their tables.
-    /// - Parameter judge: nil where the registered versions are judged afterwards, before anybody uses them.
+    /// - Parameter judge: nil where the registered versions are checked later, before they are used.
     /// - Throws: `FrameDamage`; `EvstoreError.schemaNewer`.
     static func put(
-        _ rows: RawSpan, of node: String, _ judge: CatalogueJudge?, _ transaction: inout WriteTransaction, _ tables: Tables
+        _ rows: RawSpan, of node: String, _ judge: CatalogueValidator?, _ transaction: inout WriteTransaction, _ tables: Tables
     ) throws {
         var reading = Reading(rows)
         var hasRegistered = false
@@ -78,7 +78,7 @@ enum SharedRows {
             hasRegistered = hasRegistered || isRegistered(row)
             switch row.name {
             case numbers: try putNumbers(row.value, &transaction, tables)
-            // Made before any row is written.
+            // The cut was made before any row is written.
             case ClusterCut.name: break
             default:
                 let table = try table(row.name, [UInt8](copying: row.key), tables)
@@ -132,8 +132,9 @@ enum SharedRows {
         }
     }
 
-    /// Makes the live version what the node's own row says: this is a flip or a rollback of its own that it was killed before it had made,
-    /// or one that an older copy of its files does not know. Then every version up to the head has its row, and no epoch is the last.
+    /// Sets the live version to that of the node's own row. They differ after a flip or rollback of this node if it was killed before it
+    /// had made the change here, or if its files are an older copy. Then checks that every version up to the head has its row, and that a
+    /// further epoch is possible.
     private static func settleNumbers(of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var state = try StateRows.state(transaction.reads, tables)
         let row = try Rows.get(NodeRow.key(node), transaction.reads, tables[.notes])
@@ -143,7 +144,7 @@ enum SharedRows {
         }
         let versions = try tables[.schemas].count(transaction.reads)
         guard state.numbers.isInOrder, state.head.number <= versions, state.epoch.rawValue < .max else {
-            throw FrameDamage("its numbers are those of no store")
+            throw FrameDamage("its numbers are invalid")
         }
     }
 
@@ -151,7 +152,7 @@ enum SharedRows {
         if name == TableDescriptor.epochs.name { return tables.epochs }
         if name == TableDescriptor.types.name { return tables.types }
         guard let catalogue = Catalogue(rawValue: name), has(catalogue, key) else {
-            throw FrameDamage("it has a row for a table that is no cluster's")
+            throw FrameDamage("it has a row for a table that nodes do not share")
         }
         return tables[catalogue]
     }
@@ -164,7 +165,8 @@ enum SharedRows {
         func version(_ offset: Int) -> SchemaVersion { SchemaVersion(value.load(UInt32.self, at: offset)) }
         (state.floor, state.top, state.head, state.history) = (version(0), version(4), version(8), history)
         state.epoch = Epoch(value.load(UInt32.self, at: 12))
-        // A node that has not followed begins where all others can go back to; a replica that becomes one may come from a node that is further.
+        // A node that has not followed begins with a version that all others can go back to; a replica that becomes a node may come from
+        // one that is further.
         state.live = max(state.floor, min(state.live, state.top))
         try StateRows.put(state, &transaction, tables)
     }

@@ -2,29 +2,29 @@ internal import Bytes
 package import EventModel
 package import LMDB
 
-/// The row "node" of the table `state`, of a store that belongs to a cluster log: which, as which node, and the last frame that it has.
-/// Written in the transaction that takes that frame in.
+/// The row "node" of the table `state`, in a store that belongs to a cluster log: its membership, and the last frame that it has. Written
+/// in the transaction that takes in that frame.
 ///
 ///     0   u64  number of the frame
 ///     8   32   its link
 ///     40  16   the cluster log's id
-///     56  u64  the last position of the log with that frame
-///     64  8    which of the stores that have had the node's name it is
+///     56  u64  the log's last position after that frame
+///     64  8    tells the store from earlier ones with the same node name
 ///     72  u8   length, the cluster log's name; u8 length, the node's name
 extension StateRows {
     package struct Node: Hashable, Sendable {
-        package var membership: Membership
-        package var end: FrameEnd
-        /// The last position with it. Beyond it the log has events only where the store was put right after a power cut: those of frames
-        /// that it had, too.
+        package var membership: ClusterMembership
+        package var end: ClusterLogEnd
+        /// The last position after that frame. The log has events beyond it only if the store was recovered after a power cut: they come
+        /// from frames that it had taken in.
         package var last: Position
 
-        package init(membership: Membership, end: FrameEnd, last: Position) {
+        package init(membership: ClusterMembership, end: ClusterLogEnd, last: Position) {
             (self.membership, self.end, self.last) = (membership, end, last)
         }
 
-        /// - Throws: `EvstoreError.clusterWentBack` where the log holds events behind the cluster log's end, which is the node's own: those of
-        ///   frames that it had, too, before a power cut here and a failover there.
+        /// - Throws: `EvstoreError.clusterWentBack` where the log has events beyond the cluster log's end, which is this node's end too:
+        ///   they come from frames that it had taken in before a power cut here and a failover there.
         package func requireNoMore(than position: Position) throws {
             if position != last { throw EvstoreError.clusterWentBack(log: membership.log, cluster: last, node: position) }
         }
@@ -36,10 +36,10 @@ extension StateRows {
     package static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
         guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
         guard row.byteCount > fixedBytes else { throw damagedNode }
-        var end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
+        var end = ClusterLogEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
         let id = [UInt8](copying: row.slice(40, 16))
         var last = Position(row.load(UInt64.self, at: 56))
-        // The row is as old as LMDB's last block: what comes behind it notes its own frame.
+        // The row is as old as the last block in LMDB: the blocks ahead of LMDB note their own frame.
         if let noted = transaction.ahead.flatMap({ AheadBlocks.node($0.note) }) { (end, last) = noted }
         var texts: [String] = []
         var offset = fixedBytes
@@ -51,7 +51,7 @@ extension StateRows {
         }
         guard texts.count == 2, last <= .largest, end.number <= Position.largest.rawValue else { throw damagedNode }
         return Node(
-            membership: Membership(log: texts[0], id: id, node: texts[1], incarnation: [UInt8](copying: row.slice(64, 8))), end: end,
+            membership: ClusterMembership(log: texts[0], id: id, node: texts[1], incarnation: [UInt8](copying: row.slice(64, 8))), end: end,
             last: last)
     }
 
@@ -69,7 +69,7 @@ extension StateRows {
         try tables.state.put(nodeKey.lent, row.bytes, &transaction)
     }
 
-    /// The row "joining": there from when a store is made as a node until it is a member.
+    /// The row "joining": it exists from when a store is made as a node until it has become a member.
     private static let joiningKey = Array("joining".utf8)
 
     static func isJoining(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
@@ -89,6 +89,6 @@ extension StateRows {
     }
 
     private static var damagedNode: EvstoreError {
-        .corruptBlock(position: .start, reason: "the row \"node\" of the table state is none that a store has written")
+        .corruptBlock(position: .start, reason: "the row \"node\" of the table state is invalid: no store has written it")
     }
 }

@@ -4,13 +4,12 @@ package import LMDB
 internal import Platform
 
 extension EventLog {
-    /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in
-    /// chunks of short read transactions, until `body` returns false or the log's end. Only
-    /// `block.indices` lie in the range; a block may hold other types too. The reader is that of the chunk's transaction, so that
-    /// lookups for an event see the log that the event was found in.
+    /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in chunks of short read transactions,
+    /// until `body` returns false or the log ends. Only `block.indices` lie in the range; a block may hold other types too. The reader
+    /// belongs to the chunk's transaction, so that lookups for an event see the same log as the event.
     /// - Parameters:
-    ///   - epoch: of `after`, where it was noted earlier.
-    ///   - form: how a sealed store's blocks are lent.
+    ///   - epoch: the epoch of `after`, if it was noted earlier.
+    ///   - form: how the blocks of a sealed store are lent.
     /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that were lent, or `after` itself.
     package func scan(
         after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<Name>? = nil, form: LogScan.Form = .opened,
@@ -21,7 +20,7 @@ extension EventLog {
     }
 }
 
-/// A scan's place between its chunks.
+/// The state of a scan between its chunks.
 package struct LogScan {
     private let access: LogAccess
     private let options: Options
@@ -34,13 +33,13 @@ package struct LogScan {
     /// How the blocks of a sealed store are lent.
     package enum Form {
         case opened
-        /// Opened but for personal parts, as if all had been forgotten.
+        /// Opened except for personal parts, as if all of these had been forgotten.
         case withoutPersons
-        /// As they lie in the log.
+        /// Sealed, in the form of the log.
         case sealed
     }
 
-    /// - Parameter epoch: of `after`, where it was noted earlier.
+    /// - Parameter epoch: the epoch of `after`, if it was noted earlier.
     package init(
         _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
         types: Set<Name>? = nil, form: Form = .opened
@@ -49,7 +48,7 @@ package struct LogScan {
         self.through = through ?? Position(.max)
     }
 
-    /// Lends blocks for as long as one read transaction may last; false where nothing is left to do.
+    /// Lends blocks for as long as one read transaction may last; false where the scan has ended.
     package mutating func runChunk(_ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
         try checkEpoch(transaction)
         let wanted = try wantedTypes(transaction)
@@ -73,7 +72,7 @@ package struct LogScan {
                 }
                 bytes += block.bytes.byteCount
             }
-            // Passed by for what it says of itself.
+            // A skipped block was judged by its own header: prove it.
             if !isProved { try Blocks.prove(block, access) }
             if done >= through { return false }
             isThere = try cursor.next()
@@ -103,7 +102,7 @@ package struct LogScan {
         epoch = now
     }
 
-    /// The ids of the wanted types, where the store has met them; a type it has not met has no events.
+    /// The ids of the wanted types that the store knows; an unknown type has no events.
     private func wantedTypes(_ transaction: borrowing ReadTransaction) throws -> WantedTypes? {
         guard let types else { return nil }
         var wanted = WantedTypes()
@@ -112,7 +111,7 @@ package struct LogScan {
     }
 }
 
-/// Type ids, with the mask that blocks carry for them.
+/// Type ids, with their mask in the form of a block's mask.
 struct WantedTypes {
     private var ids: Set<TypeID> = []
     private(set) var mask: UInt64 = 0
@@ -128,7 +127,7 @@ struct WantedTypes {
 }
 
 extension BlockView {
-    /// Whether one of the types is inside: looks at the mask first, then at the names of the types.
+    /// Whether the block has one of the types: compares the mask first, then the names of the types.
     func holds(anyOf wanted: WantedTypes) -> Bool {
         mask & wanted.mask != 0 && types.contains { wanted.contains($0.id) }
     }

@@ -3,28 +3,28 @@ package import Hashing
 internal import LMDB
 internal import Platform
 
-/// The result of a walk through a whole log: what is wrong, and where its hash chain ends.
+/// The result of a walk through a whole log: its findings, and the end of its hash chain.
 package struct LogWalk: Sendable {
     package var findings: [Finding]
     package var store: StoreID
-    /// The last event that the walk has seen.
+    /// The last position that the walk has seen.
     package var end: Checkpoint
-    /// The chain's end there; nil where something is wrong.
+    /// The link at that position; nil where there are findings.
     package var link: Digest?
-    /// The same at the position that was asked for; nil where no block ends there.
+    /// The link at the requested position; nil where no block ends there.
     package var linkAsked: Digest?
-    /// For each epoch after the first, that epoch and the position at which it cut off the one before.
+    /// For each epoch after the first: the epoch, and the position at which it cut off the one before.
     package var cuts: [Checkpoint]
 }
 
 extension EventLog {
-    /// Checks everything: the file's pages, checksums, chain and positions; with `deep` also the pointers, and the indexes
-    /// against the log. `progress` gets events done and events in all.
+    /// Checks everything: the file's pages, checksums, chain and positions; with `deep` also the pointers, and the indexes against the log.
+    /// `progress` gets the number of events done and of all events.
     package func verify(deep: Bool, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> [Finding] {
         try walk(deep: deep, progress: progress).findings
     }
 
-    /// The same, with the link at the end of the chain, and at a position where one is asked for.
+    /// Checks everything, and also returns the link at the chain's end and, if requested, at a position.
     package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
         defer { withExtendedLifetime(self) {} }
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
@@ -35,7 +35,7 @@ extension EventLog {
         } catch let damage as StructureDamage where damage.rule == StructuralCheck.rowRule {
             verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")
         } catch let damage as StructureDamage {
-            // LMDB must not follow such pages.
+            // LMDB must not follow damaged pages.
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
         } catch let error as StorageError where error.isDamage {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: \(error.message)")

@@ -3,20 +3,20 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Compares the indexes with the log: gathers on the walk over the log what they must hold, and looks at their rows at its end. What it keeps
-/// does not grow with the log.
+/// Compares the indexes with the log: collects during the walk over the log what they must hold, and compares their rows at its end. Its
+/// memory does not grow with the log.
 ///
-/// 1. The rows of `streams`, `ids` and of further indexes are summed up (`RowSum`), and so is what the events say.
-/// 2. Each row of `heads` leads to an event of its stream, and says of it what the event says. There is one for each stream, and the events
-///    that they count are all events: so each leads to the last one.
+/// 1. The rows of `streams`, `ids` and of further indexes are summed up (`RowSum`), and so are the entries that follow from the events.
+/// 2. Each row of `heads` leads to an event of its stream and has that event's fields. There is one row for each stream, and the events
+/// that they count add up to all events: so each leads to the last one.
 /// 3. The census is counted again.
 /// 4. The numbers of types are 1, 2, 3 …, as many as there are names.
 ///
-/// Rows of events behind `indexed` may be there already, where a sweep is under way, and those of `heads` may be older than the events there:
-/// such rows are held against the events themselves (`Overlay`).
+/// During a sweep there may be rows of events after `indexed` already, and rows of `heads` may be older than those events: such rows are
+/// compared with the events themselves (`Overlay`).
 struct IndexComparison {
-    /// A set of rows as one number, in whatever order they come: the sum of their hashes. Two sets that differ have one sum by a chance of
-    /// 1 in 2^64, since nobody knows the seed before.
+    /// A set of rows as one number that does not depend on their order: the sum of their hashes. Two different sets have the same sum with
+    /// a probability of 1 in 2^64, since nobody knows the seed in advance.
     private struct RowSum: Hashable {
         private static let seed = UInt64.random(in: .min ... .max)
         private(set) var count: UInt64 = 0
@@ -39,17 +39,17 @@ struct IndexComparison {
 
     private var streams = RowSum()
     private var ids = RowSum()
-    /// Of each further index, in their order.
+    /// The sums of the further indexes, in their order.
     private var positions: [RowSum]
-    private(set) var census: [IndexEntries.Kind: UInt64] = [:]
-    /// The kind counted last: consecutive events are mostly of one kind.
-    private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
-    /// The next stream whose row of `heads` is to be looked at; nil where all were.
+    private(set) var census: [IndexEntries.CensusKey: UInt64] = [:]
+    /// The kind that was counted last, not in `census` yet: consecutive events are mostly of one kind.
+    private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
+    /// The next stream whose row of `heads` is to be checked; nil where all were.
     private var nextHead: UInt64? = 0
 
     init(_ tables: Tables) { positions = tables.positionIndexes.map { _ in RowSum() } }
 
-    /// Adds what an event makes the indexes hold.
+    /// Adds the index entries that follow from an event.
     mutating func take(_ record: borrowing RecordView, _ tables: Tables) {
         let position = record.position.rawValue
         if record.nameBytes.byteCount > 0 { streams.add(record.nameBytes, position) }
@@ -57,7 +57,7 @@ struct IndexComparison {
         for (number, index) in tables.positionIndexes.enumerated() {
             if let key = index.key(record) { positions[number].add(key.lent, position) }
         }
-        let kind = IndexEntries.Kind(type: record.type, born: record.born.rawValue)
+        let kind = IndexEntries.CensusKey(type: record.type, born: record.born.rawValue)
         if kind != run.kind {
             countRun()
             run.kind = kind
@@ -72,10 +72,10 @@ struct IndexComparison {
 
     // MARK: Heads
 
-    /// Whether rows of `heads` are left to be looked at.
+    /// Whether rows of `heads` are left to check.
     var hasHeads: Bool { nextHead != nil }
 
-    /// Looks at the rows of `heads` until a time; returns the streams whose row leads elsewhere.
+    /// Checks rows of `heads` until a time; returns the streams whose row is wrong.
     mutating func lookAtHeads(
         until end: ContinuousClock.Instant, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> [Position] {
@@ -105,13 +105,13 @@ struct IndexComparison {
 
     // MARK: At the end of the walk
 
-    /// Compares, in the transaction in which the walk has come to the log's end; returns what is wrong.
-    mutating func end(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> [Finding] {
+    /// Compares the rest, in the transaction in which the walk has reached the log's end; returns the findings.
+    mutating func end(_ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> [Finding] {
         var findings: [Finding] = []
         func note(_ id: String, _ message: String) { findings.append(Finding(id: id, position: nil, message: message)) }
         countRun()
         let (tables, indexed) = (access.tables, moment.numbers.indexed)
-        // The one that is shared may be of a later moment than the transaction.
+        // An overlay of its own: the shared one may be newer than the transaction.
         let tail = try Overlay(epoch: moment.epoch, base: indexed).look(asOf: moment.last, transaction, access) { $0 }.answer
         let begun = streams.count
         for (name, position) in tail.streams { streams.remove(Array(name.utf8).lent, position) }
@@ -125,7 +125,7 @@ struct IndexComparison {
         for (number, index) in tables.positionIndexes.enumerated() {
             let keys = tail.positions[index.name] ?? [:]
             for (key, position) in keys { positions[number].remove(key.lent, position) }
-            // An index that lacks a part is no damage: the next opening for writing completes it.
+            // An index that lacks a part is not damaged: the next opening for writing completes it.
             guard try index.mark(transaction) == moment.numbers.indexedTo else { continue }
             let rows = try sum(index, through: indexed, transaction) { keys[[UInt8](copying: $0)] }
             if rows != positions[number] { note("STORE005", "the index \(index.name) does not agree with the log") }
@@ -142,7 +142,7 @@ struct IndexComparison {
         return findings
     }
 
-    /// - Parameter later: where the event behind `indexed` lies that has a key; nil where there is none.
+    /// - Parameter later: returns the position of the event after `indexed` that has a key; nil where there is none.
     private func sum(
         _ rows: some PositionRows, through indexed: Position, _ transaction: borrowing ReadTransaction, _ later: (RawSpan) -> UInt64?
     ) throws -> RowSum? {
@@ -155,9 +155,9 @@ struct IndexComparison {
         return isRight ? sum : nil
     }
 
-    /// - Parameter begun: how many streams have begun through `indexed`.
+    /// - Parameter begun: how many streams have begun up to `indexed`.
     private func headsAreAll(
-        _ begun: UInt64, _ moment: Moment, _ tail: IndexEntries, _ transaction: borrowing ReadTransaction, _ tables: Tables
+        _ begun: UInt64, _ moment: LogSnapshot, _ tail: IndexEntries, _ transaction: borrowing ReadTransaction, _ tables: Tables
     ) throws -> Bool {
         var (found, events): (UInt64, UInt64) = (0, 0)
         var isRight = true
@@ -173,7 +173,7 @@ struct IndexComparison {
     }
 }
 
-/// A table, or a part of one, whose rows lead from keys to positions.
+/// A table, or a part of one, that maps keys to positions.
 protocol PositionRows {
     /// Lends its rows until `body` returns false.
     func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws

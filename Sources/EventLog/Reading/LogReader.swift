@@ -3,13 +3,13 @@ package import EventModel
 package import Hashing
 package import LMDB
 
-/// The log as of one moment: everything it answers is as of `last`.
+/// A consistent snapshot of the log: every answer is as of `last`.
 package struct LogReader: ~Copyable {
     package let transaction: ReadTransaction
     package let access: LogAccess
-    let moment: Moment
+    let moment: LogSnapshot
 
-    /// The last event, or the position before the first.
+    /// The position of the last event, or the position before the first.
     package var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: moment.last) }
 
     package var state: StoreState { get throws { try StateRows.state(transaction, access.tables) } }
@@ -17,21 +17,21 @@ package struct LogReader: ~Copyable {
     /// The store's numbers and history, without the rest of `state`.
     package var stamp: StateStamp { moment.numbers.stamp }
 
-    /// What the next block links to: the last block's link, or what the epoch began with.
+    /// The link for the next block: that of the last block, or that of the epoch's beginning.
     package var lastLink: Digest { get throws { try Blocks.lastLink(transaction, access, moment.epoch) } }
 
     package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {
         try Rows.get(key, transaction, access.tables[catalogue])
     }
 
-    /// The rows whose key begins with `prefix`, in the order of their keys: the first of them, at most `limit`.
+    /// The rows whose key begins with `prefix`, in the order of their keys: the first ones, at most `limit`.
     package func rows(
         _ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         try Rows.all(prefix, transaction, access.tables[catalogue], limit: limit)
     }
 
-    /// The rows from the last key to the first, until `body` returns false.
+    /// Lends the rows from the last key to the first, until `body` returns false.
     package func rowsBackwards(_ catalogue: Catalogue, _ body: (_ key: [UInt8], _ value: [UInt8]) throws -> Bool) throws {
         try access.tables[catalogue].forEachBackwards(transaction) { try body([UInt8](copying: $0), [UInt8](copying: $1)) }
     }
@@ -45,8 +45,8 @@ package struct LogReader: ~Copyable {
         return try access.open(record, transaction, body)
     }
 
-    /// The same without opening a sealed record: payload and metadata are not to be read. The fields before them are checked all the same,
-    /// where the keys are there.
+    /// Lends the event at a position without opening a sealed record, whose payload and metadata must not be read. The fields before them
+    /// are checked nevertheless, if the keys are there.
     package func closedRecord<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
         try access.prove(record)
@@ -59,8 +59,8 @@ package struct LogReader: ~Copyable {
         return try moment.knownHead(id, transaction, access)
     }
 
-    /// Lends up to `limit` events of a stream, from revision `from` on upwards or downwards, until
-    /// `body` returns false. Downwards, a `from` beyond the last event begins with the last event.
+    /// Lends up to `limit` events of a stream, upwards or downwards from revision `from`, until `body` returns false. Downwards, a `from`
+    /// beyond the last event begins with the last event.
     package func stream(
         _ name: StreamName, from: Revision, limit: Int, backwards: Bool = false, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
@@ -80,8 +80,7 @@ package struct LogReader: ~Copyable {
         return StreamWalk(id, head, access)
     }
 
-    /// Lends the blocks from the one that holds `from` on, until `body` returns false; `indices` of
-    /// the first begin at `from`.
+    /// Lends the blocks from the one that holds `from`, until `body` returns false; `indices` of the first one begin at `from`.
     package func blocks(from: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: max(from, Position(1))) || cursor.first()
@@ -95,13 +94,13 @@ package struct LogReader: ~Copyable {
         }
     }
 
-    /// Where the event with an id that a caller gave lies.
+    /// The position of the event with an id that a caller gave; nil where there is none.
     package func position(of id: EventID) throws -> Position? {
         guard let position = try moment.position(IDKey(id), transaction, access) else { return nil }
         return try closedRecord(at: position) { $0.id == id } == true ? position : nil
     }
 
-    /// Exact as of `last`; sorted by type and birth version.
+    /// The census as of `last`, exact; sorted by type and birth version.
     package func census() throws -> [CensusRow] {
         try CensusRow.rows(moment.census(transaction, access), names: Indexes.types(transaction, access.tables))
     }
@@ -118,7 +117,7 @@ package struct LogReader: ~Copyable {
         return block.link
     }
 
-    /// For each epoch after the first, that epoch and the position at which it cut off the one before.
+    /// For each epoch after the first: the epoch, and the position at which it cut off the one before.
     package func cuts() throws -> [Checkpoint] { try Epochs.all(transaction, access.tables) }
 
     /// The birth version of a stream's first event; nil where the stream has none.

@@ -2,7 +2,7 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// How much room a log takes, and who reads it.
+/// How much space a log takes, and who reads it.
 package struct LogUsage: Hashable, Sendable {
     /// A process with an open read transaction, and how many commits were made since the one that it reads.
     package struct Reader: Hashable, Sendable {
@@ -13,40 +13,40 @@ package struct LogUsage: Hashable, Sendable {
     package var bytes: UInt64
     package var readers: Int
     package var readersMax: Int
-    /// The reader of the oldest commit; nil where nobody reads.
+    /// The reader of the oldest commit; nil where there is no reader.
     package var oldestReader: Reader?
     /// The number of the newest commit.
     package var transaction: UInt64
-    /// Events whose index entries are only in memory.
+    /// The number of events whose index entries are only in memory.
     package var overlayEvents: UInt64
-    /// What is free on the disk, and what the ballast keeps there.
+    /// The free bytes on the disk, and the bytes that the ballast reserves there.
     package var freeBytes: UInt64
     package var ballastBytes: UInt64
-    /// Where the files don't stay, and why; nil where they do.
+    /// Why the files will not stay where they are; nil where they will.
     package var passingPlace: String?
 }
 
 extension EventLog {
-    /// Why appends are refused for lack of room; nil where there is enough.
+    /// Why appends are refused for lack of space; nil where there is enough.
     package var roomComplaint: String? {
         let free = freeBytes(path)
         if free >= UInt64(clamping: options.freeDiskFloorBytes) { return nil }
         return "the disk has \(free) bytes free, and appends are refused below \(options.freeDiskFloorBytes)"
     }
 
-    /// Whether the files at the path are those that are open here.
+    /// Whether the files at the path are those that are open.
     package var isInPlace: Bool {
         do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         return true
     }
 
-    /// How much room the log takes, and who reads it.
+    /// How much space the log takes, and who reads it.
     package var usage: LogUsage {
         get throws {
             do {
                 let usage = try access.environment.usage
                 let oldest = try access.environment.oldestReader.map { reader in
-                    // It may have begun since.
+                    // The transaction may have begun since.
                     let behind = UInt64(usage.transaction) - UInt64(min(reader.transaction, usage.transaction))
                     return LogUsage.Reader(process: reader.process, commitsBehind: behind)
                 }

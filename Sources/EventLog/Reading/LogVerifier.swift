@@ -4,10 +4,9 @@ internal import Hashing
 internal import LMDB
 internal import Sealing
 
-/// Walks the log in chunks and compares what it finds with what must be there (`BlockLayout`, rules
-/// 1 to 8; `JumpList`; `Tables`).
+/// Walks the log in chunks and compares it with the rules (`BlockLayout`, rules 1 to 8; `JumpList`; `Tables`).
 struct LogVerifier {
-    /// A stream as the walk has seen it: the positions on its head's jump chain, the head's last.
+    /// A stream as far as the walk has seen it: the positions on the jump chain of its head, with the head last.
     private struct Stream {
         var revision: UInt64 = 0
         var chain: [Position]
@@ -21,12 +20,12 @@ struct LogVerifier {
     private(set) var findings: [Finding] = []
     private var last = Position.start
     private var epoch: Epoch?
-    /// Nil after a damaged block, whose link is not known.
+    /// Nil after a damaged block, whose link is unknown.
     private var link: BlockLink?
     private var streams: [UInt64: Stream] = [:]
-    /// As their table has them: blocks name them too.
+    /// The names of types in their table: blocks hold them too.
     private var types: [TypeID: String] = [:]
-    /// Known after the first look at them.
+    /// Whether the indexes can be read; nil before the first attempt.
     private var hasIndexes: Bool?
     private var indexes: IndexComparison
     private let asked: Position?
@@ -34,18 +33,18 @@ struct LogVerifier {
     private var cuts: [Checkpoint] = []
     /// The damaged keys of streams, in a sealed log.
     private var slots = SlotFindings()
-    /// Slots whose keys were forgotten and are there again; nil before the first look.
+    /// Slots with keys that were forgotten and exist again; nil before the first look.
     private var revived: [SubjectSlot]?
     private var names: [[UInt8]: StreamName] = [:]
 
-    /// - Parameter asked: where the chain's link is wanted.
+    /// - Parameter asked: the position whose link is wanted.
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
         (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
         indexes = IndexComparison(access.tables)
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
 
-    /// What was seen, once the walk has ended.
+    /// The result, once the walk has ended.
     var walk: LogWalk {
         let end = last == .start ? Epochs.genesis(access.storeID) : link?.link
         return LogWalk(
@@ -57,16 +56,16 @@ struct LogVerifier {
         if findings.count < Self.findingsMax { findings.append(Finding(id: id, position: position, message: message)) }
     }
 
-    /// Proves every slot of the keys of streams, in a sealed log; to be called before the walk.
+    /// Proves every slot with a key of a stream, in a sealed log. Call it before the walk.
     mutating func readSlots() throws {
         slots = SlotFindings(try access.keys?.subjects.damages() ?? [])
     }
 
     /// Walks on for as long as one read transaction may last; false where the end was reached and compared.
     mutating func runChunk(_ transaction: borrowing ReadTransaction, _ progress: (UInt64, UInt64) -> Void) throws -> Bool {
-        guard let moment = try Moment(transaction, access, overlays) else { return true }
+        guard let moment = try LogSnapshot(transaction, access, overlays) else { return true }
         if let epoch, epoch != moment.epoch {
-            // A cut has come between two chunks: what was walked may be gone.
+            // A cut between two chunks: the walked events may be gone.
             self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked)
             try readSlots()
         }
@@ -88,7 +87,7 @@ struct LogVerifier {
         do { cuts = try Epochs.all(transaction, access.tables) } catch EvstoreError.corruptBlock(_, let reason) {
             note("STORE022", at: nil, reason)
         }
-        // After a damaged block the walk does not know what the indexes must hold.
+        // After a damaged block it is unknown what the indexes must hold.
         if findings.isEmpty, try !compareIndexes(moment, transaction, until: end) { return true }
         findings += slots.findings(access.keys?.store ?? "")
         if let keys = access.keys {
@@ -99,14 +98,14 @@ struct LogVerifier {
         return false
     }
 
-    private mutating func take(_ cursor: borrowing Cursor, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+    private mutating func take(_ cursor: borrowing Cursor, _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction) throws {
         let first = try Blocks.position(cursor.key)
         let block: BlockView
         do throws(EvstoreError) {
             block = try Blocks.checked(cursor.value, at: first, access)
         } catch {
             note("STORE001", at: first, error.message)
-            // The length in a damaged header is not used: the next block says where this one ended.
+            // The length in a damaged header is not used: the next block shows where this one ended.
             (last, link) = (min(first, Position(.max - 1)), nil)
             streams.removeAll()
             return
@@ -132,7 +131,7 @@ struct LogVerifier {
         if isDeep { try checkOpening(block, transaction) }
     }
 
-    /// Looks once for keys that were forgotten and are there again.
+    /// Looks once for forgotten keys that exist again.
     private mutating func readLedger(_ transaction: borrowing ReadTransaction) throws {
         guard revived == nil, let keys = access.keys else { return }
         do { revived = try keys.subjects.revived(ForgottenLedger.entries(transaction, access.tables, keys.subjects.ring)) } catch let error
@@ -159,7 +158,7 @@ struct LogVerifier {
 
     /// Checks that every event of a sealed block can be opened with the store's keys.
     private mutating func checkOpening(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {
-        // At once where all is well; record by record to say where it is not.
+        // The whole block first; if that fails, each record, to say which one.
         if block.isWhole, opens(block, transaction) { return }
         for index in 0 ..< block.count {
             let record = block.record(index)
@@ -194,13 +193,13 @@ struct LogVerifier {
         }
     }
 
-    private mutating func take(_ record: RecordView, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+    private mutating func take(_ record: RecordView, _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction) throws {
         checkPointers(record)
         if try indexesAreReadable(moment, transaction) { try checkIndexes(record, moment, transaction) }
     }
 
-    /// Whether the indexes can be read: they are completed from the log's end, which may be damaged.
-    private mutating func indexesAreReadable(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws -> Bool {
+    /// Whether the indexes can be read: they are completed from the end of the log, which may be damaged.
+    private mutating func indexesAreReadable(_ moment: LogSnapshot, _ transaction: borrowing ReadTransaction) throws -> Bool {
         if let hasIndexes { return hasIndexes }
         var isReadable = true
         do { _ = try moment.head(0, transaction, access) } catch EvstoreError.corruptBlock { isReadable = false }
@@ -208,7 +207,7 @@ struct LogVerifier {
         return isReadable
     }
 
-    private mutating func checkIndexes(_ record: RecordView, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+    private mutating func checkIndexes(_ record: RecordView, _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction) throws {
         if let name = record.streamName, try moment.streamID(name.text, transaction, access) != record.streamID {
             note("STORE005", at: record.position, "the stream \(name) is not found where it begins")
         }
@@ -219,7 +218,7 @@ struct LogVerifier {
         }
         for index in access.tables.positionIndexes {
             guard let key = index.key(record) else { continue }
-            // An index that lacks a part is no damage: the next opening for writing completes it.
+            // An index that lacks a part is not damaged: the next opening for writing completes it.
             let answer = try moment.find(key, in: index, transaction, access)
             if answer != .at(record.position), answer != .unknown {
                 note("STORE005", at: record.position, "a key of the index \(index.name) does not lead to its event")
@@ -254,9 +253,9 @@ struct LogVerifier {
 
     private static let wrongHead = "the head of the stream that begins here is not its last event"
 
-    /// Compares the indexes with what was walked; false where more is to be looked at in another transaction.
+    /// Compares the indexes with the walked events; false where another transaction has to go on.
     private mutating func compareIndexes(
-        _ moment: Moment, _ transaction: borrowing ReadTransaction, until end: ContinuousClock.Instant
+        _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, until end: ContinuousClock.Instant
     ) throws -> Bool {
         do throws {
             for stream in try indexes.lookAtHeads(until: end, transaction, access) { note("STORE005", at: stream, Self.wrongHead) }
@@ -267,8 +266,8 @@ struct LogVerifier {
         return true
     }
 
-    /// Names the streams whose heads are not their last events.
-    private mutating func compareHeads(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+    /// Reports the streams whose heads are not their last events.
+    private mutating func compareHeads(_ moment: LogSnapshot, _ transaction: borrowing ReadTransaction) throws {
         for (id, stream) in streams {
             let head = try moment.head(id, transaction, access)
             if head?.revision.rawValue != stream.revision || head?.position != stream.chain.last {
@@ -278,7 +277,7 @@ struct LogVerifier {
     }
 }
 
-/// A block's link and the epoch it was made in.
+/// A block's link and its epoch.
 private struct BlockLink {
     var epoch: Epoch
     var link: Digest

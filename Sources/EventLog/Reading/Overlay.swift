@@ -2,8 +2,8 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// The index entries that are not in the tables yet: those of the blocks after `base`, kept in memory and
-/// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.
+/// The index entries that are not in the tables yet: those of the blocks after `base`, kept in memory and extended as the log grows. Each
+/// overlay has one epoch and one base; a sweep or a cut brings a new one.
 final class Overlay: Sendable {
     private struct State {
         var through: Position
@@ -11,7 +11,7 @@ final class Overlay: Sendable {
     }
 
     let epoch: Epoch
-    /// The events up to here are in the tables.
+    /// The tables have the entries of all events up to here.
     let base: Position
     private let state: Monitor<State>
 
@@ -20,12 +20,12 @@ final class Overlay: Sendable {
         state = Monitor(State(through: base))
     }
 
-    /// The last event whose entries are here.
+    /// The last event whose entries the overlay has.
     var through: Position { state.withLock { $0.through } }
     var events: UInt64 { state.withLock { $0.entries.events } }
 
-    /// Adds the blocks that a transaction sees and the overlay does not have, then looks something up; also returns
-    /// up to which position the answer holds, which may be beyond what the transaction sees.
+    /// Adds the blocks that a transaction sees and the overlay lacks, then runs the lookup `body`. Also returns the position as of which
+    /// the answer holds, which may be beyond what the transaction sees.
     @discardableResult
     func look<R>(
         asOf last: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (IndexEntries) -> R
@@ -57,18 +57,17 @@ final class Overlay: Sendable {
     }
 }
 
-/// The overlay that is current in this process.
+/// The current overlay of this process.
 final class Overlays: Sendable {
     private let current = Monitor<Overlay?>(nil)
 
-    /// The overlay for a transaction; nil where the transaction is older than what this process has
-    /// seen already and must be begun again.
+    /// The overlay for a transaction; nil where this process has seen a newer state already, so that the transaction must be begun again.
     func overlay(_ numbers: StateRows.Numbers) -> Overlay? {
         current.withLock { current in
             if let overlay = current {
                 let (seen, base) = (overlay.epoch, overlay.base)
                 if (seen, base) == (numbers.epoch, numbers.indexed) { return overlay }
-                // Within an epoch the indexes only move on; a cut, which begins the next, may take them back.
+                // Within an epoch the indexes only move forward; a cut, which begins the next epoch, may move them back.
                 if seen > numbers.epoch || seen == numbers.epoch && base > numbers.indexed { return nil }
             }
             let new = Overlay(epoch: numbers.epoch, base: numbers.indexed)

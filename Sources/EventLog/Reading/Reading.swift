@@ -1,8 +1,8 @@
 // Reading: how stored events are lent. In the order of the calls:
 //
-// 1. `EventLog.read` opens one short read transaction; its `LogReader` answers everything as of one moment. `EventLog.scan` does so for
-//    long work, chunk by chunk.
-// 2. `Moment.streamID` finds a stream in the indexes, completed by what was appended after the last sweep (`Overlay`).
+// 1. `EventLog.read` opens one short read transaction; all answers of its `LogReader` are as of one state of the log. `EventLog.scan` does
+//    so for long work, chunk by chunk.
+// 2. `LogSnapshot.streamID` finds a stream in the indexes, completed by what was appended after the last sweep (`Overlay`).
 // 3. `StreamWalk.forwards` jumps to a revision, then goes from event to event.
-// 4. `Blocks.record` finds the block of a position and checks it, and the record in it, before anything of it is used.
-// 5. `RecordOpener.lend` opens the record of a sealed store; of others it is lent as it lies. Nothing is kept of it.
+// 4. `Blocks.record` finds the block of a position and checks it, and the record in it, before any part of it is used.
+// 5. `RecordOpener.lend` opens the record of a sealed store; records of other stores are lent as they are. It keeps no copy.

@@ -7,14 +7,14 @@ struct StreamWalk {
     let stream: UInt64
     let head: StreamHead
     let access: LogAccess
-    /// How many events a walk upwards holds on the stack at once.
+    /// The most events that an upwards walk holds on the stack at once.
     private static let fewEvents: UInt64 = 64
 
     init(_ stream: UInt64, _ head: StreamHead, _ access: LogAccess) {
         (self.stream, self.head, self.access) = (stream, head, access)
     }
 
-    /// The position of a revision that the stream has: O(log n) records are looked at.
+    /// The position of an existing revision. Reads O(log n) records.
     private func position(of revision: Revision, _ cursor: inout Cursor) throws -> Position {
         var at = (revision: head.revision.rawValue, position: head.position)
         while at.revision > revision.rawValue {
@@ -32,7 +32,7 @@ struct StreamWalk {
         try closed(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
     }
 
-    /// The same without opening sealed records.
+    /// Lends up to `limit` events like `backwards`, without opening sealed records.
     func closed(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
@@ -46,15 +46,15 @@ struct StreamWalk {
         }
     }
 
-    /// Lends up to `limit` events from a revision on upwards: goes to the last of them, walks back and lends them in
-    /// reverse, some at a time.
+    /// Lends up to `limit` events upwards from a revision: goes to the last of them, walks back and lends them in reverse, one run after
+    /// the other.
     func forwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         let last = revision.rawValue.plus(min(UInt64(limit) - 1, head.revision.rawValue.minus(revision.rawValue)))
         var cursor = transaction.cursor(access.tables.blocks)
         var (number, position) = (last, try position(of: Revision(last), &cursor))
-        // From the last run to the first; the first event of each is known when the one before it is.
+        // From the last run to the first; the first event of a run is known only when the run before it is.
         var runs = [Run(first: revision.rawValue, last: number, position: position)]
         while number.minus(revision.rawValue) >= Self.fewEvents {
             for _ in 0 ..< Self.fewEvents {
@@ -67,7 +67,7 @@ struct StreamWalk {
         for run in runs.reversed() where try !lend(run, &cursor, transaction, body) { return }
     }
 
-    /// Revisions of the stream one after the other, and where the last of them lies.
+    /// Consecutive revisions of the stream, and the position of the last one.
     private struct Run {
         var first, last: UInt64
         var position: Position

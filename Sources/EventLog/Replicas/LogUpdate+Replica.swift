@@ -3,9 +3,9 @@ package import EventModel
 package import Hashing
 internal import LMDB
 
-/// What a replica's log takes, and how it becomes one of its own.
+/// What a replica's log takes in, and how a replica becomes a store of its own.
 extension LogUpdate {
-    /// Takes in blocks that follow the log's end, of one epoch, which the store's rows know already.
+    /// Takes in blocks that follow the log's end; the store's rows know their epochs already.
     /// - Throws: `EvstoreError.corruptBlock`.
     package mutating func takeIn(_ blocks: RawSpan) throws {
         var intake = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
@@ -18,7 +18,7 @@ extension LogUpdate {
         try readEnd()
     }
 
-    /// Marks the store as a replica, or notes what a replica holds by now.
+    /// Marks the store as a replica, or updates its mark.
     package mutating func put(_ mark: ReplicaMark) throws {
         try StateRows.put(mark, &transaction, access.tables)
         try readEnd()

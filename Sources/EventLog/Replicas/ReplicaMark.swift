@@ -3,17 +3,17 @@ package import EventModel
 package import Hashing
 package import LMDB
 
-/// Says that a store is a replica of another one's backups, and which of them it holds: the row "replica" of the table `state`. Nothing is
-/// appended while it is there. Written in the transaction that takes in the end of that backup, so that a replica which was killed before
-/// takes it in again.
+/// Marks a store as a replica of another store's backups, and says which backup it holds: the row "replica" of the table `state`. Nothing
+/// is appended while the row exists. It is written in the transaction that takes in the end of that backup, so that a replica which was
+/// killed before takes it in again.
 ///
-///     0    u64  number of the run in its directory, 0 of a backup that came through a pipe
+///     0    u64  number of the run in its directory, 0 for a backup that came through a pipe
 ///     8    i64  when it was made, microseconds since 1970
 ///     16   u32  epoch and u64 position of its last event
 ///     28   32   link of its last block
-///     60   u64  number of the frame that ends its blocks, 0 of a pipe
+///     60   u64  number of the frame that ends its blocks, 0 for a pipe
 ///     68   32   link of that frame
-///     100       the directory, UTF-8; empty of a pipe
+///     100       the directory, UTF-8; empty for a pipe
 package struct ReplicaMark: Hashable, Sendable {
     /// The directory of the backups; empty where they come through a pipe.
     package var source: String
@@ -26,7 +26,7 @@ package struct ReplicaMark: Hashable, Sendable {
     }
 }
 
-/// Where the blocks of a backup's file end, and which frame ends them: a later backup continues from here.
+/// Where the blocks of a backup's file end, and the frame that ends them: a later backup continues from here.
 package struct BackupBase: Hashable, Sendable {
     package var last: Checkpoint
     /// The link of the last block.
@@ -77,7 +77,7 @@ extension StateRows {
 }
 
 extension EventLog {
-    /// What a replica holds; nil where the store is one of its own.
+    /// The replica's mark; nil where the store is no replica.
     package func replica() throws -> ReplicaMark? {
         defer { withExtendedLifetime(self) {} }
         guard isReplica else { return nil }

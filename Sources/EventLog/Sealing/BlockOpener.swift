@@ -2,19 +2,19 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// Opens the envelope of a block that is sealed as a whole, and keeps what was in it: the next record is mostly of the same block.
+/// Opens the envelope of a block that is sealed as a whole, and keeps its contents: the next record is mostly in the same block.
 struct BlockOpener: ~Copyable {
     private var binding: RecordBinding
     private var sealer = BlockSealer()
-    /// The block that was opened, up to its code; empty where none is.
+    /// The opened block, up to its code; empty where none is open.
     private var seen = ByteBuffer()
-    /// The bodies of its records, one after the other, and where each begins; last, where they end.
+    /// The bodies of its records, one after the other, and where each begins; the last entry is where they end.
     private var text = ByteBuffer(capacity: BlockLayout.bytesMax)
     private var starts: [Int] = []
 
     init(_ storeID: StoreID) { binding = RecordBinding(storeID) }
 
-    /// Opens a block, of which no more than one record need be checked.
+    /// Opens a block, of which perhaps only one record was checked.
     /// - Throws: `EvstoreError.corruptBlock` where a bit differs from what was sealed.
     mutating func open(_ block: RawSpan, _ keys: StoreKeys) throws(EvstoreError) {
         let first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
@@ -25,7 +25,7 @@ struct BlockOpener: ~Copyable {
         if seen.bytes.equals(body) { return }
         forget()
         let envelope = block.slice(place.lowerBound, place.count)
-        guard let id = Envelope.keyID(of: envelope) else { throw .corruptBlock(position: first, reason: "its envelope is none") }
+        guard let id = Envelope.keyID(of: envelope) else { throw .corruptBlock(position: first, reason: "its envelope is invalid") }
         let key = try keys.key(id, for: first)
         binding.begin(Epoch(block.load(UInt32.self, at: BlockLayout.Header.epoch)), first)
         binding.append(blockWithoutEnvelope: block.slice(0, place.lowerBound))
@@ -37,7 +37,7 @@ struct BlockOpener: ~Copyable {
         seen.append(body)
     }
 
-    /// What one large event took is given back.
+    /// Frees the memory that one large event took.
     private mutating func forget() {
         if max(seen.capacity, text.capacity) <= 4 * BlockLayout.bytesMax { return seen.removeAll() }
         seen = ByteBuffer()
@@ -58,12 +58,12 @@ struct BlockOpener: ~Copyable {
             start += Envelope.lengthsBytes + parts.count
         }
         guard start == text.count, starts.count == count else {
-            throw .corruptBlock(position: first, reason: "its envelope has not the parts of its \(count) events")
+            throw .corruptBlock(position: first, reason: "its envelope lacks the parts of its \(count) events")
         }
         starts.append(start)
     }
 
-    /// The body of a record of the block that was opened last, by its index; nil where there is none.
+    /// The body of a record, by its index in the block that was opened last; nil where there is no such record.
     @_lifetime(borrow self)
     func body(_ index: UInt64) -> RawSpan? {
         guard index < UInt64(max(starts.count - 1, 0)) else { return nil }

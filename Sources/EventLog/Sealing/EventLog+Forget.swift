@@ -3,11 +3,11 @@ internal import LMDB
 internal import Sealing
 
 extension EventLog {
-    /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read it any more.
-    /// Nil where the stream never had such data. O(events of the stream). The ledger is the caller's business.
-    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides which keys those are:
-    ///   then the known ones are overwritten.
-    package func forget(_ stream: StreamName) throws -> Forgotten? {
+    /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read that data any more. Nil
+    /// where the stream never had such data. O(events of the stream). The caller updates the ledger.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides some of the keys: then the known
+    ///   ones are overwritten.
+    package func forget(_ stream: StreamName) throws -> ForgottenSubject? {
         defer { withExtendedLifetime(self) {} }
         guard let keys = access.keys else {
             throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
@@ -15,13 +15,13 @@ extension EventLog {
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         do {
             try access.environment.checkProcess()
-            // Events appended meanwhile are sealed under a slot that was whole a moment ago.
+            // Events that are appended meanwhile are sealed under a slot that was whole just before.
             let named = Result { try slots(of: stream, keys) }
             return try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(stream, named: named) }
         } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
     }
 
-    /// The slots that a stream's events name.
+    /// The slots that the events of a stream name.
     private func slots(of stream: StreamName, _ keys: StoreKeys) throws -> Set<UInt32> {
         var slots: Set<UInt32> = []
         var next: Revision? = Revision(.max)

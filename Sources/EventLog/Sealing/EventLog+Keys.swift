@@ -4,19 +4,19 @@ internal import LMDB
 package import Sealing
 
 extension EventLog {
-    /// The file of the store's keys, as anybody can read it; nil where its events are not sealed.
+    /// The store's key file, as anybody can read it; nil where its events are not sealed.
     package var keyFile: KeyFile? { access.keys?.file }
 
-    /// The same as it lies on the disk at this moment, proved by the keys of this handle.
+    /// The key file that is on the disk at this moment, proved with this handle's keys.
     /// - Throws: `EvstoreError.storeDamaged`.
     package func readKeyFile() throws -> KeyFile? {
         do { return try access.keys?.readFile() } catch { throw storeError(error, path, doing: "reading the keys") }
     }
 
-    /// A digest over the slots of the store's keys, as its file has them now; nil where its events are not sealed.
+    /// A digest over the slots of the store's key file as it is now; nil where its events are not sealed.
     package func slotsDigest() throws -> Digest? { try access.keys?.current().slots }
 
-    /// Changes the store's keys, durably, whole or not at all; another process that changes them waits.
+    /// Changes the store's keys durably, completely or not at all; other processes that change them wait.
     /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.
     package func changeKeys<R>(_ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
@@ -30,7 +30,7 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "changing the keys") }
     }
 
-    /// The numbers of the data keys that events are sealed under. Reads the log.
+    /// The numbers of the data keys that events are sealed under. Reads the whole log.
     package func dataKeysInUse(progress: (Position) throws -> Void = { _ in }) throws -> Set<UInt32> {
         defer { withExtendedLifetime(self) {} }
         var used: Set<UInt32> = []

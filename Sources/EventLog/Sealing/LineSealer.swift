@@ -3,16 +3,16 @@ package import EventModel
 internal import LMDB
 internal import Sealing
 
-/// Seals and opens the lines of files that lie beside the log of a sealed store. One per thread.
+/// Seals and opens the lines of files that lie beside the log of a sealed store. Each thread has its own.
 ///
-/// Each file has a key of its own, in a slot of the file `subjects`, which its lines name and which is overwritten when the file is
-/// written anew or removed. Lines of older programs name slot 0: their key is derived from the master key and can't be overwritten.
+/// Each file has a key of its own, in a slot of the file `subjects`. Its lines name the slot, which is overwritten when the file is
+/// rewritten or removed. Lines of older programs name slot 0: their key is derived from the master key and can't be overwritten.
 package final class LineSealer {
     private let keys: StoreKeys
     private let storeID: StoreID
     /// The key that lines are sealed under; nil where they are only opened.
     private let writing: DataKey?
-    /// The key that was used last.
+    /// The key that was used last to open a line.
     private var opening: DataKey?
     private var sealer = RecordSealer()
 
@@ -20,7 +20,7 @@ package final class LineSealer {
         (self.keys, self.storeID, self.writing) = (keys, storeID, writing)
     }
 
-    /// The slot of the key that an envelope of a line names; nil where it names none.
+    /// The slot of the key that a line's envelope names; nil where it names none.
     package static func slot(of envelope: RawSpan) -> UInt32? { Envelope.keyID(of: envelope).flatMap { $0 == 0 ? nil : $0 } }
 
     /// Appends the envelope of a line.
@@ -34,8 +34,8 @@ package final class LineSealer {
         } catch { throw .misuse("a line can't be sealed: \(error.reason)") }
     }
 
-    /// Appends the line that was sealed.
-    /// - Throws: `EvstoreError.invalidLine` where it was not sealed here, is changed, or its key is gone.
+    /// Appends the opened line.
+    /// - Throws: `EvstoreError.invalidLine` where the line was not sealed by this store or was changed, or its key is gone.
     package func open(_ envelope: RawSpan, _ epoch: Epoch, _ position: Position, into line: inout ByteBuffer) throws(EvstoreError) {
         let place = place(epoch, position)
         let key = try key(Self.slot(of: envelope) ?? 0)
@@ -73,7 +73,7 @@ package final class LineSealer {
 }
 
 extension LogAccess {
-    /// Seals lines of one file under a new key, which is durable on return; nil where the log's events are not sealed.
+    /// Makes a sealer for the lines of one file, with a new key that is durable on return; nil where the log's events are not sealed.
     package func makeLineSealer() throws -> LineSealer? {
         guard let keys else { return nil }
         let key = try environment.writeOwned { _ in try keys.subjects.makeKeyOfLines() }
@@ -82,10 +82,10 @@ extension LogAccess {
 }
 
 extension EventLog {
-    /// Opens lines; nil where the log's events are not sealed.
+    /// Opens sealed lines; nil where the log's events are not sealed.
     package var lineSealer: LineSealer? { access.keys.map { LineSealer($0, storeID) } }
 
-    /// Seals the lines of one file, and opens any; nil where the log's events are not sealed.
+    /// Makes a sealer for the lines of one file, which opens any line; nil where the log's events are not sealed.
     /// - Throws: `EvstoreError`: readOnly, diskFull.
     package func makeLineSealer() throws -> LineSealer? {
         do {
@@ -94,10 +94,10 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "making a key for lines") }
     }
 
-    /// Overwrites keys of lines, durably, and those that were put back after they were forgotten; leaves other slots as they are. The
-    /// caller notes the result in the ledger.
-    /// - Throws: `EvstoreError`: readOnly, corruptBlock where the ledger is not as it was written.
-    package func forgetLines(_ slots: Set<UInt32>) throws -> [Forgotten] {
+    /// Overwrites keys of lines durably, including those that were put back after they were forgotten; leaves other slots alone. The caller
+    /// notes the result in the ledger.
+    /// - Throws: `EvstoreError`: readOnly, corruptBlock where the ledger differs from what was written.
+    package func forgetLines(_ slots: Set<UInt32>) throws -> [ForgottenSubject] {
         guard let keys = access.keys else { return [] }
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         let ledger = try ledger()

@@ -2,7 +2,8 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// The additional data that an envelope is bound to: its place in a store, and the record or the block around it. `BlockLayout` lists the bytes.
+/// The additional data that an envelope is bound to: its place in a store, and the record or the block around it. `BlockLayout` lists the
+/// bytes.
 struct RecordBinding: ~Copyable {
     private var room = ByteBuffer()
     private let storeID: [UInt8]
@@ -22,7 +23,7 @@ struct RecordBinding: ~Copyable {
 
     mutating func append(_ record: borrowing RecordView) { record.appendHead(to: &room, payloadBytes: 0, metadataBytes: 0) }
 
-    /// All of a block up to its envelope, but its length and its link, which are made of what is sealed.
+    /// Appends a block up to its envelope, without its length and its link, which depend on what is sealed.
     mutating func append(blockWithoutEnvelope block: RawSpan) {
         room.append(block.slice(0, BlockLayout.Header.bytes))
         room.append(block.slice(BlockLayout.Header.flags, block.byteCount - BlockLayout.Header.flags))

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// What is sealed in one envelope beside a personal part, and the key.
+/// The parts for one envelope except the personal part, and the key.
 struct RecordParts {
     var payload: [UInt8]
     var metadata: [UInt8] = []
@@ -30,13 +30,13 @@ struct OpenedRecord: ~Copyable {
         get { text.slice(parts.payload + parts.metadata, parts.shadow) }
     }
 
-    /// An envelope itself; empty where nothing is personal.
+    /// The personal part, an envelope itself; empty where nothing is personal.
     var personal: RawSpan {
         @_lifetime(borrow self)
         get { text.slice(parts.payload + parts.metadata + parts.shadow, parts.personal) }
     }
 
-    /// Takes the parts of a body.
+    /// Takes the parts of an opened body.
     mutating func fill(from body: RawSpan) throws(SealError) {
         guard let parts = OpenedParts(body), Envelope.lengthsBytes + parts.count == body.byteCount else {
             throw .broken("its parts do not add up to its body")
@@ -59,24 +59,24 @@ struct RecordCipher: ~Copyable {
 
     init(_ storeID: StoreID) { binding = RecordBinding(storeID) }
 
-    /// Begins with a record's place; its head is appended next.
+    /// Begins with a record's place, then appends its head.
     mutating func begin(_ epoch: Epoch, _ position: Position, head write: (inout ByteBuffer) -> Void) {
         binding.begin(epoch, position)
         binding.append(head: write)
     }
 
-    /// The same with the head of a record that is read.
+    /// Begins with the place and the head of a stored record.
     mutating func begin(_ epoch: Epoch, _ record: borrowing RecordView) {
         binding.begin(epoch, record.position)
         binding.append(record)
     }
 
-    /// - Throws: `SealError.broken` where a bit differs from what was sealed, in the envelope or around it.
+    /// - Throws: `SealError.broken` where a bit of the envelope, or of what it is bound to, differs from what was sealed.
     mutating func open(_ envelope: RawSpan, under key: DataKey, into record: inout OpenedRecord) throws(SealError) {
         try Self.open(envelope, key, binding, &sealer, into: &record)
     }
 
-    /// Appends the envelope of the parts and of one for what is personal among them, which may be empty.
+    /// Appends the envelope of the parts and of the personal envelope among them, which may be empty.
     mutating func seal(_ parts: RecordParts, _ personal: borrowing ByteBuffer, into envelope: inout ByteBuffer) throws(SealError) {
         try Self.seal(parts, personal, binding, &sealer, into: &envelope)
     }

@@ -2,15 +2,15 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// Opens blocks and records of a sealed log: copies them, with payload and metadata laid out as in a log without keys. Its
-/// buffers are reused.
+/// Opens blocks and records of a sealed log: copies them, with payload and metadata in the layout of a log without keys. Its buffers are
+/// reused.
 package struct RecordOpener: ~Copyable {
     private let keys: StoreKeys
     private var cipher: RecordCipher
     private var block: BlockOpener
-    /// The file of the subjects' keys as it was found for the block or record that is being opened.
-    private var look = SubjectKeys.Look()
-    /// What lies in the record's envelope, and in the personal one within.
+    /// The file of the subjects' keys as it was found for the current block or record.
+    private var look = SubjectKeys.SlotLookup()
+    /// The opened contents of the record's envelope, and of the personal one within.
     private var outer = OpenedRecord()
     private var inner = OpenedRecord()
     private var text = ByteBuffer(capacity: BlockLayout.bytesMax)
@@ -22,21 +22,23 @@ package struct RecordOpener: ~Copyable {
     }
 
     /// How personal parts are treated.
-    package enum Persons {
+    package enum PersonalPartPolicy {
         case opened
-        /// None is opened: the records read as if the data had been forgotten.
+        /// No part is opened: records read as if their personal data had been forgotten.
         case left
-        /// Each is opened unless its key is damaged or another stream's: then it is left out and marked as lost.
+        /// Each part is opened unless its key is damaged or belongs to another stream: then it is left out and marked as lost.
         case leftWhereLost
     }
 
-    /// Lends a block with the records of its `indices` opened; the others are not in it.
+    /// Lends a block with the records of its `indices` opened; the copy lacks the others.
     /// - Throws: `SlotDamage` beside others.
-    package mutating func lend<R>(_ block: borrowing BlockView, _ persons: Persons, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    package mutating func lend<R>(
+        _ block: borrowing BlockView, _ persons: PersonalPartPolicy, _ body: (borrowing BlockView) throws -> R
+    ) throws -> R {
         text.removeAll()
         text.append(block.head)
         clearMark()
-        look = SubjectKeys.Look()
+        look = SubjectKeys.SlotLookup()
         let table = text.count
         if block.isWhole { try self.block.open(block.bytes, keys) }
         text.append(zeros: block.count * BlockLayout.entryBytes)
@@ -47,13 +49,13 @@ package struct RecordOpener: ~Copyable {
         return try body(BlockView(opened: text.bytes, block))
     }
 
-    /// Lends a record, open.
+    /// Lends a record, opened.
     /// - Throws: `SlotDamage` beside others.
     mutating func lend<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         text.removeAll()
         text.append(record.blockHeader)
         clearMark()
-        look = SubjectKeys.Look()
+        look = SubjectKeys.SlotLookup()
         try begin(record)
         try append(record, in: record.epoch, sealedAt: record.position, .opened)
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
@@ -65,13 +67,13 @@ package struct RecordOpener: ~Copyable {
         try open(record, record.epoch, record.position)
     }
 
-    /// Lends the body of a record of a block that is sealed as a whole, for another block.
+    /// Lends the body of a record in a block that is sealed as a whole, for use in another block.
     mutating func lendSecret(of record: borrowing RecordView, _ body: (RawSpan) -> Void) throws(EvstoreError) {
         try begin(record)
         try Self.lend(record, of: block, body)
     }
 
-    /// The slot of the key under which the personal part of a record is sealed; nil where it has none.
+    /// The slot with the key of a record's personal part; nil where the record has none.
     mutating func subject(of record: borrowing RecordView) throws -> UInt32? {
         try begin(record)
         try open(record, record.epoch, record.position)
@@ -80,7 +82,9 @@ package struct RecordOpener: ~Copyable {
 
     private mutating func clearMark() { text.store(littleEndian: 0 as UInt32, at: BlockLayout.Header.flags) }
 
-    private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ persons: Persons) throws {
+    private mutating func append(
+        _ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ persons: PersonalPartPolicy
+    ) throws {
         try open(record, epoch, first)
         guard let subject = try Self.subject(outer, record.position) else { return Self.append(record, outer, outer, nil, to: &text) }
         var gone = BlockLayout.Flag.forgotten
@@ -109,7 +113,7 @@ package struct RecordOpener: ~Copyable {
     private static func subject(_ outer: borrowing OpenedRecord, _ position: Position) throws -> UInt32? {
         if outer.personal.isEmpty { return nil }
         guard let id = Envelope.keyID(of: outer.personal) else {
-            throw EvstoreError.corruptBlock(position: position, reason: "the personal part of the event is none")
+            throw EvstoreError.corruptBlock(position: position, reason: "the personal envelope of the event has no key number")
         }
         return id
     }
@@ -120,11 +124,11 @@ package struct RecordOpener: ~Copyable {
         try cipher.open(outer.personal, under: key, into: &inner)
     }
 
-    /// Lays a record as it would lie in a log without keys; behind it, where there is one, the personal part's subject and what
-    /// stays without it (`RecordView.stays`).
+    /// Writes a record in the layout of a log without keys. If the record has a personal part, its subject and what stays without it follow
+    /// (`RecordView.stays`).
     /// - Parameters:
-    ///   - shown: has the payload and the shadow: the personal part, or the whole record where that has none or it is left.
-    ///   - personal: nil where the record has no personal part; its flags are zero where that is shown.
+    ///   - shown: has the payload and the shadow: the opened personal part; the whole record if that has none or it stays closed.
+    ///   - personal: nil where the record has no personal part; its flags are zero where that part is shown.
     private static func append(
         _ record: borrowing RecordView, _ shown: borrowing OpenedRecord, _ outer: borrowing OpenedRecord,
         _ personal: (subject: UInt32, flags: UInt16)?, to text: inout ByteBuffer
@@ -147,7 +151,7 @@ package struct RecordOpener: ~Copyable {
         }
     }
 
-    /// Opens the block of a record, where that is sealed as a whole.
+    /// Opens the block of a record, if it is sealed as a whole.
     private mutating func begin(_ record: borrowing RecordView) throws(EvstoreError) {
         if record.isWhole { try block.open(record.blockBytes, keys) }
     }
@@ -176,7 +180,7 @@ package struct RecordOpener: ~Copyable {
     private mutating func open(_ record: borrowing RecordView, _ epoch: Epoch, _ first: Position) throws(EvstoreError) {
         if record.isWhole {
             try Self.fill(&outer, from: block, record)
-            // An envelope within it is bound to the record.
+            // A personal envelope within it is bound to the record.
             return cipher.begin(epoch, record)
         }
         guard let id = Envelope.keyID(of: record.payload) else {

@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// Seals events on their way into blocks, under the key that the store writes under.
+/// Seals events on their way into blocks, under the store's current data key.
 struct RecordSealing: ~Copyable {
     /// Nil in a store whose events are not sealed.
     private let keys: StoreKeys?
-    /// Whether a block has one envelope: then `text` is what that has of the record.
+    /// Whether each block has a single envelope: then `text` is the record's body within it.
     private let isWhole: Bool
     private var cipher: RecordCipher
     private var envelope = ByteBuffer()
@@ -17,15 +17,15 @@ struct RecordSealing: ~Copyable {
         cipher = RecordCipher(storeID)
     }
 
-    /// The envelope, or the body, that was made last; empty where none is.
+    /// The envelope or the body that was made last; empty where there is none.
     var text: RawSpan {
         @_lifetime(borrow self)
         get { envelope.bytes }
     }
 
-    /// Makes the envelope of an event for its place, or its body within the envelope of a block.
+    /// Makes the envelope of an event for its place, or its body for the envelope of a block.
     mutating func seal(
-        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ epoch: Epoch, _ position: Position
+        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.AssignedFields, _ epoch: Epoch, _ position: Position
     ) throws {
         guard let keys else { return }
         envelope.removeAll()

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import Sealing
 
-/// The findings of a walk over a whole log about damaged keys of subjects: one for each.
+/// Collects the findings about damaged keys of subjects in a walk over a whole log: one for each key.
 struct SlotFindings {
     private struct Slot {
         var reason: String
@@ -15,7 +15,7 @@ struct SlotFindings {
     private var slots: [UInt32: Slot] = [:]
     private var numbers: [[UInt8]: UInt32] = [:]
 
-    /// - Parameter damages: those that are known before the walk.
+    /// - Parameter damages: the damages that are known before the walk.
     init(_ damages: [SlotDamage] = []) {
         for damage in damages {
             slots[damage.number] = Slot(reason: damage.reason, isOfLines: damage.isOfLines)
@@ -23,7 +23,7 @@ struct SlotFindings {
         }
     }
 
-    /// Whether streams' names are needed to find out whose a damaged slot is.
+    /// Whether names of streams are needed to find out which stream a damaged slot belongs to.
     var wantsNames: Bool { !numbers.isEmpty }
 
     mutating func note(_ stream: StreamName, code: [UInt8]) {
@@ -58,7 +58,7 @@ struct SlotFindings {
 
     private static let id = "STORE016"
 
-    /// The finding for a key that was forgotten and is there again.
+    /// The finding for a key that was forgotten and exists again.
     static func revived(_ slot: SubjectSlot, isOfLines: Bool, of stream: StreamName?, _ store: String) -> Finding {
         let what =
             isOfLines
@@ -72,7 +72,7 @@ struct SlotFindings {
             advice: "\(again): \(.forget(stream, store: store))")
     }
 
-    /// Advises to copy the one slot only: another one may have been forgotten since the backup was made.
+    /// Advises to copy only this slot: another one may have been forgotten since the backup was made.
     private static func advice(_ number: UInt32, _ store: String) -> Advice {
         let copy = Advice.Call.copySlot(number, byteCount: SubjectSlot.byteCount, store: store)
         return "put it back from a backup that was restored elsewhere (\(copy)), or \(goOn(store))"

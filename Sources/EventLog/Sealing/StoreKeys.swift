@@ -5,7 +5,7 @@ internal import LMDB
 internal import Platform
 package import Sealing
 
-/// The opened keys of a store: its file `keys`, and what a handle needs of it.
+/// The opened keys of a store: its file `keys`, and what a handle derives from it.
 package final class StoreKeys: Sendable {
     package static let fileName = "keys"
 
@@ -16,7 +16,7 @@ package final class StoreKeys: Sendable {
     package let codes: StoreCodes?
     private let openers = Monitor<[KeptOpener]>([])
 
-    /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
+    /// - Throws: `EvstoreError`: keysRefused where the secret opens no slot, storeDamaged.
     package init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
         self.store = store
         let file = try Self.file(at: store, storeID)
@@ -32,13 +32,13 @@ package final class StoreKeys: Sendable {
         codes = ring.file.hasCodes ? StoreCodes(ring) : nil
     }
 
-    /// The keys of a store that is opened; nil where its events are not sealed.
+    /// The keys of an existing store; nil where its events are not sealed.
     /// - Throws: `EvstoreError`: keysRefused, storeDamaged.
     static func open(at store: String, _ identity: StoreIdentity, _ options: Options) throws -> StoreKeys? {
         switch (identity.isSealed, options.secret) {
         case (false, nil): return nil
         case (false, .some):
-            throw EvstoreError.keysRefused(path: store, reason: "its events are not sealed, and what it says could be anybody's")
+            throw EvstoreError.keysRefused(path: store, reason: "its events are not sealed: anybody could have written them")
         case (true, nil): throw EvstoreError.keysRefused(path: store, reason: "its events are sealed, and no key was given")
         case (true, .some(let secret)):
             let keys = try StoreKeys(at: store, identity.id, secret)
@@ -53,7 +53,7 @@ package final class StoreKeys: Sendable {
         }
     }
 
-    /// Makes the first keys of a store that has no file yet.
+    /// Makes the first keys of a store, which has no key file yet.
     static func make(at store: String, _ storeID: StoreID, _ secret: StoreSecret, _ suite: Suite) throws -> StoreKeys {
         let ring: KeyRing
         do throws(SealError) {
@@ -68,7 +68,7 @@ package final class StoreKeys: Sendable {
     /// The key that records are sealed under.
     var writing: DataKey { ring.withLock { $0.writing } }
 
-    /// A data key by its number. Another process may have made it since: then the file is read once more.
+    /// A data key by its number. If it is unknown, another process may have made it since: then the file is read again.
     func key(_ id: UInt32, for position: Position) throws(EvstoreError) -> DataKey {
         if let key = ring.withLock({ $0.dataKey(id) }) { return key }
         do { try reload() } catch let error as EvstoreError { throw error } catch {
@@ -79,19 +79,19 @@ package final class StoreKeys: Sendable {
             position: position, reason: "the event at \(position) is sealed under the key \(id), which the store does not have")
     }
 
-    /// A key, derived for a purpose, for what is kept beside the log.
+    /// A key for data beside the log, derived for one purpose.
     func key(for purpose: String) -> SecretKey { ring.withLock { $0.key(for: purpose) } }
 
-    /// The file as it is now, as anybody can read it.
+    /// The key file as this handle knows it; reading it needs no secret.
     package var file: KeyFile { ring.withLock { $0.file } }
 
-    /// The same, as the file is now: with its bytes, and a digest over its slots.
+    /// The current key file: its generation, its bytes, and a digest over its slots.
     package func current() throws -> (generation: UInt64, bytes: [UInt8], slots: Digest) {
         try reload()
         return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
     }
 
-    /// The file as it lies on the disk, which may be an older copy that was put back.
+    /// The key file on the disk, which may be an older copy that was put back.
     func readFile() throws -> KeyFile {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
@@ -106,7 +106,7 @@ package final class StoreKeys: Sendable {
 
     // MARK: Changing
 
-    /// Changes the keys, durably, whole or not at all. Another process that changes them waits for the log's write lock.
+    /// Changes the keys durably, completely or not at all. Other processes that change them wait for the log's write lock.
     func change<R>(_ environment: Environment, _ turn: WriteTurn? = nil, _ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
         try environment.writeOwned(turn) { _ in
             try reload()
@@ -127,8 +127,8 @@ package final class StoreKeys: Sendable {
             read = try known.reading(file)
         } catch { throw Self.failure(error, store) }
         guard read.generation > known.generation else { return }
-        // Order: the process that changed them may have been killed before the name was durable, and nothing may be sealed under
-        // a key that a power cut could undo.
+        // Order: synced before a new key is used. The process that changed the keys may have been killed before the name was durable, and
+        // nothing may be sealed under a key that a power cut could undo.
         try Directory.sync(store)
         ring.withLock { if read.generation > $0.generation { $0 = read } }
     }
@@ -143,7 +143,7 @@ package final class StoreKeys: Sendable {
         return file
     }
 
-    /// The file, as anybody can read it; nil where there is none.
+    /// The key file, read without a secret; nil where there is none.
     package static func file(at store: String) throws -> KeyFile? {
         guard let bytes = try bytes(at: store) else { return nil }
         do throws(SealError) { return try KeyFile(bytes) } catch { throw failure(error, store) }
@@ -176,7 +176,7 @@ package final class StoreKeys: Sendable {
 
     // MARK: Opening
 
-    /// Lends one of the openers that are kept.
+    /// Lends one of the openers that are kept for reuse.
     package func withOpener<R>(_ storeID: StoreID, _ body: (inout RecordOpener) throws -> R) rethrows -> R {
         let kept = openers.withLock { $0.popLast() } ?? KeptOpener(RecordOpener(self, storeID))
         defer { openers.withLock { $0.append(kept) } }
@@ -201,7 +201,7 @@ extension KeySecret {
         }
     }
 
-    /// One that keys are made for. A store that has a key of zeros opens with it, so that its owner can change it.
+    /// A secret that new keys are made for. A store whose key is all zeros still opens with it, so that its owner can change it.
     package static func new(_ secret: StoreSecret) throws(SealError) -> KeySecret {
         if case .key(let bytes) = secret.kind, bytes.allSatisfy({ $0 == 0 }) { throw .limit("bytes of 0 are no key: everybody knows them") }
         return try KeySecret(secret)
@@ -209,7 +209,7 @@ extension KeySecret {
 }
 
 extension StoreSecret {
-    /// How a new slot for it is made.
+    /// How the secret is stretched for a new slot.
     var stretching: Stretching {
         switch kind {
         case .key: .none

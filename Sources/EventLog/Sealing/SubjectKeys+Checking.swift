@@ -3,15 +3,15 @@ internal import LMDB
 internal import Platform
 internal import Sealing
 
-/// The slot of a subject's key that is not as it was written, or not there; 0 is the head of their file.
+/// A damaged or missing slot of a subject's key; number 0 is the head of their file.
 package struct SlotDamage: Error {
     let number: UInt32
     let reason: String
-    /// As the slot has it.
+    /// The code that the slot has.
     let code: [UInt8]
     /// Whether the key is that of a file of lines.
     var isOfLines = false
-    /// The id of the stream whose event was to be opened, and that event's position; zero where none was.
+    /// The id of the stream whose event was to be opened, and that event's position; zero where there was none.
     var stream: UInt64 = 0
     var position = Position.start
 
@@ -27,17 +27,17 @@ package struct SlotDamage: Error {
 extension SubjectKeys {
     // MARK: Looking at all of them
 
-    /// How many slots a file has; no more are looked at than there can be.
+    /// How many slots a file has, but no more than there can be.
     func slots(in file: File) throws -> UInt32 {
         UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
     }
 
     func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }
 
-    /// Whether no slot was ever written; then the head may be incomplete, too.
+    /// Whether no slot was ever written; then the head may be incomplete too.
     private func isUnbegun(_ file: File) throws -> Bool { try file.status().bytes <= SubjectSlot.byteCount }
 
-    /// What is wrong with a file as a whole.
+    /// Damage of the file as a whole.
     func headDamage(_ file: File) throws -> SlotDamage? {
         if try file.status().bytes / SubjectSlot.byteCount > Self.slotsMax + 1 {
             return SlotDamage(0, "has more than \(Self.slotsMax) slots")
@@ -47,7 +47,7 @@ extension SubjectKeys {
 
     private static let slotsAtOnce: UInt32 = 8_192
 
-    /// Gives the slots from one on to another, those of zeros too.
+    /// Calls `body` with the slots after one number up to another, including slots of zeros.
     func forEachSlot(of file: File, after first: UInt32, through last: UInt32, _ body: (SubjectSlot) throws -> Void) throws {
         var next = first + 1
         while next <= last {
@@ -63,8 +63,8 @@ extension SubjectKeys {
         }
     }
 
-    /// Gives all slots of a file, with the damage of those that can't be proved. A slot of zeros may remain where a power
-    /// cut came before a commit: it counts as damage only where an event names it.
+    /// Calls `body` with all slots of a file, and with the damage of each one that can't be proved. A slot of zeros may be left by a power
+    /// cut before a commit: it counts as damage only where an event names it.
     private func forEachProven(of file: File, _ body: (SubjectSlot, SlotDamage?) throws -> Void) throws {
         let last = try slots(in: file)
         for first in stride(from: 1, through: last, by: Int(Self.slotsAtOnce)) {
@@ -83,8 +83,8 @@ extension SubjectKeys {
         }
     }
 
-    /// The numbers of those that can't be proved, but for slots of zeros. All processors look at once: a proof takes a derivation of a key
-    /// and a decryption.
+    /// The numbers of the slots that can't be proved, except slots of zeros. Uses all processors at once: each proof takes the derivation
+    /// of a key and a decryption.
     private func unproven(_ slots: [SubjectSlot]) throws -> Set<UInt32> {
         let unproven = Monitor<Set<UInt32>>([])
         let jobs = min(Processors.count, slots.count / Self.slotsAloneMax + 1)
@@ -96,7 +96,7 @@ extension SubjectKeys {
         return unproven.withLock { $0 }
     }
 
-    /// So few are proved faster than another thread can begin.
+    /// Proving this few slots takes less time than starting another thread.
     private static let slotsAloneMax = 64
 
     /// The damaged slots of the file.
@@ -109,8 +109,8 @@ extension SubjectKeys {
         return damages
     }
 
-    /// - Parameter named: the slots that events name, each with the stream whose events do.
-    /// - Throws: `EvstoreError.storeDamaged` where one of them was never written, is gone, or is another stream's.
+    /// - Parameter named: the slots that events name, each with the name of their stream.
+    /// - Throws: `EvstoreError.storeDamaged` where one of them was never written, is gone, or belongs to another stream.
     func require(_ named: [UInt32: String]) throws {
         if named.isEmpty { return }
         var missing = Set(named.keys)
@@ -140,7 +140,7 @@ extension SubjectKeys {
         do { return try proven(number).slot.state == .forgotten } catch is SlotDamage { return false }
     }
 
-    /// The slots that a ledger names as forgotten and that hold a key again: an older copy of the file was put back.
+    /// The slots that the ledger names as forgotten and that hold a key again: an older copy of the file was put back.
     func revived(_ ledger: [ForgottenLedger.Entry]) throws -> [SubjectSlot] {
         guard !ledger.isEmpty, try Directory.ownStatus(path) != nil else { return [] }
         let through = Dictionary(ledger.map { ($0.forgotten.code, $0.forgotten.through) }, uniquingKeysWith: max)
@@ -152,7 +152,7 @@ extension SubjectKeys {
         return revived
     }
 
-    /// Overwrites them again, in a copy that nobody else sees yet.
+    /// Overwrites such slots again, in a copy that nobody else can see yet.
     package func forgetAgain(_ ledger: [ForgottenLedger.Entry]) throws {
         let revived = try revived(ledger)
         if revived.isEmpty { return }
@@ -165,8 +165,8 @@ extension SubjectKeys {
 
     // MARK: Copies
 
-    /// The bytes of the file, in parts; nothing where no subject has a key.
-    /// - Throws: `EvstoreError.storeDamaged` where a part of it is damaged: such a copy could not be restored.
+    /// Passes on the bytes of the file, in parts; nothing where no subject has a key.
+    /// - Throws: `EvstoreError.storeDamaged` where a slot is damaged: such a copy could not be restored.
     package func copy(_ take: ([UInt8]) throws -> Void) throws {
         guard try Directory.ownStatus(path) != nil else { return }
         let file = try File(path, .read)
@@ -191,7 +191,7 @@ extension SubjectKeys {
         try file.sync()
     }
 
-    /// Copies the whole slots to a store that has the same keys, each at its place; the damaged ones are marked as lost, by the names of
+    /// Copies the undamaged slots to a store with the same keys, each to its place; marks the damaged ones as lost, under the names of
     /// their streams.
     package func copy(to other: SubjectKeys, losing lost: [UInt32: StreamName]) throws {
         var next: UInt32 = 0

@@ -4,26 +4,25 @@ internal import Platform
 package import Sealing
 
 /// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
-/// (`SubjectSlot`) from byte 128 on.
-/// A slot is read each time its key is needed, so that a key which another process has overwritten is gone here too; within one commit,
-/// which holds the write lock, once for each stream.
+/// (`SubjectSlot`) from byte 128 on. A slot is read each time its key is needed, so that a key which another process has overwritten is
+/// gone here too; within one commit, which holds the write lock, it is read once for each stream.
 ///
-/// A caller that adds or overwrites slots holds the log's write lock.
+/// A caller that adds or overwrites slots must hold the log's write lock.
 package final class SubjectKeys: Sendable {
     static let fileName = "subjects"
     static let head: [UInt8] = magic + [UInt8](repeating: 0, count: SubjectSlot.byteCount - magic.count)
     private static let magic = Array("evstore subjects 1\n".utf8)
 
     private struct State {
-        /// Slots by the codes of their subjects, as far as the file was read: the newest of each.
+        /// The newest slot of each subject, by the subject's code, as far as the file was read.
         var numbers: [[UInt8]: UInt32] = [:]
         /// How many slots were read.
         var count: UInt32 = 0
-        /// Not in the file yet.
+        /// Slots that are not in the file yet.
         var pending: [SubjectSlot] = []
-        /// Keys that were opened, with the slot that each was in.
+        /// Opened keys, each with the bytes of its slot.
         var opened: [UInt32: (slot: [UInt8], key: DataKey)] = [:]
-        /// The keys that a commit has used: no slot changes while it holds the write lock.
+        /// The keys that the current commit has used: no slot changes while it holds the write lock.
         var used: [StreamName: DataKey] = [:]
         /// The file as it was opened last.
         var file: (file: File, status: FileStatus)?
@@ -38,7 +37,7 @@ package final class SubjectKeys: Sendable {
             opened[slot.number] = key.map { (slot.bytes, $0) }
         }
 
-        /// Adds a slot by its own fields, unproved; damage is reported when its key is needed.
+        /// Adds a slot according to its own fields, without proof; damage is reported when its key is needed.
         mutating func learn(_ slot: SubjectSlot) {
             if slot.state != .lost { numbers[slot.code] = slot.number }
         }
@@ -57,27 +56,27 @@ package final class SubjectKeys: Sendable {
 
     // MARK: Reading
 
-    /// The file of slots as it was looked for once, for the keys of one block.
-    struct Look {
+    /// The file of slots, looked up once for the keys of one block.
+    struct SlotLookup {
         fileprivate var found: File??
     }
 
     /// The key of a slot; nil where it was forgotten or lost.
-    /// - Throws: `SlotDamage` where it is not as it was written, or not there.
-    func key(_ number: UInt32, _ look: inout Look) throws -> DataKey? {
+    /// - Throws: `SlotDamage` where the slot differs from what was written, or is missing.
+    func key(_ number: UInt32, _ look: inout SlotLookup) throws -> DataKey? {
         let file = try look.found ?? reading()
         look.found = .some(file)
         return try proven(number, in: file).key
     }
 
-    /// A slot that was proved, with its key.
+    /// A proved slot, with its key.
     package func proven(_ number: UInt32) throws -> (slot: SubjectSlot, key: DataKey?) { try proven(number, in: reading()) }
 
     private func proven(_ number: UInt32, in file: File?) throws -> (slot: SubjectSlot, key: DataKey?) {
         guard var slot = try written(number, in: file), !slot.isBlank else { throw SlotDamage(number, "is missing") }
         while true {
             do { return (slot, try key(of: slot)) } catch let damage as SlotDamage {
-                // Another process may be overwriting it: two reads have to agree.
+                // Another process may be overwriting the slot: damage counts only if two reads agree.
                 guard let again = try written(number, in: file), again.bytes != slot.bytes else { throw damage }
                 slot = again
             }
@@ -99,7 +98,7 @@ package final class SubjectKeys: Sendable {
         return bytes.count == SubjectSlot.byteCount ? SubjectSlot(number, bytes) : nil
     }
 
-    /// The file, opened again where another one lies in its place; nil where there is none.
+    /// The file, reopened if another one is in its place; nil where there is none.
     private func reading() throws -> File? {
         guard let status = try Directory.ownStatus(path) else { return nil }
         if let (file, opened) = state.withLock({ $0.file }), (status.device, status.inode) == (opened.device, opened.inode) { return file }
@@ -136,7 +135,7 @@ package final class SubjectKeys: Sendable {
         try learn()
     }
 
-    /// The key of a stream's subject; a new one where it has none that is whole, which must be written before the commit.
+    /// The key of a stream's subject. If no undamaged key exists, it is a new one, which must be written before the commit.
     func key(for stream: StreamName) throws -> DataKey {
         if let used = state.withLock({ $0.used[stream] }) { return used }
         let key = try lookUp(stream)
@@ -151,12 +150,12 @@ package final class SubjectKeys: Sendable {
         {
             return key
         }
-        // Order: what a power cut may leave in doubt is no more than is written at once.
+        // Order: written in time, so that a power cut can leave in doubt no more slots than are written at once.
         if state.withLock({ $0.pending.count >= Self.pendingMax }) { try flush() }
         return try addKey(code: { _ in code })
     }
 
-    /// The key of a slot, nil where it is forgotten or damaged: damage is reported by reads, and does not stop appends.
+    /// The key of a slot; nil where it was forgotten or is damaged: reads report damage, and appends go on.
     private func wholeKey(of slot: SubjectSlot) throws -> DataKey? {
         do { return try key(of: slot) } catch is SlotDamage { return nil }
     }
@@ -191,7 +190,7 @@ package final class SubjectKeys: Sendable {
         }
     }
 
-    /// Makes new keys durable: before anything that is sealed under them.
+    /// Makes new keys durable, before anything that is sealed under them.
     package func flush() throws {
         let (slots, count) = state.withLock { ($0.pending, $0.count) }
         if slots.isEmpty { return }
@@ -201,25 +200,25 @@ package final class SubjectKeys: Sendable {
         state.withLock { ($0.count, $0.pending) = (count + UInt32(slots.count), []) }
     }
 
-    /// Overwrites the keys of a stream's subject, durably; nil where it never had one.
-    /// - Parameter named: the slots that the stream's events name, or why they can't be read.
-    /// - Throws: that error, after the known slots are overwritten, since there may be more.
-    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> Forgotten? {
+    /// Overwrites the keys of a stream's subject durably; nil where it never had one.
+    /// - Parameter named: the slots that the stream's events name, or the error of reading them.
+    /// - Throws: that error, after the known slots were overwritten, since there may be more.
+    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> ForgottenSubject? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         var slots = try self.slots(code)
-        // A slot with a damaged code names no stream, or another one.
+        // A slot with a damaged code belongs to no stream, or to another one.
         if case .success(let named) = named { slots += try named.subtracting(slots).sorted().filter(isDamaged) }
-        var forgotten: Forgotten?
+        var forgotten: ForgottenSubject?
         if !slots.isEmpty {
             let new = try overwrite(slots.map { ($0, code) })
-            forgotten = Forgotten(code: code, through: state.withLock { $0.count }, isNew: !new.isEmpty)
+            forgotten = ForgottenSubject(code: code, through: state.withLock { $0.count }, isNew: !new.isEmpty)
         }
         if case .failure(let error) = named, try slots.isEmpty || damages().contains(where: { !slots.contains($0.number) }) { throw error }
         return forgotten
     }
 
-    /// The slots with a subject's code, as the file is now: slots that were read before may have been put back since.
+    /// The slots with a subject's code in the current file: slots that were read before may have been put back since.
     private func slots(_ code: [UInt8]) throws -> [UInt32] {
         guard try Directory.ownStatus(path) != nil else { return [] }
         let file = try File(path, .read)
@@ -230,16 +229,16 @@ package final class SubjectKeys: Sendable {
         return slots
     }
 
-    /// Returns those that were not forgotten before.
+    /// Overwrites slots; returns those that were not forgotten before.
     private func overwrite(_ slots: [(number: UInt32, code: [UInt8])]) throws -> Set<UInt32> {
         let file = try open()
         var new: Set<UInt32> = []
         for (number, code) in slots {
             if try !isForgotten(number) { new.insert(number) }
-            // Written again also where it was before: after a failed sync a file reads as if it were on the disk.
+            // Written again even where it was forgotten before: after a failed sync, a file reads as if its bytes were on the disk.
             try file.write(ring.forgotten(number, code: code).bytes, at: Int(number) * SubjectSlot.byteCount)
         }
-        // A process that was killed before this sync had reported nothing.
+        // A process that is killed before this sync has not reported success.
         try file.sync()
         state.withLock { state in
             for (number, _) in slots { state.opened[number] = nil }
@@ -258,14 +257,14 @@ package final class SubjectKeys: Sendable {
         return key
     }
 
-    /// Overwrites keys of lines, and those that a ledger names, durably; the slot's own fields say that it is one of lines.
-    func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry]) throws -> [Forgotten] {
+    /// Overwrites keys of lines durably, including revived ones that a ledger names; a slot's own fields say that it belongs to lines.
+    func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry]) throws -> [ForgottenSubject] {
         try begin()
         let numbers = try numbers.union(revived(ledger).map(\.number))
         let slots = try numbers.sorted().compactMap { number in try written(number).flatMap { isOfLines($0) ? (number, $0.code) : nil } }
         if slots.isEmpty { return [] }
         let new = try overwrite(slots)
-        return slots.map { number, code in Forgotten(code: code, through: number, isNew: new.contains(number)) }
+        return slots.map { number, code in ForgottenSubject(code: code, through: number, isNew: new.contains(number)) }
     }
 
     func isOfLines(_ slot: SubjectSlot) -> Bool { slot.code == ring.code(ofLines: slot.number) }
@@ -286,7 +285,7 @@ package final class SubjectKeys: Sendable {
     }
 
     /// Order: slots that a killed process has left are made durable before anything is sealed under them. They are written again, since
-    /// after a failed sync a file reads as if it were on the disk. At most as many as are written at once can be in doubt.
+    /// after a failed sync a file reads as if its bytes were on the disk. Only as many slots as are written at once can be in doubt.
     private func rewriteSlots(of file: File, from first: UInt32) throws {
         let offset = Int(first) * SubjectSlot.byteCount
         try file.write(file.read(Int(Self.pendingMax) * SubjectSlot.byteCount, at: offset), at: offset)
@@ -296,7 +295,7 @@ package final class SubjectKeys: Sendable {
     private func open() throws -> File {
         let file = try File(path, .create)
         if try slots(in: file) > 0 { return file }
-        // Without a slot nobody knows whether the process that made the file finished its head.
+        // Without a slot it is unknown whether the process that made the file finished its head.
         try file.write(Self.head)
         try file.sync()
         try Directory.sync(store)

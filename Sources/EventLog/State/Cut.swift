@@ -5,13 +5,13 @@ internal import LMDB
 
 /// Removes the log's end, within the transaction of an update.
 enum Cut {
-    /// O(events that go).
-    /// - Returns: the link at the cut, that of the last block which is left; up to where the indexes are written.
+    /// Removes the events after a position. O(removed events).
+    /// - Returns: the link of the last remaining block; how far the indexes are written.
     static func run(
         to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess
     ) throws -> (link: Digest, indexed: Position) {
         let tables = access.tables
-        // Order: while the events are there, which say what the indexes have of them.
+        // Order: the indexes come first, while the events are there that say which entries to remove.
         let indexed = try shortenIndexes(to: position, &transaction, access)
         while let first = try lastFirst(transaction.reads, access), first > position {
             try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
@@ -21,8 +21,8 @@ enum Cut {
         return (try Blocks.endLink(transaction.reads, access), indexed)
     }
 
-    /// The link that a cut of a node would leave, without the cut. No node is sealed: a sealed block that is written again has another salt, and so
-    /// another link, each time.
+    /// The link after a cut of a node, computed without cutting. This works because nodes are not sealed: a sealed block that is rewritten
+    /// has another salt, and so another link, each time.
     static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         var writer = BlockWriter(access)
         if try copyStraddling(position, into: &writer, transaction, access) != nil {
@@ -32,18 +32,18 @@ enum Cut {
         return try Blocks.holding(position, transaction, access)?.link ?? Epochs.genesis(access.storeID)
     }
 
-    /// Returns up to where the indexes are written. Damaged ones are emptied, and made anew from the log by who needs them next.
+    /// Returns how far the indexes are written. Damaged indexes are emptied, and rebuilt from the log when they are next needed.
     private static func shortenIndexes(
         to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess
     ) throws -> Position {
-        do { return try Unindexing.run(after: position, &transaction, access) } catch let error as EvstoreError {
+        do { return try IndexTruncation.run(after: position, &transaction, access) } catch let error as EvstoreError {
             guard case .corruptBlock = error else { throw error }
         }
         for table in access.tables.descriptors where table.index != nil { try access.tables[table]?.removeAll(&transaction) }
         return .start
     }
 
-    /// Notes up to where the indexes are written in the epoch that begins. One that lagged behind the others is left to `Reindexing`.
+    /// Notes how far the indexes are written in the new epoch. An index that lagged behind the others is left to `Reindexing`.
     static func markIndexes(
         from before: Checkpoint, to now: Checkpoint, _ transaction: inout WriteTransaction, _ access: LogAccess
     ) throws {
@@ -73,7 +73,7 @@ enum Cut {
         return try cursor.last() ? Blocks.position(cursor.key) : nil
     }
 
-    /// Rewrites the last block where it reaches beyond the cut.
+    /// Rewrites the last block if it reaches beyond the cut.
     private static func shortenLast(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         var writer = BlockWriter(access)
         guard let first = try copyStraddling(position, into: &writer, transaction.reads, access) else { return }

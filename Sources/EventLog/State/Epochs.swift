@@ -3,12 +3,12 @@ package import EventModel
 package import Hashing
 package import LMDB
 
-/// The lives of the log. Each epoch after the first has a row that says where the log was cut when it began.
+/// The epochs of the log. Each one after the first has a row that says where the log was cut when it began.
 package enum Epochs {
-    /// What the first block of the first epoch links to.
+    /// The link that the first block of the first epoch continues.
     package static func genesis(_ storeID: StoreID) -> Digest { SHA256Hasher.hash(storeID.bytes) }
 
-    /// What the first block after a cut links to: the hash of the link at the cut and the epoch's row.
+    /// The link that the first block after a cut continues: the hash of the link at the cut and the epoch's row.
     package static func link(_ epoch: Epoch, cut: Position, link: Digest) -> Digest {
         var hasher = SHA256Hasher()
         hasher.update(link.bytes)
@@ -39,7 +39,7 @@ package enum Epochs {
         return (Position(row.load(UInt64.self, at: 0)), link)
     }
 
-    /// For each epoch after the first, that epoch and the position of the cut it began with, by rising epoch.
+    /// For each epoch after the first, in rising order: the epoch, and the position of the cut that began it.
     static func all(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [Checkpoint] {
         var cuts: [Checkpoint] = []
         try tables.epochs.forEach(transaction) { key, value in
@@ -50,7 +50,7 @@ package enum Epochs {
         return cuts
     }
 
-    /// The epoch of a row and the cut that it began with; nil where the bytes are no such row.
+    /// The epoch of a row and the cut that began it; nil where the bytes are no such row.
     package static func cut(_ key: RawSpan, _ value: RawSpan) -> Checkpoint? {
         guard epoch(key) > .first, epoch(key) < Epoch(.max), value.byteCount == 40 else { return nil }
         let cut = Checkpoint(epoch: epoch(key), position: Position(value.load(UInt64.self, at: 0)))
@@ -67,18 +67,18 @@ package enum Epochs {
 }
 
 extension Checkpoint {
-    /// The cut that removed events which a reader up to here has seen; nil where all of them are still in the log. Of several cuts the
-    /// lowest: a reader that goes back to it has seen nothing that any of them removed.
+    /// The cut that removed events which a reader up to here has seen; nil where all of them are still in the log. If there are several
+    /// such cuts, the one with the lowest position: a reader that goes back to it has seen nothing that any of them removed.
     ///
-    /// A caller that needs the very same log, as for a digest or a copy of all of it, compares epochs instead.
-    /// - Parameter cuts: all that were made, each with the epoch that it began.
+    /// A caller that needs exactly the same log, such as for a digest or a copy of all of it, compares epochs instead.
+    /// - Parameter cuts: all cuts, each with the epoch that it began.
     package func cutOff(by cuts: [Checkpoint]) -> Checkpoint? {
         cuts.filter { $0.epoch > epoch && $0.position < position }.min { $0.position < $1.position }
     }
 }
 
 extension LogReader {
-    /// - Throws: `EvstoreError.epochChanged` where a cut removed events that a reader at a checkpoint has seen.
+    /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that a reader at a checkpoint has seen.
     package func requireUncut(_ seen: Checkpoint) throws {
         if let cut = try seen.cutOff(by: cuts()) { throw EvstoreError.epochChanged(seen: seen, cut: cut) }
     }

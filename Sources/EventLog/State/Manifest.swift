@@ -6,7 +6,7 @@ internal import Platform
 /// `evstore.json`: says that a directory is a store, which one, and in which format.
 package struct Manifest: Codable {
     var format: Int
-    /// From format 9 on, the format of rows and blocks, which goes on counting by itself; absent below.
+    /// From format 9 on, the format of rows and blocks, which is counted separately; absent in lower formats.
     var layout: Int?
     var storeId: String
     var created: String
@@ -14,17 +14,17 @@ package struct Manifest: Codable {
     var sealed: Bool?
 
     package static let name = "evstore.json"
-    /// The formats of rows and blocks: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of rows. A sealed store had 5, then 6 with codes,
-    /// and has 8 with blocks that are sealed as a whole. What has its order from elsewhere, a node of a cluster log and a replica, has 7: an
-    /// older program would append to it as to a store that is alone. 9 has events that are in `log/ahead` alone (`AheadBlocks`); it says the format
-    /// of rows and blocks beside it, as `layout`.
+    /// The formats of rows and blocks: 2 added `log/ahead`, 3 blocks of format 2, 4 checksums of rows. A sealed store had 5, then 6 with
+    /// codes, and has 8 with blocks that are sealed as a whole. A store whose order comes from elsewhere, as that of a node of a cluster
+    /// log or a replica, has 7: an older program would append to it as to a store that is alone. Format 9 of the manifest allows events
+    /// that are only in `log/ahead` (`AheadBlocks`); it gives the format of rows and blocks separately, as `layout`.
     private static let layout = 4
     private static let layoutSealed = 5
     static let formatWithCodes = 6
     private static let layoutOrderedElsewhere = 7
     static let formatWithSealedBlocks = 8
     private static let format = 9
-    /// What the rows and blocks of an older store become once this program writes it. Its rows stay without checksums.
+    /// The format of rows and blocks of an older store once this program writes it. Its rows stay without checksums.
     private static let layoutRaised = 3
 
     private var identity: StoreIdentity? {
@@ -32,7 +32,7 @@ package struct Manifest: Codable {
         return StoreIdentity(id: id, format: layout ?? format, goesAhead: format >= Self.format, isSealed: sealed ?? false)
     }
 
-    /// - Parameter keys: of a store whose events are sealed.
+    /// - Parameter keys: the keys of a store whose events are sealed.
     static func write(_ storeID: StoreID, _ keys: StoreKeys?, at store: String) throws -> StoreIdentity {
         let isSealed = keys != nil
         let layout = keys?.codes != nil ? formatWithSealedBlocks : isSealed ? layoutSealed : layout
@@ -44,10 +44,10 @@ package struct Manifest: Codable {
     }
 
     /// Whether a store has the format that this program writes.
-    static func isRaised(at store: String) throws -> Bool { try whole(at: store).format >= format }
+    static func isFormatCurrent(at store: String) throws -> Bool { try whole(at: store).format >= format }
 
-    /// Writes this program's format where a lower one stands, durably, whole or not at all; nobody else may have the store open.
-    static func raise(at store: String) throws {
+    /// Replaces a lower format by this program's format, durably, completely or not at all; no other process may have the store open.
+    static func upgradeFormat(at store: String) throws {
         var manifest = try whole(at: store)
         if manifest.format < format {
             (manifest.format, manifest.layout) = (format, max(manifest.format, layoutRaised))
@@ -56,8 +56,8 @@ package struct Manifest: Codable {
         try Directory.sync(store)
     }
 
-    /// Says that the store has its order from elsewhere, as a node and a replica have, or has it no more; durably.
-    /// - Throws: `EvstoreError.usage` where it has an older format.
+    /// Notes, durably, whether the order of the store's events comes from elsewhere, as for a node or a replica.
+    /// - Throws: `EvstoreError.usage` where the store has an older format.
     package static func set(isOrderedElsewhere: Bool, at store: String) throws {
         var manifest = try whole(at: store)
         let wanted = isOrderedElsewhere ? layoutOrderedElsewhere : layout
@@ -91,7 +91,7 @@ package struct Manifest: Codable {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.
     static func read(at store: String) throws -> StoreID { try identity(at: store).id }
 
-    /// The same, with the format.
+    /// The identity of a store: its id, with its format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
         guard manifest.format <= format else {
@@ -106,7 +106,7 @@ package struct Manifest: Codable {
     private static func whole(at store: String) throws -> Manifest {
         guard try Directory.status(store) != nil else { throw EvstoreError.storeNotFound(path: store) }
         guard try Directory.status(store + "/" + name) != nil else {
-            if try StorePlace.isFree(store) { throw EvstoreError.storeNotFound(path: store) }
+            if try StoreLocation.isFree(store) { throw EvstoreError.storeNotFound(path: store) }
             throw EvstoreError.notAStore(path: store, reason: "it has no \(name)")
         }
         let bytes = try StoreFiles.contents(name, of: store, bytesMax: 65_536)

@@ -7,10 +7,10 @@ package import LMDB
 ///
 ///     numbers      0 u32 format · 4 store id, 16 bytes · 20 u32 epoch · 24 u32 floor · 28 u32 live ·
 ///                  32 u32 top · 36 u32 head · 40 history digest, 32 bytes
-///     indexed      u64 position up to which the indexes are written
+///     indexed      u64 how far the indexes are written: a position
 ///     generations  for each, by rising fingerprint: u8 length, fingerprint in hex, u8 length, directory
 package enum StateRows {
-    /// The newest format this program reads and the one it writes.
+    /// The newest format that this program reads, which is also the one that it writes.
     package static let format = 1
     private static let numbersBytes = 72
     private static let numbers = Array("numbers".utf8)
@@ -31,7 +31,7 @@ package enum StateRows {
         return (storeID, epoch, stamp)
     }
 
-    /// Such a row as it was in an epoch, where it is of a later one.
+    /// The row with an earlier epoch, if its own is later.
     package static func numbers(_ row: [UInt8], through epoch: Epoch) -> [UInt8] {
         guard let now = numbers(of: row), now.epoch > epoch else { return row }
         return Array(row[..<20]) + bytes(epoch.rawValue) + Array(row[24...])
@@ -42,7 +42,7 @@ package enum StateRows {
         return VersionNumbers(floor: version(24), live: version(28), top: version(32), head: version(36))
     }
 
-    /// What every transaction needs to know; the rest of `StoreState` costs a little more.
+    /// The fields that every transaction needs; the rest of `StoreState` costs a little more.
     package struct Numbers: Hashable {
         var format: Int
         package var epoch: Epoch
@@ -50,7 +50,7 @@ package enum StateRows {
         package var stamp: StateStamp
 
         /// - Parameter last: the log's end.
-        /// - Throws: `EvstoreError.corruptBlock` where they are those of no store, or of no store whose log ends there.
+        /// - Throws: `EvstoreError.corruptBlock` where no store, or no store whose log ends there, can have these numbers.
         func check(_ last: Position) throws {
             try StateRows.check(epoch, stamp.numbers)
             guard indexed <= last else {
@@ -170,6 +170,6 @@ package enum StateRows {
 }
 
 extension StoreState {
-    /// - Throws: `EvstoreError.corruptBlock` where they are those of no store.
+    /// - Throws: `EvstoreError.corruptBlock` where no store can have these numbers.
     func checkNumbers() throws { try StateRows.check(epoch, numbers) }
 }

@@ -2,8 +2,8 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
-/// Converts an error of the rooms below into a store's.
-/// - Parameter floorBytes: below this a disk counts as full.
+/// Converts an error of lower rooms into an `EvstoreError`.
+/// - Parameter floorBytes: with fewer free bytes a disk counts as full.
 package func storeError(
     _ error: any Error, _ path: String, doing: String, floorBytes: Int = Options().freeDiskFloorBytes
 ) -> EvstoreError {
@@ -24,19 +24,19 @@ package func storeError(
     }
 }
 
-/// The error that the callers of a failed commit get.
+/// The error for the callers of a failed commit.
 ///
-/// A commit counts as not made only where nothing on the disk can lead to it. Where something may, or where the disk is broken rather
-/// than full, its outcome is unknown: `EvstoreError.commitOutcomeUnknown`.
+/// A commit counts as not made only if nothing on the disk can lead to it. If something may, or if the disk is broken rather than full, the
+/// outcome is unknown: `EvstoreError.commitOutcomeUnknown`.
 /// - Parameter last: the last event that is known to be durable.
 func commitError(_ error: any Error, after last: Position, _ path: String, floorBytes: Int) -> any Error {
-    guard let system = error as? StorageError ?? (error as? UndoneCommit)?.cause else { return error }
-    let isOpen = system.isOutcomeOpen || error is UndoneCommit
+    guard let system = error as? StorageError ?? (error as? CommitInDoubt)?.cause else { return error }
+    let isOpen = system.isOutcomeOpen || error is CommitInDoubt
     if isOpen || system.isFailedDisk && !system.isDiskFull(below: floorBytes) { return EvstoreError.commitOutcomeUnknown(after: last) }
     return storeError(system, path, doing: "appending", floorBytes: floorBytes)
 }
 
-/// The free bytes for messages and for refusing appends; 0 where the file system does not say.
+/// The free bytes, for messages and for refusing appends; 0 where the file system does not report them.
 func freeBytes(_ path: String) -> UInt64 {
     do throws(StorageError) { return try Directory.freeBytes(path) } catch { return 0 }
 }

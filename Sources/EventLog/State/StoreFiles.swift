@@ -3,15 +3,15 @@ internal import LMDB
 package import Logging
 internal import Platform
 
-/// Checks of a store's files that come before any of them is used.
+/// Checks of a store's files, made before any of them is used.
 package enum StoreFiles {
-    /// Everything that a store has, beside files that are written under another name first.
+    /// The names of everything in a store, except files that are first written under another name.
     static let names = [
         Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "cluster", "log", "generations", "states", "drills",
         "archive", "scratch", "follow.new", "unconfirmed.jsonl",
     ]
 
-    /// The store's own directory may be a link, and nothing below it.
+    /// Checks all files of a store. The store's own directory may be a link; nothing below it may be one.
     /// - Throws: `EvstoreError.unsafePermissions` where another user could change a file, or put a link in its place.
     static func check(_ store: String) throws {
         try checkOwn(store)
@@ -21,7 +21,7 @@ package enum StoreFiles {
     /// Checks owner, kind and permissions of a store's own directory.
     static func checkOwn(_ store: String) throws { try check(store, Directory.status(store), store) }
 
-    /// The first bytes of a file of a store, which is opened without following a link, and looked at as it is open.
+    /// The first bytes of a file of a store. The file is opened without following a link, and checked once it is open.
     /// - Throws: `EvstoreError.unsafePermissions`.
     package static func contents(_ name: String, of store: String, bytesMax: Int) throws -> [UInt8] {
         let path = "\(store)/\(name)"
@@ -30,13 +30,13 @@ package enum StoreFiles {
         return try file.read(bytesMax)
     }
 
-    /// The path of a directory of a store, which is made where it is missing. Each use looks at it: who owns the store may put a link in its
-    /// place, and what root did there would be done elsewhere.
+    /// The path of a directory of a store, which is made if it is missing. It is checked at each use: the store's owner may replace it by a
+    /// link, and root would then work elsewhere.
     /// - Throws: `EvstoreError.unsafePermissions`.
     package static func directory(_ name: String, of store: String) throws -> String {
         let path = "\(store)/\(name)"
         if try Directory.ownStatus(path) == nil {
-            // Another process may make it meanwhile.
+            // Another process may make it at the same time.
             do throws(StorageError) { try Directory.create(path) } catch { if !error.isThere { throw error } }
         }
         try check(path, Directory.ownStatus(path), store)
@@ -46,12 +46,12 @@ package enum StoreFiles {
     private static func checkTree(_ path: String, _ store: String) throws {
         guard let status = try Directory.ownStatus(path) else { return }
         try check(path, status, store)
-        // What lies in `scratch` comes and goes with other processes' work, and each of `states` is looked at when it is read.
+        // Entries of `scratch` come and go with other processes' work, and each of `states` is checked when it is read.
         guard status.isDirectory, !["scratch", "states"].contains(Directory.name(of: path)) else { return }
         for name in try namesLeft(in: path) { try checkTree("\(path)/\(name)", store) }
     }
 
-    /// The names in a directory; none where it was removed meanwhile.
+    /// The names in a directory; empty where it was removed meanwhile.
     static func namesLeft(in path: String) throws -> [String] {
         do throws(StorageError) { return try Directory.names(path) } catch {
             if error.isNotFound { return [] }
@@ -62,27 +62,27 @@ package enum StoreFiles {
     private static func check(_ path: String, _ status: FileStatus?, _ store: String) throws {
         guard let status else { return }
         func refused(_ reason: String) -> EvstoreError { .unsafePermissions(path: store, reason: "\(path) \(reason)") }
-        // The mode of a link is always open to others and means nothing.
+        // The mode of a link always allows access by others and means nothing.
         if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
         if Guard.permissions.isOn, status.isWritableByOthers { throw refused("is writable by others") }
-        // Root may own the files of any store, and work on the stores of other users.
+        // Root may own the files of any store, and may work on other users' stores.
         let user = ProcessIdentity.user == 0 ? try Directory.status(store)?.owner ?? 0 : ProcessIdentity.user
         if Guard.owner.isOn, status.owner != user, status.owner != 0 {
             throw refused("belongs to the user \(status.owner), and not to \(user)")
         }
     }
 
-    /// Makes the names durable that lead to a store and to its files: a process that made or changed one may have been killed before
-    /// its sync, and durable appends need all of them.
+    /// Makes the names durable that lead to a store and to its files: a process that made or changed one may have been killed before its
+    /// sync, and durable appends need all of these names.
     static func settleNames(_ store: String) throws {
         try Directory.sync(store)
         // The store's own name may be a link.
         try Directory.syncName(of: store)
     }
 
-    /// The kind of file system that a path lies on and why its files don't stay; nil where they do.
+    /// The kind of file system that a path lies on and why its files will not stay; nil where they will.
     static func passingPlace(_ path: String) throws -> String? {
-        guard case .passing(let kind, let reason) = try FileSystem.of(path) else { return nil }
+        guard case .ephemeral(let kind, let reason) = try FileSystem.of(path) else { return nil }
         return words(kind, reason)
     }
 
@@ -94,8 +94,8 @@ package enum StoreFiles {
             throw EvstoreError.usage("there is no directory \(path)", fix: "make it first, or name another path")
         }
         switch try FileSystem.of(path) {
-        case .lasting: return
-        case .passing(let kind, let reason): logger.notice("\(path) lies on \(words(kind, reason))")
+        case .persistent: return
+        case .ephemeral(let kind, let reason): logger.notice("\(path) lies on \(words(kind, reason))")
         case .unknown(let kind):
             if options.allowsUnsafeFileSystem || !Guard.fileSystem.isOn {
                 return logger.warning("\(path) lies on a file system \(kind), which is not known to be safe")

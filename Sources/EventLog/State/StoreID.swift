@@ -1,8 +1,8 @@
 internal import Bytes
 
-/// Names a store for as long as it exists: 16 random bytes, written as hexadecimal text.
+/// Identifies a store for as long as it exists: 16 random bytes, written as hexadecimal text.
 package struct StoreID: Hashable, Sendable, CustomStringConvertible {
-    /// The part of the id in every block, so that blocks of different stores are never mixed up: the first eight bytes.
+    /// The part of the id that is in every block, so that blocks of different stores are never mixed up: the first eight bytes.
     package let tag: UInt64
     private let rest: UInt64
 
@@ -18,7 +18,7 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
         self.init(bytes)
     }
 
-    /// A new one, from the system's random numbers.
+    /// A new id, from the system's random numbers.
     package static func make() -> StoreID { StoreID(tag: .random(in: .min ... .max), rest: .random(in: .min ... .max)) }
 
     private init(tag: UInt64, rest: UInt64) { (self.tag, self.rest) = (tag, rest) }

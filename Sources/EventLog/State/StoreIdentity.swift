@@ -1,17 +1,17 @@
-/// A store's id and format, as its manifest says them.
+/// A store's id and format, according to its manifest.
 package struct StoreIdentity: Hashable, Sendable {
     package let id: StoreID
     /// The format of its rows and blocks (`layout` in the manifest).
     let format: Int
-    /// Whether events may be in `log/ahead` alone (`AheadBlocks`), which an older program would not see.
+    /// Whether events may be only in `log/ahead` (`AheadBlocks`), where an older program would not see them.
     var goesAhead: Bool
-    /// Whether envelopes stand in the places of payloads.
+    /// Whether envelopes replace the payloads.
     let isSealed: Bool
 
-    /// Whether a `RowChecksum` stands behind each value.
+    /// Whether a `RowChecksum` follows each value.
     package var hasRowChecksums: Bool { format >= 4 }
 
-    /// Whether what is new in it is sealed block by block, and not record by record.
+    /// Whether new blocks are sealed as a whole, in place of each record by itself.
     var sealsBlocks: Bool { isSealed && format >= Manifest.formatWithSealedBlocks }
 
     /// Whether rows and blocks have codes (`StoreCodes`).

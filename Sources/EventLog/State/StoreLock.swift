@@ -2,10 +2,10 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
-/// The store's own locks, on bytes of `evstore.lock` (open-file-description locks: they go with the
-/// process that holds them, however it ends).
+/// The store's own locks, on bytes of `evstore.lock`. They are open-file-description locks, which end with the process that holds them, in
+/// whatever way it ends.
 package struct StoreLock: Sendable {
-    /// Decides its byte, and the line of who holds it.
+    /// Determines the lock's byte, and the line about its holder.
     package let number: Int
 
     /// One migration at a time.
@@ -14,17 +14,17 @@ package struct StoreLock: Sendable {
     package static let presence = StoreLock(number: 2)
     /// Held exclusively while one process recovers the store after a crash.
     package static let opening = StoreLock(number: 3)
-    /// One import at a time: from reading the marks until its own appends and marks are written.
+    /// One import at a time: from reading the marks until its appends and marks are written.
     package static let importing = StoreLock(number: 4)
     /// One process at a time brings a replica forward.
     package static let following = StoreLock(number: 5)
-    /// One holder of a consumer's name at a time; each consumer has a number from 0 on.
+    /// One holder of a consumer's name at a time; consumers are numbered from 0.
     package static func consumer(_ number: Int) -> StoreLock { StoreLock(number: 16 + number) }
 
     package static let fileName = "/evstore.lock"
 
     /// Takes the lock or fails at once.
-    /// - Parameter what: what the holder is doing, for those who find it held.
+    /// - Parameter what: what the holder is doing, for processes that find the lock held.
     /// - Throws: `EvstoreError.locked`, naming the holder.
     package func acquire(at store: String, shared: Bool = false, what: String) throws -> HeldLock {
         do {
@@ -40,26 +40,26 @@ package struct StoreLock: Sendable {
         return try held.takeIfFree(shared: shared, what: what) ? held : nil
     }
 
-    /// The process that holds it, and what for; nil where it is free.
+    /// The process that holds the lock, and what for; nil where it is free.
     package func holder(at store: String) throws -> String? {
         let file = try Self.open(store, shared: true)
         return try file.isLocked(byte: byte) ? HolderHint(file, slot: number).holder(ofLockOn: byte) : nil
     }
 
-    /// What its holder does, and how far it is, as it has said; nil where it is free.
+    /// What the lock's holder does, and the progress that it has noted; nil where the lock is free.
     package func work(at store: String) throws -> HeldWork? {
         let file = try Self.open(store, shared: true)
         let hint = HolderHint(file, slot: number)
         return try file.isLocked(byte: byte) ? hint.work(holder: hint.holder(ofLockOn: byte)) : nil
     }
 
-    /// The process that holds it, where this one can see it.
+    /// The process that holds the lock, if it can be seen from here.
     func holderProcess(at store: String) throws -> LockHolder? {
         let file = try Self.open(store, shared: true)
         return try HolderHint(file, slot: number).process(withLockOn: byte)
     }
 
-    /// A shared lock needs no more than a file that can be read.
+    /// For a shared lock a file that can only be read is enough.
     private static func open(_ store: String, shared: Bool) throws -> File {
         do throws(StorageError) { return try File(store + fileName, .write) } catch {
             if !shared || !error.isReadOnly { throw error }
@@ -71,7 +71,7 @@ package struct StoreLock: Sendable {
     var byte: Int { 1 << 32 + number }
 }
 
-/// Finds out that the holder of a lock was stopped, and how long it has been.
+/// Finds out whether the holder of a lock is stopped, and for how long.
 struct StoppedHolder {
     private let lock: StoreLock
     private let store: String
@@ -84,13 +84,13 @@ struct StoppedHolder {
         (self.lock, self.store, self.patience) = (lock, store, patience)
     }
 
-    /// Looks once a second at most, and ever less often where nobody can be seen; the holder as messages name it where it was found stopped
-    /// each time for as long as is waited for.
+    /// Looks at most once a second, and less and less often while no holder can be seen. Returns the holder, in words for messages, once it
+    /// was found stopped at each look for as long as `patience`.
     mutating func look() throws -> String? {
         let now = ContinuousClock.now
         if now < next { return nil }
         let holder = try lock.holderProcess(at: store)
-        // Each look goes through the open files of all processes.
+        // Each look reads the open files of all processes.
         pause = holder == nil ? min(pause * 2, .seconds(30)) : .seconds(1)
         next = now + pause
         guard let holder, holder.isStopped || holder.isFrozen else {
@@ -115,22 +115,22 @@ package final class HeldLock: Sendable {
 
     init(_ lock: StoreLock, _ file: File, _ store: String) { (self.lock, self.file, self.store) = (lock, file, store) }
 
-    /// Takes the lock, or changes a shared one into an exclusive one, or back.
+    /// Takes the lock, or changes a shared lock into an exclusive one, or back.
     func take(shared: Bool, what: String) throws {
         if try takeIfFree(shared: shared, what: what) { return }
         throw EvstoreError.locked(path: store, holder: try HolderHint(file, slot: lock.number).holder(ofLockOn: lock.byte))
     }
 
-    /// The same; false, and the lock stays as it is, where another process holds it.
+    /// Takes or changes the lock; false where another process holds it, and the lock stays as it is.
     func takeIfFree(shared: Bool, what: String) throws -> Bool {
         guard try file.lock(byte: lock.byte, shared: shared) else { return false }
         if shared { return true }
-        // A hint is only for messages: a full disk must not keep anyone from the lock.
+        // The hint is only for messages: a full disk must not keep a process from the lock.
         do { try HolderHint(file, slot: lock.number).write(what) } catch  where Ballast.isFullDisk(error) {}
         return true
     }
 
-    /// Tells those who find it held how far the work is that it was taken for. That must not end the work, whatever the disk says.
+    /// Tells other processes how far the work is that the lock was taken for. Errors are ignored, since they must not end the work.
     package func tell(_ event: ProgressEvent, of what: String) {
         do { try HolderHint(file, slot: lock.number).write(what, event) } catch {}
     }
@@ -140,9 +140,9 @@ package final class HeldLock: Sendable {
 
 /// Work that a lock is held for.
 package struct HeldWork: Hashable, Sendable {
-    /// The process, and what it does: `process 42 (replay to v5)`.
+    /// The process and its work, such as `process 42 (replay to v5)`.
     package var holder: String
-    /// Nil where it has not said any yet.
+    /// Nil until the holder has noted any.
     package var progress: ProgressEvent?
 }
 
@@ -154,7 +154,7 @@ struct HolderHint: Sendable {
 
     init(_ file: File, slot: Int) { (self.file, offset) = (file, slot * Self.bytes) }
 
-    /// Behind a zero, which ends the line, stands how far the work is: `120 400 build`.
+    /// A zero ends the line; the progress follows it, such as `120 400 build`.
     func write(_ what: String, _ progress: ProgressEvent? = nil) throws {
         let far = progress.map { Array("\($0.done) \($0.total) \($0.step)".utf8.prefix(Self.bytes / 2 - 1)) } ?? []
         let line = Array("\(ProcessIdentity.id) \(what)".utf8.prefix(Self.bytes - far.count - 2)) + [0] + far
@@ -175,8 +175,8 @@ struct HolderHint: Sendable {
         // The holder of a shared lock leaves no hint.
         if let holder, holder.isShared { return "process \(holder.process) (has it open)" }
         if let hinted, holder == nil || holder?.process == hinted.process { return "process \(hinted.process) (\(hinted.what))" }
-        // The holder was stopped before it wrote its hint.
-        return holder.map { "process \($0.process)" } ?? File.unseen
+        // The holder had not written its hint yet when it was stopped.
+        return holder.map { "process \($0.process)" } ?? File.unknownHolder
     }
 
     func process(withLockOn byte: Int) throws -> LockHolder? { try file.lockHolder(byte: byte, expecting: try read()?.process) }

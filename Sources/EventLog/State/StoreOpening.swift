@@ -2,12 +2,12 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// Acquires the presence lock of a store. Before that, a log that a crash has left is recovered, and a file of which it is not known
-/// how it was left has its pages checked, since LMDB would follow damaged ones.
+/// Acquires the presence lock of a store. First recovers a log that a crash has left, and checks the pages of a file that may be damaged,
+/// since LMDB would follow damaged ones.
 enum StoreOpening {
-    /// How long to wait for another process that recovers: a check of a large log's pages takes some seconds.
+    /// How long to wait for another process that recovers the store: checking the pages of a large log takes some seconds.
     private static let waitSeconds = 600
-    /// How long that one may have been stopped (`SIGSTOP`, a debugger) until nobody waits for it any more.
+    /// How long that process may be stopped (`SIGSTOP`, a debugger) before the wait for it ends.
     private static let stoppedSeconds = 5
 
     /// Acquires the presence lock; recovers the log and checks its pages first where that is needed.
@@ -16,9 +16,9 @@ enum StoreOpening {
         _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor] = TableDescriptor.log
     ) throws -> HeldLock {
         while true {
-            if let presence = try putRight(store, storeID, options, tables) { return presence }
+            if let presence = try recoverIfNeeded(store, storeID, options, tables) { return presence }
             let presence = try shareInTurn(store, storeID)
-            // Between the look and the lock other processes may have opened the store and crashed, and a recovery may have failed half way.
+            // Other processes may have opened the store and crashed since it was checked, and a recovery may have failed half way.
             if try !AheadRecovery.isDue(at: store, storeID) { return presence }
             try presence.release()
         }
@@ -29,13 +29,13 @@ enum StoreOpening {
     }
 
     /// Recovers the log under the opening lock; nil where no recovery is needed.
-    private static func putRight(
+    private static func recoverIfNeeded(
         _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
     ) throws -> HeldLock? {
         while try isDoubtful(store, storeID) {
-            // Order: processes that see a recovery due take the opening lock one after the other, and the presence lock before the
-            // next one looks. So one that gets the presence lock exclusively knows that nobody has the store open, and one that does
-            // not knows that the log is whole.
+            // Order: processes that see that a recovery is due take the opening lock one after the other, and the presence lock before the
+            // next one looks. So a process that gets the presence lock exclusively knows that no other one has the store open, and one that
+            // does not get it knows that the log is whole.
             guard let opening = try wait(for: store, storeID) else {
                 if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true, tables) }
                 return try shareSoon(store)
@@ -49,10 +49,10 @@ enum StoreOpening {
                 try LogFile.check(at: store, tables)
                 // Order: the presence lock is shared before others see that no recovery is due any more.
                 try presence.take(shared: true, what: "")
-                try LogFile.vouch(at: store)
+                try LogFile.markChecked(at: store)
                 return presence
             }
-            // Order: all of it is durable before other processes open the store, since their appends build on it.
+            // Order: everything is durable before other processes open the store, since their appends build on it.
             try AheadRecovery.run(at: store, storeID, options, tables)
             try presence.take(shared: true, what: "")
             return presence
@@ -60,22 +60,22 @@ enum StoreOpening {
         return nil
     }
 
-    /// Brings a store of an older format to this program's, which other programs of its time must not have open.
+    /// Upgrades a store of an older format to this program's. Older programs must not have it open.
     /// - Throws: `EvstoreError.locked` where another process has it open.
-    static func raise(_ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
-        if try Manifest.isRaised(at: store) { return }
-        // Order: one after the other, so that of several programs that start at once one raises it and the others find it raised.
+    static func upgradeFormat(_ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
+        if try Manifest.isFormatCurrent(at: store) { return }
+        // Order: under the opening lock. If several programs start at once, one upgrades the store and the others find it upgraded.
         guard let opening = try wait(for: store, storeID) else { throw EvstoreError.readOnly(path: store) }
         defer { withExtendedLifetime(opening) {} }
-        if try Manifest.isRaised(at: store) { return }
+        if try Manifest.isFormatCurrent(at: store) { return }
         let presence = try alone(store)
         defer { withExtendedLifetime(presence) {} }
-        // Order: no header of an older program is left.
+        // Order: recovered first, so that no header of an older program is left.
         try AheadRecovery.run(at: store, storeID, options, tables)
-        try Manifest.raise(at: store)
+        try Manifest.upgradeFormat(at: store)
     }
 
-    /// The presence lock for this process alone. One that has closed the store, or only looks at its numbers, is waited for.
+    /// The presence lock for this process alone. Waits for a process that has closed the store, or only reads its numbers.
     private static func alone(_ store: String) throws -> HeldLock {
         let what = "brings it to the format of this program"
         for _ in 0 ..< 50 {
@@ -100,8 +100,8 @@ enum StoreOpening {
         }
     }
 
-    /// Acquires the presence lock, and tries again for a second: who has the store alone may be about to go, and a process that can't write
-    /// the store can't take the opening lock.
+    /// Acquires the presence lock, and tries again for a second: a process that has the store alone may be about to leave it, and a process
+    /// that can't write the store can't take the opening lock.
     private static func shareSoon(_ store: String) throws -> HeldLock {
         for _ in 0 ..< 20 {
             if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: true, what: "has it open") { return presence }

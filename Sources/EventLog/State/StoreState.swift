@@ -22,7 +22,7 @@ package struct VersionNumbers: Hashable, Sendable {
     /// Whether `floor <= live <= top <= head`, as in every store.
     package var isInOrder: Bool { floor <= live && live <= top && top <= head }
 
-    /// Whether a store with so many registered versions may have them: all are among the versions, and version 0 is none.
+    /// Whether a store with this many registered versions may have these numbers: all are registered versions, and 0 is none.
     package func fit(_ versions: Int) -> Bool {
         isInOrder && head.number <= versions && (floor > SchemaVersion(0) || versions == 0)
     }
@@ -32,7 +32,7 @@ extension VersionNumbers: CustomStringConvertible {
     package var description: String { "floor \(floor), live \(live), top \(top), head \(head)" }
 }
 
-/// What has the numbers of a store, each by its own name.
+/// A type with the numbers of a store, each under its own name.
 package protocol VersionNumbered {
     var numbers: VersionNumbers { get set }
 }
@@ -56,29 +56,29 @@ extension VersionNumbered {
     }
 }
 
-/// What an append was checked against: the check holds as long as none of these has changed.
+/// The state that an append was checked against: the check holds as long as none of it has changed.
 package struct StateStamp: VersionNumbered, Hashable, Sendable {
     package var numbers: VersionNumbers
     package var history: Digest
 }
 
-/// The numbers of a store, changed only with what they describe.
+/// The state of a store: its numbers, and what changes with them.
 package struct StoreState: VersionNumbered, Hashable, Sendable {
     package internal(set) var storeID: StoreID
     package internal(set) var format: Int
     package var epoch: Epoch
     package var numbers: VersionNumbers
-    /// Of all registered version files and projection definitions.
+    /// The digest of all registered version files and projection definitions.
     package var history: Digest
-    /// Fingerprint in hexadecimal to the name of the directory in use.
+    /// The name of the directory in use, by fingerprint in hexadecimal.
     package var generations: [String: String]
-    /// Up to where the log's indexes are written to their tables.
+    /// How far the log's indexes are written to their tables.
     package internal(set) var indexed: Position
 
     package var stamp: StateStamp { StateStamp(numbers: numbers, history: history) }
 }
 
-/// Tables that upper rooms keep in the log's environment: the log knows the order of their keys, not their meaning.
+/// Tables that upper rooms keep in the log's environment: the log knows how their keys sort, and not what they mean.
 package enum Catalogue: String, CaseIterable, Sendable {
     case schemas, definitions, imports, journal, snapshots, notes
 }

@@ -3,27 +3,26 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// The events that are acknowledged and not in LMDB yet, as this process has them in memory: read transactions show their blocks behind
-/// those of LMDB. What other processes have added is copied from `log/ahead`, up to where the page that all share says that it is
-/// acknowledged (`AheadWords`).
+/// The events that are acknowledged and not in LMDB yet, in this process's memory: read transactions show their blocks behind those of
+/// LMDB. Events of other processes are copied from `log/ahead`, as far as the shared page says that they are acknowledged (`AheadPage`).
 final class AheadBlocks: AheadSource {
     private struct State {
         /// Nil where the processes share no page, as far as is known.
-        var words: AheadWords?
+        var words: AheadPage?
         var rows = AheadBlocks.newRows()
-        /// The rows are the blocks behind `base` up to `through`, all of one epoch. LMDB has all up to `base`, which only rises.
+        /// The rows are the blocks after `base` up to `through`, all of one epoch. LMDB has all blocks up to `base`, which only grows.
         var base = Position.start
         var through = Position.start
-        /// Is at the entry behind them.
+        /// At the entry after these rows.
         var walk: WriteAhead.Walk
         var note: [UInt8] = []
-        /// The view that was made last, and the end of LMDB's blocks before it.
+        /// The view that was made last, and the end of the LMDB blocks before it.
         var view: (after: Position, view: AheadView)?
-        /// Where LMDB's blocks end as of the transaction that was looked at last.
+        /// The end of LMDB's blocks in the transaction that was read last.
         var seen: (transaction: UInt, end: Checkpoint)?
         var file: File?
 
-        init(_ words: AheadWords?, _ storeTag: UInt64) { (self.words, walk) = (words, WriteAhead.Walk(storeTag, .first)) }
+        init(_ words: AheadPage?, _ storeTag: UInt64) { (self.words, walk) = (words, WriteAhead.Walk(storeTag, .first)) }
 
         var epoch: Epoch { walk.epoch }
     }
@@ -33,7 +32,7 @@ final class AheadBlocks: AheadSource {
     private let tables: Tables
     private let state: Monitor<State>
 
-    init(_ words: AheadWords?, at store: String, _ storeID: StoreID, _ tables: Tables) {
+    init(_ words: AheadPage?, at store: String, _ storeID: StoreID, _ tables: Tables) {
         (self.store, self.storeID, self.tables) = (store, storeID, tables)
         state = Monitor(State(words, storeID.tag))
     }
@@ -43,17 +42,18 @@ final class AheadBlocks: AheadSource {
     }
 
     /// Nil where the processes share no page.
-    var words: AheadWords? { state.withLock { $0.words } }
+    var words: AheadPage? { state.withLock { $0.words } }
 
     // MARK: For readers
 
-    /// - Throws: where entries may be ahead, and the page that says up to where can't be read or is another store's.
+    /// - Throws: where there may be entries ahead, but the page that says how far they are acknowledged can't be read or belongs to another
+    ///   store.
     func end() throws(StorageError) -> AheadEnd {
         if let words, words.areValid { return words.end }
-        // Nothing is ahead without the page of those who write it, unless they have made it since, or see another one.
+        // Without the page nothing is ahead, unless the writers have made the page since, or see another one.
         guard try AheadRecovery.isOpen(at: store) else { return AheadEnd(epoch: 0, last: 0) }
         if words == nil, let page = try TurnPage.lookOnly(store + "/log") {
-            let mapped = try AheadWords(page, storeID, at: store)
+            let mapped = try AheadPage(page, storeID, at: store)
             state.withLock { $0.words = mapped }
         }
         guard let words, words.areValid else {
@@ -66,10 +66,10 @@ final class AheadBlocks: AheadSource {
         if end.last == 0 { return .none }
         let after: Checkpoint
         do { after = try self.end(transaction) } catch let error as StorageError { throw error } catch {
-            // Whoever reads what is damaged there is told.
+            // A caller that reads the damaged rows gets the error there.
             return .none
         }
-        // Order: the end was asked for before the transaction began, so that one of another epoch is older than a cut that LMDB shows.
+        // Order: the end was asked for before the transaction began. If it is of another epoch, it is older than a cut that LMDB shows.
         guard after.position.rawValue < end.last, after.epoch.rawValue == end.epoch else { return .none }
         guard let view = try view(after: after.position, upTo: Position(end.last), after.epoch) else { return .begunTooEarly }
         return .rows(view)
@@ -84,11 +84,11 @@ final class AheadBlocks: AheadSource {
         return end
     }
 
-    /// The blocks behind a position up to another one, at least; nil for a transaction that is older than what LMDB has been seen to have,
-    /// and where the file has them no more.
+    /// The blocks after a position, at least up to another one. Nil for a transaction that is older than LMDB is known to be, and where the
+    /// file no longer has these blocks.
     private func view(after: Position, upTo end: Position, _ epoch: Epoch) throws(StorageError) -> AheadView? {
         try state.withLock { (state) throws(StorageError) -> AheadView? in
-            // Order: who is behind never takes back what this process has, and the one who writes with it.
+            // Order: checked first, so that an older transaction does not take back what this process has, and its writer uses.
             if Guard.laterBase.isOn, state.epoch > epoch || state.epoch == epoch && state.base > after { return nil }
             if state.epoch == epoch, state.through >= end, let known = state.view, known.after == after { return known.view }
             if state.epoch < epoch || state.through < end {
@@ -116,7 +116,7 @@ final class AheadBlocks: AheadSource {
         return try readOn(&state, upTo: end)
     }
 
-    /// Adds the entries that follow, until the rows reach the end; false where they don't.
+    /// Adds the next entries until the rows reach the end; false where they can't.
     private func readOn(_ state: inout State, upTo end: Position) throws(StorageError) -> Bool {
         guard let file = state.file else { return false }
         while state.through < end {
@@ -137,14 +137,14 @@ final class AheadBlocks: AheadSource {
         return true
     }
 
-    /// The bytes of the entry that begins at an offset; nil where none does.
+    /// The bytes of the entry at an offset; nil where there is none.
     static func entry(in file: File, at offset: Int) throws(StorageError) -> [UInt8]? {
         let start = try file.read(WriteAhead.pageBytes, at: offset)
         guard let entry = WriteAhead.Entry(start.lent) else { return nil }
         return entry.byteCount <= start.count ? start : try file.read(entry.byteCount, at: offset)
     }
 
-    /// Adds blocks that fill the positions up to `last`; false, and nothing is added, where they don't.
+    /// Adds blocks that fill the positions up to `last`; false where they don't, and nothing is added.
     private static func add(_ blocks: RawSpan, through last: Position, _ state: inout State) -> Bool {
         var (offset, next, count) = (0, state.through.next, 0)
         while offset < blocks.byteCount {
@@ -163,7 +163,7 @@ final class AheadBlocks: AheadSource {
 
     private static func restart(_ state: inout State, _ end: Checkpoint) {
         state.view = nil
-        // Views of others may show the rows.
+        // Views of other threads may still show the rows.
         if isKnownUniquelyReferenced(&state.rows) { state.rows.removeAll() } else { state.rows = newRows() }
         (state.base, state.through, state.note) = (end.position, end.position, [])
         state.walk = WriteAhead.Walk(state.walk.storeTag, end.epoch)
@@ -171,17 +171,17 @@ final class AheadBlocks: AheadSource {
 
     // MARK: For who has the writer's turn
 
-    /// At the entry behind a position, once all up to it was looked at; nil where another thread has begun anew meanwhile.
+    /// The walk at the entry after a position, once everything up to it was read; nil where another thread has restarted meanwhile.
     func walk(behind last: Checkpoint) -> WriteAhead.Walk? {
         state.withLock { state in
             state.epoch == last.epoch && state.through == last.position && state.walk.pass != nil ? state.walk : nil
         }
     }
 
-    /// Whether so many blocks fit in.
+    /// Whether this many blocks and bytes fit in.
     func hasRoom(_ count: Int, _ bytes: Int) -> Bool { state.withLock { $0.rows.hasRoom(count, bytes) } }
 
-    /// Adds what this process has written; where that does not follow what is here, readers copy it from the file.
+    /// Adds an entry that this process has written. If it does not follow the rows here, readers copy it from the file.
     func add(_ blocks: RawSpan, _ head: WriteAhead.Entry.Head, at offset: Int) {
         state.withLock { state in
             guard state.epoch == head.epoch, state.through.next == head.positions.lowerBound,
@@ -193,14 +193,14 @@ final class AheadBlocks: AheadSource {
         }
     }
 
-    /// Begins anew at an end up to which LMDB holds everything durably.
+    /// Starts again at an end up to which LMDB holds everything durably.
     func restart(_ end: Checkpoint) { state.withLock { Self.restart(&$0, end) } }
 
-    /// Moves what LMDB lacks into it, within a transaction that is to be durable. O(blocks that are ahead).
-    /// - Throws: `EvstoreError.storeDamaged` where entries that were acknowledged are gone.
+    /// Moves the blocks that LMDB lacks into it, within a transaction that is to be durable. O(blocks that are ahead).
+    /// - Throws: `EvstoreError.storeDamaged` where acknowledged entries are gone.
     func apply(_ transaction: inout WriteTransaction) throws {
         let end = try end()
-        // Not as it was looked up for readers, who know the transactions that were committed.
+        // Read again: the end that is cached for readers is that of a committed transaction.
         let after = try Blocks.last(transaction.reads, tables.blocks)
         guard end.last > after.rawValue, try StateRows.epoch(transaction.reads, tables).rawValue == end.epoch else { return }
         guard let view = try view(after: after, upTo: Position(end.last), Epoch(end.epoch)) else {
@@ -215,18 +215,18 @@ final class AheadBlocks: AheadSource {
 
     // MARK: Of a node
 
-    /// What an entry notes of the frame that it was made of, with the last position of the log with it.
-    static func note(_ end: FrameEnd, last: Position) -> [UInt8] { bytes(end.number) + bytes(last.rawValue) + end.link }
+    /// The note of a node's entry: the frame that the entry was made from, and the log's last position after it.
+    static func note(_ end: ClusterLogEnd, last: Position) -> [UInt8] { bytes(end.number) + bytes(last.rawValue) + end.link }
 
-    /// The note of an entry of a node.
+    /// Reads the note of a node's entry.
     static func note(_ entry: RawSpan) -> [UInt8] {
         [UInt8](copying: entry.slice(WriteAhead.Entry.noteStart, WriteAhead.Entry.noteBytes))
     }
 
-    /// Nil where it is none, or none that a node has written.
-    static func node(_ note: [UInt8]) -> (end: FrameEnd, last: Position)? {
+    /// Nil where there is no note, or no node can have written it.
+    static func node(_ note: [UInt8]) -> (end: ClusterLogEnd, last: Position)? {
         guard note.count == WriteAhead.Entry.noteBytes else { return nil }
-        let end = FrameEnd(number: note.lent.load(UInt64.self, at: 0), link: Array(note[16...]))
+        let end = ClusterLogEnd(number: note.lent.load(UInt64.self, at: 0), link: Array(note[16...]))
         let last = Position(note.lent.load(UInt64.self, at: 8))
         return last <= .largest && end.number <= Position.largest.rawValue ? (end, last) : nil
     }

@@ -3,13 +3,13 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// Moves into LMDB what a power cut, or the kill of the last process that had the log open, has left in `log/ahead`. An interrupted recovery
-/// begins again from the start.
+/// Moves into LMDB what a power cut, or the kill of the last process that had the log open, has left in `log/ahead`. After an interruption
+/// the recovery begins again from the start.
 enum AheadRecovery {
-    /// Whether entries may be there that LMDB lacks, so that the log has to be recovered unless another process has it open.
+    /// Whether there may be entries that LMDB lacks, so that the log must be recovered unless another process has it open.
     static func isDue(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
-        // An older program goes on with its rounds behind a recovery of this one, which takes their headers away.
+        // An older program continues its rounds after a recovery by this one, which removes their headers.
         if let older = try OlderRound.header(of: file, storeID) {
             return try older.base != nil || WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.isOpen == true
         }
@@ -24,12 +24,12 @@ enum AheadRecovery {
 
     private static func isOpen(_ file: File) throws(StorageError) -> Bool {
         let bytes = try file.read(WriteAhead.Header.bytes)
-        // One that was torn by a power cut says neither.
+        // A header that was torn by a power cut counts as open.
         return WriteAhead.Header(bytes)?.isOpen ?? bytes.contains { $0 != 0 }
     }
 
-    /// Whether that was left on this machine since its last boot: then what LMDB has written is still in its page cache, and the page that
-    /// processes share says what is acknowledged.
+    /// Whether the entries were left on this machine since its last boot: then the page cache still has everything that LMDB has written,
+    /// and the shared page says what is acknowledged.
     static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
         let older = try OlderRound.header(of: file, storeID)
@@ -42,14 +42,14 @@ enum AheadRecovery {
         return try Directory.status(path) == nil ? nil : File(path, access)
     }
 
-    /// Recovers the log; nobody may have it open.
+    /// Recovers the log; no other process may have it open.
     /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
     static func run(at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
         guard let file = try file(store, .write) else { return }
         let identity = try Manifest.identity(at: store)
         // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        let scene = Scene(store: store, identity: identity, keys: keys, options: options, tables: tables)
+        let scene = RecoveryContext(store: store, identity: identity, keys: keys, options: options, tables: tables)
         if try !OlderRound.apply(file, scene) {
             if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, tables) }
             let bytes = try file.read(WriteAhead.fileBytes)
@@ -57,15 +57,15 @@ enum AheadRecovery {
                 try apply(bytes, &transaction, access, store)
             }
         }
-        // Order: LMDB holds everything durably.
+        // Order: LMDB holds everything durably by now.
         try file.write([UInt8](repeating: 0, count: WriteAhead.pageBytes), at: WriteAhead.pageBytes)
         try WriteAhead.Header(storeID, isOpen: false).write(to: file)
-        // Its pages were checked where nobody vouched for them, and the recovery has changed the file.
-        try LogFile.vouch(at: store)
+        // The pages were checked where that was needed, but the recovery has changed the file.
+        try LogFile.markChecked(at: store)
     }
 
-    /// A store that is recovered.
-    struct Scene {
+    /// The store that is being recovered.
+    struct RecoveryContext {
         let store: String
         let identity: StoreIdentity
         /// Nil where rows have no codes.
@@ -74,33 +74,33 @@ enum AheadRecovery {
         let tables: [TableDescriptor]
     }
 
-    /// Changes the log in one durable transaction, and notes where a node's log ends then: its anchor may have become durable before the
+    /// Changes the log in one durable transaction. In a node it then notes the log's end: the anchor may have become durable before the
     /// entries did.
-    static func change(_ scene: Scene, _ body: (inout WriteTransaction, LogAccess) throws -> Void) throws {
+    static func change(_ scene: RecoveryContext, _ body: (inout WriteTransaction, LogAccess) throws -> Void) throws {
         let store = scene.store
         let environment = try EventLog.openEnvironment(store, scene.options, readOnly: false, scene.tables)
         defer { environment.close() }
         var identity = scene.identity
-        // Nobody else has it open: what is ahead is read here, and not as readers see it.
+        // No other process has the log open: entries ahead are read by the recovery itself, and not through the view of readers.
         identity.goesAhead = false
         let access = try LogAccess(environment, of: identity, scene.keys, scene.tables)
         try environment.writeOwned { transaction in
             var transaction = transaction
             try body(&transaction, access)
-            // Order: also where nothing is changed, since the newest commit may not be durable.
+            // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
             let numbers = try StateRows.numbers(transaction.reads, access.tables)
             try StateRows.put(indexed: numbers.indexed, &transaction, access.tables)
         }
-        // Order: what the page says is needed until LMDB has it.
+        // Order: the page is cleared only after LMDB has what the page was needed for.
         if let page = environment.turnPage?.page {
-            try AheadWords(page, access.storeID, at: store).begin()
+            try AheadPage(page, access.storeID, at: store).begin()
         } else if try environment.sharedPage() != nil {
             throw EvstoreError.ioFailure(doing: "recovering \(store)", reason: "log/turn can't be written")
         }
         try environment.read { transaction in
             guard try StateRows.node(transaction, access.tables) != nil else { return }
             let last = try Blocks.end(transaction, access)
-            try LogFile.leaveAnchor(at: store, access.storeID, last, Blocks.endLink(transaction, access), isClosed: false)
+            try LogFile.writeAnchor(at: store, access.storeID, last, Blocks.endLink(transaction, access), isClosed: false)
         }
     }
 
@@ -130,7 +130,7 @@ enum AheadRecovery {
             walk.go(past: entry, step)
         }
         if let node { return try StateRows.put(node, &transaction, access.tables) }
-        // A commit that was not finished is the last: nothing was written behind it.
+        // An unfinished commit is the last one: nothing was written after it.
         for offset in stride(from: walk.offset, to: bytes.count, by: WriteAhead.pageBytes) {
             if let entry = whole(at: offset), walk.isOfThis(entry) { try recovered.requireNothing(from: entry.first) }
         }
@@ -140,7 +140,7 @@ enum AheadRecovery {
 /// Takes in the blocks of entries, one after the other.
 struct RecoveredBlocks {
     private var blocks: BlockIntake
-    /// What a node has lost of its unsynced entries comes again from the cluster log: what does not follow there is the end.
+    /// A node gets unsynced entries that it has lost again from the cluster log: if an entry does not follow, the log ends there.
     private let isNode: Bool
     private let store: String
 
@@ -148,7 +148,7 @@ struct RecoveredBlocks {
 
     var last: Position { blocks.last }
 
-    /// Takes in those of an entry; false where a node's log ends before it.
+    /// Takes in the blocks of an entry; false where a node's log ends before it.
     mutating func add(_ bytes: RawSpan, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
         var next = 0
         do {
@@ -165,7 +165,7 @@ struct RecoveredBlocks {
         throw damaged("an entry that ends at position \(last) ends at \(blocks.last)")
     }
 
-    /// - Throws: `EvstoreError.storeDamaged` where events from a position on are there and those before them are not.
+    /// - Throws: `EvstoreError.storeDamaged` where events from a position on exist and those before them don't.
     func requireNothing(from first: Position) throws {
         if first <= blocks.last { return }
         throw damaged("what was appended from position \(blocks.last.next) to \(first.previous) is lost")

@@ -4,23 +4,23 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// Writes `log/ahead`, for who has the writer's turn.
+/// Writes `log/ahead`, under the writer's turn.
 struct AheadWriter: ~Copyable {
     private let store: String
     private let storeID: StoreID
     private let directory: String
-    /// Whether an entry is durable once it is written: of a node of a cluster log the system writes it when it likes, and what a power cut takes
-    /// of it comes again from the cluster log.
+    /// Whether an entry is synced when it is written. It is not for a node of a cluster log: the system writes it at some time, and entries
+    /// that a power cut takes come again from the cluster log.
     private let isSynced: Bool
-    /// The entries in memory; nil where this process can't write the page that all share: then LMDB takes every commit.
+    /// The entries in memory; nil where this process can't write the shared page: then LMDB takes every commit.
     let memory: AheadBlocks?
-    let words: AheadWords?
-    /// Where the next entry goes, and of which pass it is; nil at the front, where a pass begins.
+    let words: AheadPage?
+    /// Where the next entry goes, and its pass; nil at the front, where a pass begins.
     private var place: (offset: Int, pass: UInt64)?
     /// Nil until it is needed.
     private var file: File?
     private var cannotOpen = false
-    /// Whether its name is durable.
+    /// Whether the file's name is durable.
     private var isNamed = false
     private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
 
@@ -31,22 +31,22 @@ struct AheadWriter: ~Copyable {
         memory = words == nil ? nil : access.ahead
     }
 
-    /// What became of an entry.
+    /// The result of writing an entry.
     enum Written { case written, full, unfit }
 
-    /// What an entry says of itself.
+    /// The fields of an entry.
     struct Contents {
         var epoch: Epoch
         var positions: ClosedRange<Position>
-        /// Says of a node which frame the entry is made of (`AheadBlocks.note`); else empty.
+        /// For a node, names the frame that the entry was made from (`AheadBlocks.note`); else empty.
         var note: [UInt8]
         /// The number of LMDB's newest transaction.
         var transaction: UInt64
     }
 
-    /// Writes the blocks ahead, durably where entries are synced; the caller acknowledges them.
-    /// - Returns: `full` where LMDB has to take what is ahead first, `unfit` where it has to take the blocks, too.
-    /// - Throws: `StorageError` where nothing was written, `UndoneCommit` where that is not known.
+    /// Writes the blocks ahead, durably if entries are synced; the caller acknowledges them.
+    /// - Returns: `full` where LMDB has to take in what is ahead first, `unfit` where it has to take these blocks too.
+    /// - Throws: `StorageError` where nothing was written, `CommitInDoubt` where that is unknown.
     mutating func write(_ blocks: BlockBatch, _ contents: Contents) throws -> Written {
         guard let memory, let words, blocks.byteCount <= WriteAhead.blocksBytesMax, let file = usable() else { return .unfit }
         let (offset, pass) = place ?? (WriteAhead.entriesStart, contents.transaction)
@@ -67,35 +67,35 @@ struct AheadWriter: ~Copyable {
         return .written
     }
 
-    private func put(_ file: File, at place: Int, _ words: AheadWords) throws {
+    private func put(_ file: File, at place: Int, _ words: AheadPage) throws {
         do {
             try file.write(entry.bytes, at: place)
             if isSynced, Guard.aheadSync.isOn { try file.sync() }
         } catch {
-            // After a failed sync nobody knows what the disk has, unless it was only full.
+            // After a failed sync it is unknown what the disk has, unless the disk was only full.
             do throws(StorageError) {
                 guard error.isDiskFull(below: 0) else { throw error }
                 try file.write([UInt8](repeating: 0, count: WriteAhead.pageBytes), at: place)
                 try file.sync()
             } catch {
                 words.fail()
-                throw UndoneCommit(cause: error)
+                throw CommitInDoubt(cause: error)
             }
             throw error
         }
     }
 
-    /// Has the header say durably that entries may follow, before one does.
-    private func open(_ file: File, _ words: AheadWords) throws(StorageError) {
+    /// Makes the header say durably that entries may follow, before the first one does.
+    private func open(_ file: File, _ words: AheadPage) throws(StorageError) {
         if words.isOpen { return }
         if Guard.settling.isOn { try WriteAhead.Header(storeID, isOpen: true).write(to: file) }
         words.isOpen = true
     }
 
-    /// LMDB holds everything: the next entry goes to the front.
+    /// Called when LMDB holds everything: the next entry goes to the front.
     mutating func begin() { place = nil }
 
-    /// Has the header say durably that LMDB holds everything, which it does.
+    /// Makes the header say durably that LMDB holds everything. It must.
     mutating func close() throws {
         guard let words, words.isOpen else { return }
         words.isOpen = false
@@ -103,19 +103,19 @@ struct AheadWriter: ~Copyable {
         try WriteAhead.Header(storeID, isOpen: false).write(to: opened())
     }
 
-    /// Goes behind the last entry that is acknowledged, and adds the one that a process has written there, and that was killed before it
-    /// acknowledged it. Its caller has no answer; but it may be on the disk, and so it is made to be there.
+    /// Moves behind the last acknowledged entry. If a process wrote a further entry there and was killed before it acknowledged it, this
+    /// adds that entry: its caller has no answer, but the entry may be on the disk, and so it is made durable.
     /// - Parameters:
     ///   - last: the end of the log.
-    ///   - isApplied: whether LMDB has all up to there.
-    ///   - link: that of the last block.
+    ///   - isApplied: whether LMDB has everything up to there.
+    ///   - link: the link of the last block.
     /// - Returns: the end with that entry; nil where there was none.
     mutating func takeOver(after last: Checkpoint, isApplied: Bool, link: Digest, _ access: LogAccess) throws -> Checkpoint? {
         guard let memory, let words, words.isOpen else {
             place = nil
             return nil
         }
-        // Order: where entries may follow, nothing is written before they were looked at.
+        // Order: where entries may follow, they are read before anything is written.
         let file = try opened()
         if isApplied { memory.restart(last) }
         let walk = isApplied ? WriteAhead.Walk(storeID.tag, last.epoch) : memory.walk(behind: last)
@@ -140,7 +140,7 @@ struct AheadWriter: ~Copyable {
         return Checkpoint(epoch: found.epoch, position: found.last)
     }
 
-    /// Whether blocks follow the log's last one, up to a position.
+    /// Whether blocks continue the log after its last block, up to a position.
     private static func follow(_ blocks: RawSpan, through last: Position, _ link: Digest, _ access: LogAccess) throws -> Bool {
         var (offset, link, end) = (0, link, Position.start)
         while let bytes = BlockLayout.block(blocks, at: offset) {
@@ -153,15 +153,15 @@ struct AheadWriter: ~Copyable {
         return offset == blocks.byteCount && end == last
     }
 
-    /// Makes all entries durable that there are, of a node. Once that has failed it is never tried again: it would succeed without the bytes
+    /// Makes all entries of a node durable. Once that has failed it is never tried again: a second sync would succeed without the bytes
     /// that were lost.
-    fileprivate static func sync(at store: String, _ words: AheadWords?) throws {
+    fileprivate static func sync(at store: String, _ words: AheadPage?) throws {
         try words?.requireSound()
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
         let file = try File(path, .write)
         do { try file.sync() } catch {
-            // Where no entry follows, LMDB has them all.
+            // If no entries may follow, LMDB has them all.
             if words?.isOpen == true { words?.fail() }
             throw error
         }
@@ -189,7 +189,7 @@ struct AheadWriter: ~Copyable {
         let path = store + WriteAhead.fileName
         let made = path + ".new"
         if try Directory.status(path) == nil {
-            // Order: whole and durable under another name first.
+            // Order: the file is complete and durable under another name first.
             try Directory.remove(made)
             let file = try File(made, .createNew)
             try file.write([UInt8](repeating: 0, count: WriteAhead.fileBytes))
@@ -202,8 +202,8 @@ struct AheadWriter: ~Copyable {
     }
 }
 
-/// A commit failed, and what it has left on the disk may still count.
-struct UndoneCommit: Error, CustomStringConvertible {
+/// A commit has failed, and what it has left on the disk may still count.
+struct CommitInDoubt: Error, CustomStringConvertible {
     let cause: StorageError
 
     var description: String { cause.description }

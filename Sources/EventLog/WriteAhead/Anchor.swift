@@ -4,8 +4,8 @@ package import Hashing
 internal import LMDB
 internal import Platform
 
-/// `anchor`: the log's end as it was after a commit, kept beside the log. By it, opening notices a log
-/// that has lost its last commits to a damaged meta page, and a file that was exchanged or changed.
+/// `anchor`: the log's end after a commit, kept beside the log. With it, opening notices a log that has lost its last commits to a damaged
+/// meta page, and a file that was exchanged or changed.
 ///
 ///     0   u32  "eva" and the format, 1
 ///     4   u32  epoch
@@ -13,8 +13,8 @@ internal import Platform
 ///     24  u64  last position
 ///     32  32   link of the last block
 ///     64  u64  inode of data.mdb, 72 u64 its bytes, 80 i64 when it was last changed (st_ctime, nanoseconds): the last
-///              two where nobody has the store open, else 0
-///     88  36   the machine's boot id while somebody has the store open, else zeros
+///              two if no process has the store open, else 0
+///     88  36   the machine's boot id while a process has the store open, else zeros
 ///     124 u32  the low half of data.mdb's device number
 ///     128 u64  XXH3-64 of the bytes before
 package struct Anchor: Hashable {
@@ -34,10 +34,10 @@ package struct Anchor: Hashable {
         return row.array()
     }
 
-    /// What it says of the log: its bytes before the file's mark.
+    /// The part about the log: the bytes before the file's mark.
     var end: [UInt8] { Array(bytes.prefix(64)) }
 
-    /// Fills a buffer that is used again with its bytes.
+    /// Writes the bytes into a buffer that is reused.
     func write(_ row: inout ByteBuffer) {
         row.removeAll()
         row.append(littleEndian: Self.magic)
@@ -56,8 +56,8 @@ package struct Anchor: Hashable {
         return try read(File(store + fileName, .read))
     }
 
-    /// The later one of the anchor and of what the processes have noted since in the page that they share, which is newer by up to a second
-    /// where nobody had the time to close the store.
+    /// The later one of the anchor and of the note in the shared page. The note is up to a second newer if no process had time to close the
+    /// store.
     package static func newest(at store: String) throws -> Anchor? {
         var noted: [UInt8] = []
         // A page that can't be read proves nothing.
@@ -83,7 +83,7 @@ package struct Anchor: Hashable {
         (self.epoch, self.storeID, self.last, self.link, self.mark) = (epoch, storeID, last, link, mark)
     }
 
-    /// Compares with a log that was read later, and so may only have more.
+    /// Compares the anchor with a log that was read later, and so may only have more.
     /// - Throws: `EvstoreError.storeDamaged` where the log ends earlier than the anchor says, or with another link.
     func check(
         _ end: Checkpoint, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ store: String
@@ -94,7 +94,7 @@ package struct Anchor: Hashable {
         guard epoch <= end.epoch else {
             throw damaged("the log is at epoch \(end.epoch) and its anchor at \(epoch)")
         }
-        // A cut has been made since: the anchor is old, not wrong.
+        // A cut was made since then: the anchor is old, not wrong.
         if epoch < end.epoch { return }
         guard last <= end.position else {
             throw damaged("the log ends at position \(end.position) and has held \(last): its last commits are lost")
@@ -105,16 +105,16 @@ package struct Anchor: Hashable {
     }
 }
 
-/// Keeps the anchor: what a commit notes is written and synced within about a second, and at the end. On the disk of a node of a cluster
-/// log it may be newer than the log, which is put right when the node is recovered.
+/// Keeps the anchor: the noted end of a commit is written and synced within about a second, and on closing. On the disk of a node of a
+/// cluster log it may be newer than the log; recovering the node corrects that.
 ///
-/// A process whose disk has failed marks the log's file as doubtful. The mark stays, whichever process writes the anchor after it, until
-/// all pages have been checked: a process that changes it holds the lock on the anchor's first byte from the check to the write.
+/// A process whose disk has failed marks the log's file as doubtful. The mark stays until all pages were checked, whichever process writes
+/// the anchor next: a process that changes it holds the lock on the anchor's first byte from the check to the write.
 final class AnchorFile: Sendable {
     private struct State {
-        /// What was noted, and is to be written.
+        /// The noted anchor, which is still to be written.
         var noted: Anchor?
-        /// The epoch of the anchor in the file; nil while the file has none that somebody could mark as doubtful.
+        /// The epoch of the anchor in the file; nil while the file has no anchor that could be marked as doubtful.
         var epoch: Epoch?
         var synced = ContinuousClock.now
 
@@ -124,26 +124,26 @@ final class AnchorFile: Sendable {
     private static let waitMilliseconds = 1_000
     private let file: File
     private let state = Monitor(State())
-    /// Held by the thread that writes: the lock on the file's byte is the process's, and keeps only others out.
+    /// Held by the thread that writes: the lock on the file's byte belongs to the process, and keeps out only other processes.
     private let turn = Monitor(())
 
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
 
-    /// Marks the file durably as in use before anything is written to it, so that after a power cut it does not count as closed. Syncs also
-    /// where it is marked already, since the process that did so may have been killed before its sync; and without the lock, so that
-    /// nobody is refused because a disk is slow.
-    /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
+    /// Marks the file durably as in use before anything is written to it, so that it does not count as closed after a power cut. It syncs
+    /// even if the file is marked already, since the process that marked it may have been killed before its sync; and it syncs without the
+    /// lock, so that no process is refused because a disk is slow.
+    /// - Throws: `EvstoreError.locked` where another process was stopped while it wrote the anchor.
     func begin(_ mark: FileMark) throws {
         let isDone = try alone(Self.waitMilliseconds) {
             let found = try Anchor.read(file)
             state.withLock { $0.epoch = found?.epoch }
             if let found { try put(found, marked: mark) }
         }
-        if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
+        if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unknownHolder) }
         try file.sync()
     }
 
-    /// The process that is writing it, for messages; nil where that is not known.
+    /// The process that is writing the anchor, for messages; nil where it is unknown.
     var writer: String? {
         do { return try file.lockHolder(byte: 0).map { "process \($0.process) (writing the anchor)" } } catch { return nil }
     }
@@ -159,8 +159,9 @@ final class AnchorFile: Sendable {
         try file.sync()
     }
 
-    /// Notes the log's end after a commit. It is not written here: no commit waits for an anchor, and one that is a second old proves a
-    /// second less. Only a file's first, and that of another epoch, are written at once: by them a mark as doubtful and a cut stay known.
+    /// Notes the log's end after a commit. It is usually not written here: no commit waits for an anchor, and an anchor that is a second
+    /// old misses only a second. Two anchors are written at once, the first one of a file and the first one of an epoch, so that the file
+    /// can be marked as doubtful and a cut stays known.
     func note(_ end: Anchor) throws {
         let isDue = state.withLock { state in
             defer { (state.noted, state.epoch) = (end, end.epoch) }
@@ -175,8 +176,8 @@ final class AnchorFile: Sendable {
         try sync(waiting: Self.waitMilliseconds)
     }
 
-    /// Notes that all pages were checked, by a process that has the store to itself.
-    func vouch(_ anchor: Anchor) throws {
+    /// Notes that all pages were checked. This process must have the store alone.
+    func markChecked(_ anchor: Anchor) throws {
         try file.write(anchor.bytes)
         try file.sync()
     }
@@ -187,13 +188,13 @@ final class AnchorFile: Sendable {
         try file.write(anchor.bytes)
     }
 
-    /// Whether something was noted that is not written yet, though the file is so old.
+    /// Whether a note is still to be written and the last write is at least this old.
     func isDue(_ age: Duration) -> Bool { state.withLock { $0.isDue(age) } }
 
-    /// Whether something was noted that is not written yet.
+    /// Whether a note is still to be written.
     var isDirty: Bool { state.withLock { $0.noted != nil } }
 
-    /// Makes what was noted durable; where another process writes the anchor just then, at the next call.
+    /// Makes the note durable; if another process is writing the anchor at the moment, the next call does so.
     func sync(waiting milliseconds: Int = 0) throws {
         guard isDirty else { return }
         var isWritten = false
@@ -209,7 +210,7 @@ final class AnchorFile: Sendable {
         if isWritten { try file.sync() }
     }
 
-    /// Runs `body` while no other thread or process writes the anchor; false where one does for all of that time.
+    /// Runs `body` while no other thread or process writes the anchor; false where another process writes it during all of that time.
     private func alone(_ milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
         try turn.withLock { _ in try file.alone(byte: 0, waiting: milliseconds, body) }
     }

@@ -2,23 +2,23 @@ package import Bytes
 internal import LMDB
 package import Platform
 
-/// Identifies a `data.mdb` and how it was left. A file that matches was changed by the store alone, so that its pages need no check.
+/// Identifies a `data.mdb` and the state in which it was left. A file that matches was changed only by the store, so that its pages need no
+/// check.
 package struct FileMark: Hashable, Sendable {
     /// Zero in the anchors of older programs, which match no file.
     private let inode: UInt64
     private let device: UInt32
-    /// The file's size, and the time of its last change (`st_ctime`, which no program can set back), where nobody has it
-    /// open; else zero.
+    /// The file's size and the time of its last change (`st_ctime`, which no program can set back), if no process has it open; else zero.
     private let bytes: UInt64
     private let changed: Int64
-    /// The boot of the machine while somebody has the file open, 36 bytes; zeros where nobody has.
+    /// The machine's boot id while a process has the file open, 36 bytes; zeros if none has.
     private let boot: [UInt8]
 
     package static let size = 64
     private static let noBoot = [UInt8](repeating: 0, count: 36)
     private static let thisBoot = Array((Array(ProcessIdentity.boot.utf8) + noBoot).prefix(36))
 
-    /// The mark of a file that is in use, or that nobody has open any more.
+    /// The mark of a file that is in use, or that no process has open any more.
     package init(_ status: FileStatus, isClosed: Bool) {
         (inode, device) = (status.inode, UInt32(truncatingIfNeeded: status.device))
         (bytes, changed) = isClosed ? (UInt64(status.bytes), status.changed) : (0, 0)
@@ -30,7 +30,7 @@ package struct FileMark: Hashable, Sendable {
         (boot, device) = ([UInt8](copying: row.slice(24, 36)), row.load(UInt32.self, at: 60))
     }
 
-    /// The mark of a file whose disk has failed: it matches none.
+    /// The mark of a file whose disk has failed: it matches no file.
     package static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
 
     package var isClosed: Bool { boot == Self.noBoot }
@@ -44,8 +44,8 @@ package struct FileMark: Hashable, Sendable {
         row.append(littleEndian: device)
     }
 
-    /// Whether the file is as it was left: closed and not changed since, or in use since this boot, during which even a killed process
-    /// leaves no torn page.
+    /// Whether the file is in the state in which it was left: closed and not changed since, or in use during this boot, in which even a
+    /// killed process leaves no torn page.
     package func matches(_ status: FileStatus) -> Bool {
         guard inode != 0, inode == status.inode, device == UInt32(truncatingIfNeeded: status.device) else { return false }
         return isClosed ? bytes == UInt64(status.bytes) && changed == status.changed : boot == Self.thisBoot

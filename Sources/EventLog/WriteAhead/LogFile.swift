@@ -3,31 +3,31 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// `log/data.mdb` as a file, looked at without LMDB.
+/// `log/data.mdb` as a file, without LMDB.
 enum LogFile {
     private static let name = "/log/data.mdb"
 
     static func status(at store: String) throws(StorageError) -> FileStatus { try File(store + name, .read).status() }
 
-    /// Whether the file's pages have to be checked: it was copied, restored or changed, or the machine stopped while it was in use.
+    /// Whether the file's pages must be checked: it was copied, restored or changed, or the machine stopped while it was in use.
     static func isDoubtful(at store: String) throws -> Bool {
         // A missing file is reported by the opening that follows.
         guard try Directory.status(store + name) != nil else { return false }
         return try Anchor.read(at: store)?.mark.matches(status(at: store)) != true
     }
 
-    /// Notes that all pages were looked at, where there is an anchor to note it in.
-    static func vouch(at store: String) throws {
+    /// Notes that all pages were checked, if there is an anchor.
+    static func markChecked(at store: String) throws {
         guard var anchor = try Anchor.read(at: store) else { return }
-        // Order: the file may have been copied there without a sync; what was checked has to be durable first.
+        // Order: synced first. The file may have been copied without a sync, and what was checked must be durable.
         try File(store + name, .read).sync()
         anchor.mark = FileMark(try status(at: store), isClosed: true)
-        try AnchorFile(at: store).vouch(anchor)
+        try AnchorFile(at: store).markChecked(anchor)
     }
 
-    /// Writes the anchor with the log's end and the file's mark, as closed, where no other process has it open.
+    /// Writes the anchor with the log's end and the file's mark; the mark says closed if no other process has the file open.
     @discardableResult
-    static func leaveAnchor(
+    static func writeAnchor(
         at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
     ) throws -> Anchor {
         let mark = FileMark(try status(at: store), isClosed: isClosed)
@@ -36,9 +36,9 @@ enum LogFile {
         return anchor
     }
 
-    /// Walks the pages of a commit, the newest where none is named, and checks every row's checksum.
+    /// Checks the pages of a commit, by default the newest, and every row's checksum.
     /// - Parameter isShared: whether other processes may be writing meanwhile.
-    /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
+    /// - Throws: `EvstoreError.storeDamaged`, with the page and the broken rule.
     static func check(
         at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false, _ tables: [TableDescriptor] = TableDescriptor.log
     ) throws {

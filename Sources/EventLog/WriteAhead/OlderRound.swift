@@ -4,18 +4,19 @@ internal import Hashing
 package import LMDB
 internal import Platform
 
-/// `log/ahead` as programs wrote it before format 9 of a store: LMDB committed each append without syncing, in one **round** after another. A
-/// round began with everything synced and kept that commit: its meta page is in the header. This program writes none; it ends the one that a
-/// program has left, and a salvage reads it. After a power cut the log goes back to the round's commit and applies its blocks again.
+/// `log/ahead` as programs before format 9 of a store wrote it: LMDB committed appends without syncing, in one **round** after another. At
+/// the beginning of a round everything was synced, and that commit was kept: its meta page is in the header. This program writes no rounds;
+/// it ends one that an older program has left, and a salvage reads it. After a power cut the log goes back to the round's commit and
+/// applies its blocks again.
 ///
-/// Integers are little-endian; the two headers lie at 0 and 4,096, the round's number modulo 2 says which.
+/// Integers are little-endian. There are two headers, at 0 and 4,096; the round's number modulo 2 selects one.
 ///
 ///     0    u32  magic: "evw" and the format, 1
 ///     4    u32  0 where LMDB holds everything durably, 1 where a round is running, 2 where its end has failed
 ///     8    u64  round
 ///     16   16   store id
 ///     32   u64  XXH3-64 of the machine's boot id
-///     40   152  the meta page of the commit that the round goes back to (`MetaPage`); zeros where none is running
+///     40   152  the meta page of the commit that the round goes back to (`MetaPage`); zeros if no round is running
 ///     192  u64  XXH3-64 of the bytes before
 ///
 /// Entries follow from 8,192, each at a multiple of 4,096:
@@ -30,7 +31,7 @@ internal import Platform
 ///
 /// 1. The header with a right checksum and the higher round counts; without any, no round is running.
 /// 2. An entry counts if its round is the header's, its checksum is right, and its first position follows the one before.
-/// 3. The first page that holds no such entry ends the round. An entry beyond it that is right in itself means damage, but in a node.
+/// 3. The first page that holds no such entry ends the round. A valid entry beyond it means damage, except in a node.
 package enum OlderRound {
     package struct Header: Hashable {
         package static let bytes = 200
@@ -42,7 +43,7 @@ package enum OlderRound {
         var boot: UInt64
         /// The commit to go back to; nil where no round is running.
         package var base: MetaPage?
-        /// Whether its end has failed: what LMDB has written since may be lost, although it can still be read.
+        /// Whether the round's end has failed: what LMDB has written since may be lost, although it can still be read.
         var hasFailed = false
 
         var row: [UInt8] {
@@ -58,13 +59,13 @@ package enum OlderRound {
             return row.array()
         }
 
-        /// Nil where the bytes are no header of this store, such as one that was torn.
+        /// Nil where the bytes are not a header of this store, for example a torn one.
         init?(_ bytes: [UInt8], of storeID: StoreID) throws {
             try self.init(salvaging: bytes)
             if self.storeID != storeID { return nil }
         }
 
-        /// Reads a header of any store; nil where the bytes are none.
+        /// Reads a header of any store; nil where the bytes are not one.
         package init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
@@ -72,7 +73,7 @@ package enum OlderRound {
                 let storeID = StoreID(Array(bytes[16 ..< 32]))
             else { return nil }
             (round, self.storeID) = (row.load(UInt64.self, at: 8), storeID)
-            // More than could be ended: the next one could not be counted.
+            // Higher numbers are invalid: there would be no next round.
             if round > Self.roundMax { return nil }
             boot = row.load(UInt64.self, at: 32)
             let state = row.load(UInt32.self, at: 4)
@@ -92,13 +93,13 @@ package enum OlderRound {
         return found.max { $0.round < $1.round }
     }
 
-    /// Goes back to the commit that the round began with and applies the round's blocks; nobody may have the log open. An interrupted one
-    /// begins again from the start.
+    /// Goes back to the commit with which the round began, and applies the round's blocks. No process may have the log open. After an
+    /// interruption it begins again from the start.
     /// - Returns: false where no round is running; the caller overwrites the headers.
-    static func apply(_ file: File, _ scene: AheadRecovery.Scene) throws -> Bool {
+    static func apply(_ file: File, _ scene: AheadRecovery.RecoveryContext) throws -> Bool {
         guard var running = try header(of: file, scene.identity.id), let base = running.base else { return false }
         let store = scene.store
-        // Pages that were not synced may be torn; those of the commit that the round began with must not be.
+        // Pages that were not synced may be torn; those of the commit with which the round began must not be.
         if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, scene.tables) }
         // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
         running.hasFailed = false
@@ -112,12 +113,12 @@ package enum OlderRound {
             var recovered = RecoveredBlocks(try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: isNode, store)
             var offset = 0
             while let frame = whole(entries.lent, at: offset, round) {
-                let blocks = entries.lent.slice(offset + Frame.headerBytes, frame.blocksBytes)
+                let blocks = entries.lent.slice(offset + RoundEntry.headerBytes, frame.blocksBytes)
                 if try !recovered.add(blocks, through: frame.last, &transaction) { return }
                 offset += frame.pagesBytes
             }
             if isNode { return }
-            // A commit that was not finished is the last: nothing was written behind it.
+            // An unfinished commit is the last one: nothing was written after it.
             while offset < entries.count {
                 if let frame = whole(entries.lent, at: offset, round) { try recovered.requireNothing(from: frame.first) }
                 offset += WriteAhead.pageBytes
@@ -126,21 +127,23 @@ package enum OlderRound {
         return true
     }
 
-    /// An entry of the round whose checksum is right.
-    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> Frame? {
-        guard offset < entries.byteCount, let found = Frame.salvaged(entries.slice(offset, entries.byteCount - offset)) else { return nil }
+    /// An entry of the round with a right checksum.
+    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> RoundEntry? {
+        guard offset < entries.byteCount, let found = RoundEntry.salvaged(entries.slice(offset, entries.byteCount - offset)) else {
+            return nil
+        }
         return found.round == round ? found.frame : nil
     }
 
     /// The header of an entry.
-    package struct Frame {
+    package struct RoundEntry {
         private static let magic: UInt32 = 0x01_65_76_65
         package static let headerBytes = 32
         private static let frameBytes = 40
         package let blocksBytes: Int
         let first, last: Position
 
-        /// Nil where no entry of this round lies here. The checksum is not looked at.
+        /// Nil where the bytes do not begin with an entry of this round. The checksum is not checked.
         init?(_ bytes: RawSpan, round: UInt64) {
             guard bytes.byteCount >= Self.headerBytes, bytes.load(UInt32.self, at: 0) == Self.magic,
                 bytes.load(UInt64.self, at: 8) == round
@@ -150,16 +153,16 @@ package enum OlderRound {
             guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
         }
 
-        /// A whole entry of any round; nil where none lies here.
-        package static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
+        /// A complete entry of any round; nil where there is none.
+        package static func salvaged(_ bytes: RawSpan) -> (frame: RoundEntry, round: UInt64)? {
             guard bytes.byteCount >= headerBytes else { return nil }
             let round = bytes.load(UInt64.self, at: 8)
-            guard let frame = Frame(bytes, round: round), frame.blocksBytes + frameBytes <= bytes.byteCount else { return nil }
+            guard let frame = RoundEntry(bytes, round: round), frame.blocksBytes + frameBytes <= bytes.byteCount else { return nil }
             let end = headerBytes + frame.blocksBytes
             return checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) ? (frame, round) : nil
         }
 
-        /// How far it is to the next entry.
+        /// The distance to the next entry.
         package var pagesBytes: Int {
             (blocksBytes + Self.frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
         }

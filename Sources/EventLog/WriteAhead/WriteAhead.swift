@@ -3,10 +3,10 @@ package import EventModel
 internal import Hashing
 internal import Platform
 
-/// `log/ahead`: what is **ahead**, the newest events of the log, which are durable before LMDB has them. A commit that goes through it needs one sync of a few
-/// pages that are on the disk already, where LMDB needs two. Readers see it behind LMDB's blocks (`AheadBlocks`). What is here is moved into
-/// LMDB by a checkpoint, after which the next entry is written from the front again. In a node of a cluster log, whose blocks PostgreSQL has,
-/// entries are written and not synced.
+/// `log/ahead`: the events that are **ahead**, the newest ones of the log, which are durable before LMDB has them. A commit through it
+/// needs one sync of a few pages that are allocated on the disk already; LMDB needs two syncs. Readers see these events behind LMDB's
+/// blocks (`AheadBlocks`). A checkpoint moves them into LMDB, and the next entry is written at the front again. In a node of a cluster log,
+/// whose blocks are in PostgreSQL, entries are written and not synced.
 ///
 /// Integers are little-endian. The header, at 0:
 ///
@@ -26,24 +26,25 @@ internal import Platform
 ///     32   u32  epoch
 ///     36   u32  1 in a node, else 0
 ///     40   u64  pass: the number of LMDB's newest transaction when the first entry of the front was written
-///     48   48   of a node: u64 number of the frame, u64 its last position, 32 bytes link; else zeros
+///     48   48   in a node: u64 number of the frame, u64 its last position, 32 bytes link; else zeros
 ///     96        blocks, one after the other
 ///     end  u64  XXH3-64 of the bytes before
 ///
-/// 1. From the front, an entry counts if its checksum, its tag and its epoch are right, its pass is that of the first one, and its positions
-///    follow those of the entry before. Entries whose events LMDB has are passed by; the first one that LMDB lacks follows LMDB's last block.
-/// 2. The first page that holds no such entry ends what is ahead: an entry of an earlier pass, or one that was not finished. A whole entry
-///    of the pass beyond it with later positions means damage, but in a node.
+/// 1. From the front, an entry counts if its checksum, its tag and its epoch are right, its pass is that of the first one, and its
+/// positions follow those of the entry before. Entries whose events LMDB has are skipped; the first one that LMDB lacks follows LMDB's last
+/// block.
+/// 2. The first page that holds no such entry ends what is ahead: an entry of an earlier pass, or an unfinished one. A complete entry of
+/// the pass beyond it with later positions means damage, except in a node.
 ///
-/// Formats of stores before 9 have rounds (`OlderRound`) in its place.
+/// Stores of formats before 9 have rounds instead (`OlderRound`).
 package enum WriteAhead {
     package static let fileName = "/log/ahead"
     package static let pageBytes = 4_096
     package static let entriesStart = 2 * pageBytes
     package static let fileBytes = entriesStart + 1_024 * pageBytes
-    /// For larger commits LMDB's second sync does not matter.
+    /// For larger commits the cost of LMDB's second sync does not matter.
     static let blocksBytesMax = 1 << 20
-    /// The most blocks that all entries may have.
+    /// The most blocks in all entries together.
     static let blocksMax = 4_096
 
     package struct Header: Hashable {
@@ -58,7 +59,7 @@ package enum WriteAhead {
 
         init(_ storeID: StoreID, isOpen: Bool) { (self.storeID, self.isOpen) = (storeID, isOpen) }
 
-        /// Nil where the bytes are none, such as one that was torn, or an older program's.
+        /// Nil where the bytes are not a header, for example a torn one or an older program's.
         package init?(_ bytes: [UInt8]) {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
@@ -68,7 +69,7 @@ package enum WriteAhead {
             (self.storeID, isOpen, boot) = (storeID, row.load(UInt32.self, at: 4) != 0, row.load(UInt64.self, at: 24))
         }
 
-        /// Writes it durably; also where the file has it already, since after a failed sync a file reads as if it were on the disk.
+        /// Writes the header durably, even if the file has it already: after a failed sync, a file reads as if its bytes were on the disk.
         func write(to file: File) throws(StorageError) {
             var row = ByteBuffer(capacity: Self.bytes)
             row.append(littleEndian: Self.magic)
@@ -95,7 +96,7 @@ package enum WriteAhead {
         let pass: UInt64
         let isOfNode: Bool
 
-        /// Nil where none begins here. The checksum is not looked at.
+        /// Nil where no entry begins here. The checksum is not checked.
         package init?(_ bytes: RawSpan) {
             guard bytes.byteCount >= Self.headerBytes, bytes.load(UInt32.self, at: 0) == Self.magic else { return nil }
             (blocksBytes, storeTag) = (Int(bytes.load(UInt32.self, at: 4)), bytes.load(UInt64.self, at: 8))
@@ -105,7 +106,7 @@ package enum WriteAhead {
             guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
         }
 
-        /// Reads the header of an entry that is whole; nil where none begins here, or its checksum does not hold.
+        /// Reads the header of a complete entry; nil where there is none, or its checksum is wrong.
         package init?(whole bytes: RawSpan) {
             guard let entry = Entry(bytes), entry.byteCount <= bytes.byteCount else { return nil }
             let end = entry.byteCount - 8
@@ -115,18 +116,18 @@ package enum WriteAhead {
 
         var byteCount: Int { Self.headerBytes + blocksBytes + 8 }
 
-        /// How far it is to the next entry.
+        /// The distance to the next entry.
         package var pagesBytes: Int { Self.pagesBytes(ofBlocks: blocksBytes) }
 
         static func pagesBytes(ofBlocks bytes: Int) -> Int { (headerBytes + bytes + 8 + pageBytes - 1) / pageBytes * pageBytes }
 
-        /// What its header says beside its place.
+        /// The fields of the header, except those that follow from the blocks.
         struct Head {
             var epoch: Epoch
             var positions: ClosedRange<Position>
             var storeTag: UInt64
             var pass: UInt64
-            /// Says of a node which frame the entry was made of (`AheadBlocks.note`); else empty.
+            /// For a node, names the frame that the entry was made from (`AheadBlocks.note`); else empty.
             var note: [UInt8]
         }
 
@@ -144,44 +145,45 @@ package enum WriteAhead {
             blocks.lend { buffer.append($0) }
             let sum = checksum(buffer.bytes)
             buffer.append(littleEndian: sum)
-            // A page that is written in part would be read first where the system has it no more.
+            // Padded to whole pages: before the system writes a part of a page that it has not cached, it reads that page.
             let rest = buffer.count % pageBytes
             if rest > 0 { buffer.append(zeros: pageBytes - rest) }
         }
     }
 
-    /// Goes through the entries from the front, by rules 1 and 2: for readers, for who takes the writer's turn, and after a power cut.
+    /// Goes through the entries from the front, by rules 1 and 2: for readers, for the process that takes the writer's turn, and after a
+    /// power cut.
     struct Walk {
         let storeTag: UInt64
         let epoch: Epoch
-        /// Where the next entry begins.
+        /// The offset of the next entry.
         private(set) var offset = WriteAhead.entriesStart
-        /// That of the entries so far; nil before the first.
+        /// The pass of the entries so far; nil before the first one.
         private(set) var pass: UInt64?
-        /// Whether one was met that the log lacked.
+        /// Whether an entry was found that the log lacked.
         private var hasMetNew = false
 
         init(_ storeTag: UInt64, _ epoch: Epoch) { (self.storeTag, self.epoch) = (storeTag, epoch) }
 
-        /// Goes on behind entries that the log has.
+        /// Goes on after entries that the log has.
         init(_ storeTag: UInt64, _ epoch: Epoch, behind place: (offset: Int, pass: UInt64)) {
             (self.storeTag, self.epoch, offset, pass, hasMetNew) = (storeTag, epoch, place.offset, place.pass, true)
         }
 
-        /// Where the next entry goes; nil at the front, where a pass begins.
+        /// Where the next entry is to be written; nil at the front, where a pass begins.
         var place: (offset: Int, pass: UInt64)? { pass.map { (offset, $0) } }
 
-        /// What an entry at `offset` is to a log.
+        /// The relation of the entry at `offset` to a log.
         enum Step { case known, new, end }
 
-        /// - Parameter last: where the log ends.
+        /// - Parameter last: the log's end.
         func step(_ entry: Entry, after last: Position) -> Step {
             if !isOfThis(entry) { return .end }
             if entry.first == last.next { return .new }
             return !hasMetNew && entry.last <= last ? .known : .end
         }
 
-        /// Whether an entry is of the pass, wherever it lies.
+        /// Whether an entry belongs to this pass, wherever it lies.
         func isOfThis(_ entry: Entry) -> Bool {
             entry.epoch == epoch && entry.storeTag == storeTag && (pass == nil || pass == entry.pass)
         }

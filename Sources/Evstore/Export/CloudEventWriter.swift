@@ -10,7 +10,7 @@ internal import Migration
 /// stays in its metadata.
 struct CloudEventWriter: ~Copyable {
     private let source: String
-    private var metadata = Splice()
+    private var metadata = JSONEditor()
     private var text = ByteBuffer(capacity: 256)
 
     init(source: String) { self.source = source }
@@ -47,7 +47,7 @@ struct CloudEventWriter: ~Copyable {
     }
 
     /// The envelope in some metadata; nil where it has none.
-    private mutating func load(_ metadata: RawSpan) -> Splice.Node? {
+    private mutating func load(_ metadata: RawSpan) -> JSONEditor.Node? {
         if metadata.byteCount == 0 { return nil }
         do { try self.metadata.load(metadata) } catch { return nil }
         guard let node = self.metadata.member(CloudEvent.envelope, of: self.metadata.root), self.metadata.kind(node) == .object else {
@@ -57,7 +57,7 @@ struct CloudEventWriter: ~Copyable {
     }
 
     /// The source and id that an event came with, where its own id was made of them.
-    private mutating func takeIdentity(of line: EventLine, from envelope: Splice.Node) -> (source: String, id: String)? {
+    private mutating func takeIdentity(of line: EventLine, from envelope: JSONEditor.Node) -> (source: String, id: String)? {
         guard let sourceNode = metadata.member(CloudEvent.source, of: envelope), let source = metadata.string(sourceNode),
             let idNode = metadata.member(CloudEvent.id, of: envelope), let id = metadata.string(idNode)
         else { return nil }
@@ -68,7 +68,7 @@ struct CloudEventWriter: ~Copyable {
         return (source, line.part > 0 ? "\(id)#\(line.part)" : id)
     }
 
-    private mutating func writeExtensions(from envelope: Splice.Node, into output: inout ByteBuffer) {
+    private mutating func writeExtensions(from envelope: JSONEditor.Node, into output: inout ByteBuffer) {
         var child = metadata.firstChild(of: envelope)
         while let node = child {
             child = metadata.next(after: node)
@@ -81,7 +81,7 @@ struct CloudEventWriter: ~Copyable {
     }
 
     /// Whether a member of the envelope may be an attribute: a name and a value that the format allows, and none that an export writes.
-    private func isExtension(_ node: Splice.Node) -> Bool {
+    private func isExtension(_ node: JSONEditor.Node) -> Bool {
         switch metadata.kind(node) {
         case .string, .number, .true, .false: break
         default: return false

@@ -12,11 +12,11 @@ final class AppendBounds {
     private let history: History
     private let version: SchemaVersion
     private let linesMax: Int
-    private let viewer: Viewer
+    private let viewer: PathRunner
     private let sealer: LineSealer?
     private var parser: EventLineParser
     /// The types whose events a step merges with those of a type, by that type.
-    private var merged: [TypeAtVersion: Set<String>] = [:]
+    private var merged: [TypeAtVersion: Set<Name>] = [:]
 
     /// Only events of one stream and birth version are merged.
     private struct Key: Hashable {
@@ -61,7 +61,7 @@ final class AppendBounds {
     init?(_ history: History, as version: SchemaVersion, _ form: LineForm, linesMax: Int, opening sealer: LineSealer?) {
         guard history.mergesEvents else { return nil }
         (self.history, self.version, self.sealer) = (history, version, sealer)
-        (viewer, self.linesMax) = (Viewer(history), linesMax)
+        (viewer, self.linesMax) = (PathRunner(history), linesMax)
         parser = EventLineParser(form)
     }
 

@@ -36,7 +36,7 @@ enum CloudEvent {
     /// Whether an event's metadata has the source of a CloudEvent.
     static func isNamed(in metadata: RawSpan) -> Bool {
         if metadata.byteCount == 0 { return false }
-        var splice = Splice()
+        var splice = JSONEditor()
         do { try splice.load(metadata) } catch { return false }
         return splice.member(envelope, of: splice.root).flatMap { splice.member(source, of: $0) } != nil
     }

@@ -7,13 +7,13 @@ internal import JSONText
 /// where it is a store's, and an extension attribute `metadata` is metadata where it is the text of a JSON object, as exports write it.
 /// What is left goes to the metadata.
 extension EventLineParser {
-    mutating func cloudEvent(_ specversion: Splice.Node) throws(EvstoreError) -> ParsedLine {
+    mutating func cloudEvent(_ specversion: JSONEditor.Node) throws(EvstoreError) -> ParsedLine {
         guard splice.string(specversion) == "1.0" else {
             throw .invalidLine(reason: "should be \"1.0\"", pointer: "/specversion")
         }
         var fields = LineNodes()
-        var (source, schema, contentType, data): (Splice.Node?, Splice.Node?, Splice.Node?, Splice.Node?)
-        var (extensions, ofExports): ([Splice.Node], [Splice.Node]) = ([], [])
+        var (source, schema, contentType, data): (JSONEditor.Node?, JSONEditor.Node?, JSONEditor.Node?, JSONEditor.Node?)
+        var (extensions, ofExports): ([JSONEditor.Node], [JSONEditor.Node]) = ([], [])
         var child = splice.firstChild(of: splice.root)
         while let node = child {
             child = splice.next(after: node)
@@ -50,7 +50,7 @@ extension EventLineParser {
     }
 
     /// Gives the event its id; says whether that is of another source than this store, so that both are to be kept.
-    private func identify(_ line: inout ParsedLine, _ id: Splice.Node?, _ source: Splice.Node?) throws(EvstoreError) -> Bool {
+    private func identify(_ line: inout ParsedLine, _ id: JSONEditor.Node?, _ source: JSONEditor.Node?) throws(EvstoreError) -> Bool {
         let source = try source.map { node throws(EvstoreError) in try text(node, CloudEvent.source) }
         if let source, source.isEmpty || source.utf8.contains(where: { $0 < 0x20 }) {
             throw .invalidLine(reason: "should be a URI or a part of one", pointer: "/source")
@@ -70,7 +70,7 @@ extension EventLineParser {
     }
 
     /// Replaces `data_base64` by the JSON object that its bytes are, as producers write that know their data as bytes only.
-    private mutating func decoded(_ node: Splice.Node) throws(EvstoreError) -> Splice.Node {
+    private mutating func decoded(_ node: JSONEditor.Node) throws(EvstoreError) -> JSONEditor.Node {
         guard let bytes = Data(base64Encoded: try text(node, CloudEvent.dataBase64)).map({ [UInt8]($0) }), isObject(bytes) else {
             throw .invalidLine(reason: "is binary, and an event's data is a JSON object", pointer: "/data_base64")
         }
@@ -83,16 +83,16 @@ extension EventLineParser {
 
     /// The metadata of an event: what the attribute `metadata` is the text of, with other attributes in its envelope. Where it is no object,
     /// or has a member `cloudevents` that says something else, it is an attribute like the others.
-    private func metadata(_ attribute: Splice.Node?, with others: [Splice.Node]) -> [UInt8]? {
+    private func metadata(_ attribute: JSONEditor.Node?, with others: [JSONEditor.Node]) -> [UInt8]? {
         guard let attribute else { return others.isEmpty ? nil : merged(Array("{}".utf8), others) }
         if let text = splice.string(attribute).map({ Array($0.utf8) }), isObject(text), let whole = merged(text, others) { return whole }
         return merged(Array("{}".utf8), others + [attribute])
     }
 
     /// Metadata with some attributes in its envelope; nil where that has another value for one.
-    private func merged(_ metadata: [UInt8], _ attributes: [Splice.Node]) -> [UInt8]? {
+    private func merged(_ metadata: [UInt8], _ attributes: [JSONEditor.Node]) -> [UInt8]? {
         if attributes.isEmpty { return metadata }
-        var whole = Splice()
+        var whole = JSONEditor()
         do { try whole.load(metadata.lent) } catch { return nil }
         let there = whole.member(CloudEvent.envelope, of: whole.root)
         if let there, whole.kind(there) != .object { return nil }

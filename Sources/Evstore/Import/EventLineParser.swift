@@ -21,7 +21,7 @@ struct LineForm: Sendable {
 /// Old data is any JSON object: the whole of it is the payload, of the type `$unknown`.
 /// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
 struct EventLineParser: ~Copyable {
-    var splice = Splice()
+    var splice = JSONEditor()
     let form: LineForm
     /// The limits of a whole line: it has one level more than its payload and metadata, and some members.
     private let lineLimits: JSONLimits
@@ -134,14 +134,14 @@ struct EventLineParser: ~Copyable {
         return parsed
     }
 
-    func text(_ node: Splice.Node?, _ name: MemberName) throws(EvstoreError) -> String {
+    func text(_ node: JSONEditor.Node?, _ name: MemberName) throws(EvstoreError) -> String {
         guard let node else { throw .invalidLine(reason: "is missing", pointer: "/\(name.text)") }
         guard let text = splice.string(node) else { throw .invalidLine(reason: "should be text", pointer: "/\(name.text)") }
         return text
     }
 
     /// The text of an object; nil where there is none.
-    private func object(_ node: Splice.Node?, _ name: MemberName) throws(EvstoreError) -> [UInt8]? {
+    private func object(_ node: JSONEditor.Node?, _ name: MemberName) throws(EvstoreError) -> [UInt8]? {
         guard let node, splice.kind(node) != .null else { return nil }
         guard splice.kind(node) == .object else {
             throw .invalidLine(reason: "should be a JSON object", pointer: "/\(name.text)")
@@ -149,14 +149,14 @@ struct EventLineParser: ~Copyable {
         return [UInt8](copying: splice.text(of: node))
     }
 
-    private func version(ofNumber node: Splice.Node) throws(EvstoreError) -> SchemaVersion {
+    private func version(ofNumber node: JSONEditor.Node) throws(EvstoreError) -> SchemaVersion {
         guard let number = number(node).flatMap({ UInt32(exactly: $0) }) else {
             throw .invalidLine(reason: "should be the number of a version", pointer: "/version")
         }
         return SchemaVersion(number)
     }
 
-    private func expectation(_ node: Splice.Node) throws(EvstoreError) -> Expectation {
+    private func expectation(_ node: JSONEditor.Node) throws(EvstoreError) -> Expectation {
         guard form.takesExpectations else {
             throw .invalidLine(reason: "is of lines that are appended together, which an import's are not", pointer: "/expect")
         }
@@ -167,14 +167,14 @@ struct EventLineParser: ~Copyable {
         return expectation
     }
 
-    private func number(_ node: Splice.Node) -> UInt64? {
+    private func number(_ node: JSONEditor.Node) -> UInt64? {
         splice.kind(node) == .number ? String(utf8: splice.text(of: node)).flatMap { UInt64($0) } : nil
     }
 }
 
 /// The nodes of a line's members, under the names of the own form.
 struct LineNodes {
-    var stream, type, data, id, time, metadata: Splice.Node?
+    var stream, type, data, id, time, metadata: JSONEditor.Node?
     var version: SchemaVersion?
 }
 

@@ -7,7 +7,7 @@ extension EventStore {
     /// Closes a store that an import has made, and removes it where it holds no event and no other process has it open.
     /// - Parameter keepsDirectory: leaves the directory, which was there before the store.
     package func discard(keepsDirectory: Bool = false) async throws(EvstoreError) {
-        do { try log.takeAlone(what: "removes it") } catch {
+        do { try log.acquireExclusively(what: "removes it") } catch {
             guard case .locked = EvstoreError(converting: error, at: path) else { throw EvstoreError(converting: error, at: path) }
             return try await close()
         }

@@ -14,7 +14,7 @@ extension Importer {
         let (all, store) = (chunk.lines, store)
         let history = try store.evolving.current().history
         var (lines, refused): ([CheckedLine], [RefusedLine]) = ([], [])
-        var made = MadeIDs()
+        var made = GeneratedIDs()
         lines.reserveCapacity(all.count)
         try store.log.reading { reader in
             for line in all {
@@ -70,7 +70,7 @@ extension Importer {
             let spelled = try store.spelled(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
             let request = AppendRequest(
                 events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
-                rows: mark.map { [SideRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
+                rows: mark.map { [AttachedRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
                 deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
             do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {

@@ -265,7 +265,7 @@ final class LineInput {
         removeByteOrderMark(from: &text)
         do {
             _ = try JSONScanner.validate(text.bytes, limits: .none)
-            var splice = Splice()
+            var splice = JSONEditor()
             try splice.load(text.bytes)
             guard let found = find(try JSONPointer(pointer), in: &splice) else {
                 throw EvstoreError.invalidLine(reason: "is not there in \(name)", pointer: pointer)
@@ -289,7 +289,7 @@ final class LineInput {
     }
 
     /// The value at a pointer, which may lead through lists (RFC 6901); nil where there is none.
-    private static func find(_ pointer: JSONPointer, in document: inout Splice) -> Splice.Node? {
+    private static func find(_ pointer: JSONPointer, in document: inout JSONEditor) -> JSONEditor.Node? {
         var node = document.root
         for token in pointer.tokens {
             let isList = document.kind(node) == .array
@@ -300,7 +300,7 @@ final class LineInput {
     }
 
     /// The element of a list at an index in digits, without zeros before it.
-    private static func element(_ token: String, of list: Splice.Node, in document: inout Splice) -> Splice.Node? {
+    private static func element(_ token: String, of list: JSONEditor.Node, in document: inout JSONEditor) -> JSONEditor.Node? {
         guard let index = Int(token), index >= 0, String(index) == token else { return nil }
         var (child, rest) = (document.firstChild(of: list), index)
         while let node = child, rest > 0 { (child, rest) = (document.next(after: node), rest - 1) }

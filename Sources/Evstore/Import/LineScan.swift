@@ -19,7 +19,7 @@ struct LineFields {
 /// It reads lines of this product's own form without escapes in names, as almost all are, and returns nil for every other line, which the
 /// parser then reads.
 struct LineScan: ~Copyable {
-    private var slots = Slots<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
+    private var slots = UniqueArray<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
     private var order = MemberOrder()
     private let members = KnownMembers(Member.all)
 

@@ -29,7 +29,7 @@ struct DrillEvents {
         let converter = try EventConverter(store, history, .version(version))
         let last = try store.last().position.rawValue
         let distance = (last + Self.eventsMax - 1) / Self.eventsMax
-        var merged: [String: Set<String>] = [:]
+        var merged: [Name: Set<Name>] = [:]
         if history.mergesEvents {
             for type in history.types(at: version) { merged[type] = try history.types(mergedWith: type, at: version) }
         }
@@ -51,7 +51,7 @@ struct DrillEvents {
 
     /// Adds the images, at the version, of the event at a position and of the events that a later step merges with it.
     private func see(
-        _ position: Position, _ converter: EventConverter, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]],
+        _ position: Position, _ converter: EventConverter, _ merged: [Name: Set<Name>], _ seen: inout [[RecordedEvent]],
         _ reader: borrowing LogReader
     ) throws {
         var events: [RecordedEvent] = []
@@ -82,11 +82,11 @@ struct DrillEvents {
 
     /// Of events to be appended together, those that have an image at every later version when they are appended with the others.
     private func together(
-        _ events: [NewEvent], _ merged: [String: Set<String>], _ history: History
+        _ events: [NewEvent], _ merged: [Name: Set<Name>], _ history: History
     ) throws(EvstoreError) -> [NewEvent] {
         guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return events }
         var (left, target) = (events, version.next)
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         while target <= history.head {
             var lone: Set<Int> = []
             for (stream, indices) in Dictionary(grouping: left.indices, by: { left[$0].stream }) {

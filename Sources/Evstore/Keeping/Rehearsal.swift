@@ -124,7 +124,7 @@ final class Rehearsal {
             try EventLog.open(at: "\(directory)/\(name)", options: scratchOptions, logger: original.logger)
         }
         return EventStore(
-            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
+            VersionedLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
             version: nil, policy: .require, schemas: original.schemas)
     }
 

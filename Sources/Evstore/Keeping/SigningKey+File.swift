@@ -18,6 +18,6 @@ extension PublicKey {
     }
 }
 
-private func keyText(_ path: String, _ access: OwnFile.Access) throws(EvstoreError) -> [UInt8] {
-    do { return try OwnFile.read(path, access, bytesMax: 4_096) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
+private func keyText(_ path: String, _ access: SecureFile.Access) throws(EvstoreError) -> [UInt8] {
+    do { return try SecureFile.read(path, access, bytesMax: 4_096) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
 }

@@ -41,8 +41,8 @@ extension StoreSecret {
         return try Self.passphrase(bytes(of: passphrase, .granted), named: passphrase)
     }
 
-    private static func bytes(of path: String, _ access: OwnFile.Access) throws(EvstoreError) -> [UInt8] {
-        do { return try OwnFile.read(path, access, bytesMax: fileBytesMax) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
+    private static func bytes(of path: String, _ access: SecureFile.Access) throws(EvstoreError) -> [UInt8] {
+        do { return try SecureFile.read(path, access, bytesMax: fileBytesMax) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
     }
 
     private static func key(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {

@@ -47,7 +47,9 @@ extension EventStore {
             if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
             let list = try Self.list(of: events, to: stream, metadata, id)
             do {
-                return Decision(state: state, receipt: try await append(list, conditions: [state.condition(on: stream)] + conditions), attempts: attempt)
+                return Decision(
+                    state: state, receipt: try await append(list, conditions: [state.condition(on: stream)] + conditions), attempts: attempt
+                )
             } catch {
                 guard error.isConflict(on: stream), attempt < attemptsMax else { throw error }
                 // Those that decide on one stream at the same time do not meet again in step.

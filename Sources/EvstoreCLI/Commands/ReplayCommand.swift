@@ -44,7 +44,7 @@ struct ReplayCommand: Command {
 
     func run(in session: Session) async throws {
         if let stream { return try await show(StreamName(stream), session) }
-        for warning in try session.schemas()?.warnings ?? [] { session.output.note(warning.line1) }
+        for warning in try session.schemas()?.warnings ?? [] { session.output.note(warning.diagnosticLine) }
         let options = MigrationOptions(dryRun: dryRun, only: only, fromEvents: fromEvents, jobs: jobs, onError: onError, yes: yes)
         let report = try await session.withStore { store in
             try await store.migrate(

@@ -37,7 +37,7 @@ struct SchemaCheckCommand: Command {
             var fixes = SchemaFixes(texts)
             if isFixing { try fixes.makeAll() }
             let findings = try Self.said(of: fixes.texts).findings
-            return (fixes, try MendingTrial(fixes.texts, Self.whole).proposals(for: findings))
+            return (fixes, try RepairTrial(fixes.texts, Self.whole).proposals(for: findings))
         }
         var (fixes, findings) = result
         if !dryRun { try fixes.write() }
@@ -49,13 +49,13 @@ struct SchemaCheckCommand: Command {
     }
 
     /// For people; files that can't be read are findings too.
-    static func said(of texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, reportsAll: false) }
+    static func said(of texts: SchemaTexts) throws -> RepairTrial.Verdict { try verdict(on: texts, reportsAll: false) }
 
     /// Every finding, also one that only repeats others.
-    static func whole(_ texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, reportsAll: true) }
+    static func whole(_ texts: SchemaTexts) throws -> RepairTrial.Verdict { try verdict(on: texts, reportsAll: true) }
 
-    private static func verdict(on texts: SchemaTexts, reportsAll: Bool) throws -> MendingTrial.Verdict {
-        var verdict = MendingTrial.Verdict([], nil)
+    private static func verdict(on texts: SchemaTexts, reportsAll: Bool) throws -> RepairTrial.Verdict {
+        var verdict = RepairTrial.Verdict([], nil)
         do {
             let history = try History.load(texts, reportsAll: reportsAll)
             verdict.history = history

@@ -17,24 +17,25 @@ struct SchemaFixes: Sendable {
     /// Applies one fix after the other until none is left; none twice, since two fixes might undo each other.
     mutating func makeAll() throws {
         var done: Set<String> = []
-        while let mend = try next(done) {
-            done.insert(mend.line1)
-            made.append(mend)
-            guard texts.apply(mend.edits) else { return }
+        while let repair = try next(done) {
+            done.insert(repair.diagnosticLine)
+            made.append(repair)
+            guard texts.apply(repair.edits) else { return }
         }
     }
 
     private func next(_ done: Set<String>) throws -> Finding? {
         let findings = try SchemaCheckCommand.said(of: texts).findings.filter {
-            $0.severity != .note && !$0.repairs.isEmpty && $0.isCertain && !done.contains($0.line1)
+            $0.severity != .note && !$0.repairs.isEmpty && $0.isCertain && !done.contains($0.diagnosticLine)
         }
         if findings.isEmpty { return nil }
-        let trial = try MendingTrial(texts, SchemaCheckCommand.whole)
+        let trial = try RepairTrial(texts, SchemaCheckCommand.whole)
         for finding in findings {
-            guard let mend = try trial.mend(for: finding), mend.isCertain, !mend.edits.contains(where: { texts.isReleased(path: $0.file) })
+            guard let repair = try trial.repair(for: finding), repair.isCertain,
+                !repair.edits.contains(where: { texts.isReleased(path: $0.file) })
             else { continue }
             var mended = finding
-            mended.edits = mend.edits
+            mended.edits = repair.edits
             return mended
         }
         return nil
@@ -64,7 +65,7 @@ struct SchemaFixes: Sendable {
     var object: OutputValue { .list(made.map(\.object)) }
 
     func lines(isDryRun: Bool) -> [String] {
-        made.flatMap { finding in ["fixed      \(finding.line1)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
+        made.flatMap { finding in ["fixed      \(finding.diagnosticLine)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
             + copies.map { "kept       \($0)" } + (isDryRun ? ["nothing was written: --dry-run"] : [])
     }
 }

@@ -36,9 +36,9 @@ struct SchemaLintCommand: Command {
             let (rules, fixtures) = (try LintRules.load(directory: directory), try Fixtures.load(directory: directory, history))
             let today = String(Timestamp.now.description.prefix(10))
             let found = try Lint.run(history, rules, fixtures: fixtures, today: today, others: exposedKeys(in: directory, history))
-            return (Mending.complete(history.warnings + found), fixtures != nil)
+            return (RepairEdits.complete(history.warnings + found), fixtures != nil)
         } catch EvstoreError.schemaInvalid(let unreadable) {
-            return (Mending.complete(unreadable), false)
+            return (RepairEdits.complete(unreadable), false)
         }
     }
 

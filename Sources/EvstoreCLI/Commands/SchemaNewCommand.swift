@@ -67,7 +67,7 @@ struct SchemaNewCommand: Command {
     /// The file of the next version, in the layout of `schema fmt` and the order of the file before it.
     private static func file(after history: History, at path: String, _ interrupts: Interrupts) throws -> String {
         guard let last = history.versions.last else { throw EvstoreError.usage("the directory holds no version: write v1.yaml first") }
-        let same = Mending.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }
+        let same = RepairEdits.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }
         if let same { throw EvstoreError.schemaInvalid([same]) }
         let old = try Input.all(last.file, atMost: FileReader.bytesMax, interrupts)
         guard case .object(let members) = try FileReader.read(text: old, file: last.file).json else { return "" }

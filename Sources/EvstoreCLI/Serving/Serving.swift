@@ -55,7 +55,7 @@
         private static func token(_ file: String?) throws -> String {
             guard let file else { return PageSecret.make() }
             let bytes: [UInt8]
-            do { bytes = try OwnFile.read(file, .secret, bytesMax: 4_096) } catch { throw EvstoreError.usage("\(file): \(error)") }
+            do { bytes = try SecureFile.read(file, .secret, bytesMax: 4_096) } catch { throw EvstoreError.usage("\(file): \(error)") }
             let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
             // It stands in a cookie.
             let isToken = line.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0" ... "9").contains($0) }

@@ -81,7 +81,7 @@ struct JSONLines: Equatable {
         } else {
             number = first
         }
-        guard number >= 0x80, let scalar = Unicode.Scalar(number), !scalar.commandsTerminals, scalar.isSeen else { return nil }
+        guard number >= 0x80, let scalar = Unicode.Scalar(number), !scalar.isTerminalControl, scalar.isSeen else { return nil }
         return (scalar, length)
     }
 

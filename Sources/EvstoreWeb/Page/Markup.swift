@@ -43,7 +43,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "'": result += "&#39;"
-            case _ where scalar.commandsTerminals: result += scalar.jsonEscape
+            case _ where scalar.isTerminalControl: result += scalar.jsonEscape
             default: result.unicodeScalars.append(scalar)
             }
         }

@@ -53,7 +53,7 @@ extension Page {
                 """
         }
         let sections = try store.projections(at: version).compactMap { model -> Markup? in
-            let steps: [RowStep]
+            let steps: [RowChange]
             do throws(EvstoreError) {
                 steps = try store.trace(model.name, of: stream, at: version, from: Revision(first), limit: Int(Self.streamEvents))
             } catch { return "<h3>\(Markup.name(model.name))</h3><p>\(error.message)</p>" }
@@ -75,7 +75,7 @@ extension Page {
     }
 
     /// The row as a step left it, and why the event did not change it where it did not fold.
-    func after(_ step: RowStep) -> Markup {
+    func after(_ step: RowChange) -> Markup {
         let row = step.row.map { .json($0, label: "row after position \(step.position)") } ?? (step.key.isEmpty ? "" : "no row" as Markup)
         let error: Markup? = step.error.map { "<p class=\"bad\">It did not fold: \($0)</p>" }
         return "\(error)\(row)"

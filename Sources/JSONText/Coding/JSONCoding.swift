@@ -1,21 +1,21 @@
 internal import Bytes
 
-/// Swift values read from JSON text, and written as it, without a tree of boxes in between.
+/// Decodes Swift values from JSON text and encodes them as JSON text, without a tree of boxes in between.
 ///
-/// A member that is absent or null is an absent optional; integers must fit; text must be valid UTF-8.
+/// A member that is absent or null decodes as a nil optional; integers must fit; text must be valid UTF-8.
 package struct JSONCoding: Sendable {
     let leaves: [JSONLeaf]
     private let sortsMembers: Bool
     private let limits: JSONLimits
 
     /// - Parameters:
-    ///   - leaves: types that are written as one text or number, whatever their own `Codable` says.
-    ///   - sortsMembers: by the bytes of their names as written; else they stand in the order in which they were encoded.
+    ///   - leaves: types that are encoded as one string or number, whatever their own `Codable` conformance does.
+    ///   - sortsMembers: sorts members by the UTF-8 of their names; otherwise they keep the order of encoding.
     package init(leaves: [JSONLeaf] = [], sortsMembers: Bool = false, limits: JSONLimits = JSONLimits(members: .max, bytes: .max)) {
         (self.leaves, self.sortsMembers, self.limits) = (leaves, sortsMembers, limits)
     }
 
-    /// - Parameter hasUniqueNames: the text was found to have no name twice in one object; it is checked where false.
+    /// - Parameter hasUniqueNames: whether the text is known to have no duplicate names in an object; if false, that is checked.
     /// - Throws: `DecodingError`.
     package func decode<T: Decodable>(_ type: T.Type, from text: [UInt8], hasUniqueNames: Bool = false) throws -> T {
         let tape: JSONTape
@@ -33,17 +33,17 @@ package struct JSONCoding: Sendable {
     }
 }
 
-/// A type that JSON has as one text or number.
+/// A type that is represented in JSON as one string or number.
 package struct JSONLeaf: Sendable {
     package enum Scalar: Hashable, Sendable {
         case string(String)
-        /// The number as it is written, exact.
+        /// The number's exact text.
         case number(String)
     }
 
     let type: ObjectIdentifier
     let name: String
-    /// Nil where the scalar is none of this type.
+    /// Nil if the scalar does not represent a value of this type.
     let read: @Sendable (Scalar) -> Any?
     let write: @Sendable (Any) -> Scalar?
 
@@ -53,7 +53,7 @@ package struct JSONLeaf: Sendable {
     }
 }
 
-/// A step of a coding path: a member's name, or an element's index.
+/// A step of a coding path: a member's name or an element's index.
 struct JSONKey: CodingKey {
     let stringValue: String
     let intValue: Int?

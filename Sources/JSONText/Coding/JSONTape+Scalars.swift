@@ -51,7 +51,7 @@ extension JSONTape {
         return value
     }
 
-    /// Any value: a leaf where its type is one, else what the type makes of it.
+    /// Reads any value: as a leaf if its type is one, otherwise by the type's own conformance.
     func read<T: Decodable>(_ type: T.Type, at index: Int) throws -> T {
         let wanted = ObjectIdentifier(type)
         for leaf in leaves where leaf.type == wanted {
@@ -82,7 +82,7 @@ extension JSONTape {
 }
 
 extension RawSpan {
-    /// The integer that a JSON number is, however it is written (`100`, `1e2`, `100.0`); nil where it is none, or does not fit.
+    /// The integer that a JSON number denotes, however it is written (`100`, `1e2`, `100.0`); nil if it is not an integer or does not fit.
     @inline(__always)
     fileprivate func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         let isNegative = byte(at: 0) == UInt8(ascii: "-")
@@ -100,7 +100,7 @@ extension RawSpan {
 
     @inline(never)
     private func longInteger<T: FixedWidthInteger>(_ type: T.Type) -> T? {
-        // No integer type of the standard library has as many digits.
+        // No integer type of the standard library has that many digits.
         guard let number = NumberText(self), number.digits.count <= number.point, number.point <= 40 else {
             return NumberText(self).flatMap { $0.digits.isEmpty ? 0 : nil }
         }
@@ -116,7 +116,7 @@ extension RawSpan {
         return value
     }
 
-    /// The double nearest to a short number: at most 15 digits and a point, where one exact division says it (Clinger 1990).
+    /// The double nearest to a short number of at most 16 bytes without exponent, where one exact division computes it (Clinger 1990).
     fileprivate func shortDouble() -> Double? {
         let isNegative = byte(at: 0) == UInt8(ascii: "-")
         guard byteCount <= 16 else { return nil }
@@ -139,5 +139,5 @@ extension RawSpan {
     }
 }
 
-/// Those that a double holds exactly, as far as a short number needs them.
+/// Powers of ten that a double represents exactly, as far as short numbers need them.
 private let powersOfTen: [Double] = [1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16]

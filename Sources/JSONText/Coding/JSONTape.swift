@@ -4,25 +4,25 @@ internal import Bytes
 struct JSONNode: BitwiseCopyable, Sendable {
     var kind: JSONKind
     var hasEscapes = false
-    /// Of a string, what stands between the quotes.
+    /// For a string, the content between the quotes.
     var start: Int32
     var end: Int32 = 0
-    /// The node behind this one and all that it holds.
+    /// The index of the node behind this one and everything that it contains.
     var next: Int32 = 0
-    /// Of an array, how many elements it has; of an object, its place among the objects.
+    /// For an array, the number of its elements; for an object, its index among the objects.
     var extra: Int32 = 0
 }
 
-/// A text and the places of its values in it, in the order of the text; the members of an object are a name and a value each.
+/// A text and the locations of its values, in the order of the text; an object's members are a name and a value each.
 ///
 /// Used by one thread.
 final class JSONTape {
     let bytes: [UInt8]
     let leaves: [JSONLeaf]
-    let nodes: Slots<JSONNode>
-    /// Of each object, the name that was asked for last, where the next search begins.
-    private var hints: Slots<Int32>
-    /// A null behind the text, for what is not there.
+    let nodes: UniqueArray<JSONNode>
+    /// For each object, the name that was looked up last, where the next search begins.
+    private var hints: UniqueArray<Int32>
+    /// A null behind the text, which stands for absent values.
     let absent: Int
 
     init(_ bytes: [UInt8], _ limits: JSONLimits, comparesNames: Bool, _ leaves: [JSONLeaf]) throws(JSONError) {
@@ -30,7 +30,7 @@ final class JSONTape {
             throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
         }
         (self.bytes, self.leaves) = (bytes, leaves)
-        var validator = Validator(bytes.lent, limits, TapeRecord(of: bytes.count), comparesNames: comparesNames)
+        var validator = JSONValidator(bytes.lent, limits, TapeRecord(of: bytes.count), comparesNames: comparesNames)
         _ = try validator.validate()
         var nodes = validator.record.nodes
         absent = nodes.count
@@ -39,7 +39,7 @@ final class JSONTape {
         hints = validator.record.hints
     }
 
-    /// The node of a member's value; nil where the object has no such member.
+    /// The node of a member's value; nil if the object lacks the member.
     func value(of name: String, in object: Int) -> Int? {
         let first = object + 1
         let end = Int(nodes[object].next)
@@ -65,7 +65,7 @@ final class JSONTape {
         return bytes.lent.slice(Int(node.start), Int(node.end - node.start)).equals(utf8: name)
     }
 
-    /// The text that a string or name denotes, or that a number is written as.
+    /// The text that a string or name denotes, or the text of a number.
     func text(of node: JSONNode) -> String? {
         let bytes = bytes
         let literal = bytes.lent.slice(Int(node.start), Int(node.end - node.start))
@@ -75,7 +75,7 @@ final class JSONTape {
         return String(utf8: buffer.bytes)
     }
 
-    /// The names and indexes that lead to a node.
+    /// The coding path to a node: member names and element indexes.
     func path(to target: Int) -> [any CodingKey] {
         var path: [any CodingKey] = []
         var at = 0
@@ -98,12 +98,12 @@ final class JSONTape {
     }
 }
 
-/// The nodes of a text while it is validated, and a hint for each object.
-private struct TapeRecord: ValueRecord, ~Copyable {
-    var nodes: Slots<JSONNode>
-    var hints = Slots<Int32>(capacity: 4)
+/// Collects the nodes of a text while it is validated, with a hint for each object.
+private struct TapeRecord: ValueRecorder, ~Copyable {
+    var nodes: UniqueArray<JSONNode>
+    var hints = UniqueArray<Int32>(capacity: 4)
 
-    init(of bytes: Int) { nodes = Slots(capacity: bytes / 8 + 4) }
+    init(of bytes: Int) { nodes = UniqueArray(capacity: bytes / 8 + 4) }
 
     mutating func begin(_ kind: JSONKind, at offset: Int) -> Int {
         var node = JSONNode(kind: kind, start: Int32(truncatingIfNeeded: kind == .string ? offset &+ 1 : offset))

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// What has been encoded so far: containers may be filled in any order, so the text is laid out when all are.
+/// The values encoded so far. Containers may be filled in any order, so the text is laid out at the end.
 ///
 /// Used by one thread.
 final class JSONTree {
@@ -9,13 +9,13 @@ final class JSONTree {
     private struct Node: BitwiseCopyable, Sendable {
         var kind = Kind.unset
         var parent: Int32
-        /// The scalar's text in `scratch`.
+        /// The range of the scalar's text in `scratch`.
         var start: Int32 = 0
         var count: Int32 = 0
-        /// The quoted name in `scratch`.
+        /// The range of the quoted name in `scratch`.
         var nameStart: Int32 = 0
         var nameCount: Int32 = 0
-        /// 0 is none: the root is nobody's child.
+        /// Links to children and siblings; 0 means none, since the root is nobody's child.
         var first: Int32 = 0
         var last: Int32 = 0
         var next: Int32 = 0
@@ -24,7 +24,7 @@ final class JSONTree {
 
     let root = 0
     let leaves: [JSONLeaf]
-    private var nodes = Slots<Node>(capacity: 32)
+    private var nodes = UniqueArray<Node>(capacity: 32)
     private var scratch = ByteBuffer(capacity: 512)
 
     init(_ leaves: [JSONLeaf]) {
@@ -42,7 +42,7 @@ final class JSONTree {
 
     func count(of index: Int) -> Int { Int(nodes[index].children) }
 
-    /// A new member or element that holds nothing yet.
+    /// Appends a member or element that has no value yet.
     func child(of parent: Int, named name: String? = nil) -> Int {
         let index = nodes.count
         var node = Node(parent: Int32(parent))
@@ -79,7 +79,7 @@ final class JSONTree {
         scalar(index) { $0.append(text.hasSuffix(".0") ? String(text.dropLast(2)) : text) }
     }
 
-    /// Any value: a leaf where its type is one, else what the type makes of itself.
+    /// Writes any value: as a leaf if its type is one, otherwise by the type's own conformance.
     func write<T: Encodable>(_ value: T, at index: Int) throws {
         let given = ObjectIdentifier(T.self)
         for leaf in leaves where leaf.type == given {
@@ -139,7 +139,7 @@ final class JSONTree {
         output.append(isArray ? UInt8(ascii: "]") : UInt8(ascii: "}"))
     }
 
-    /// Links the members of an object anew, by their names.
+    /// Relinks the members of an object in the order of their names.
     private func sort(_ index: Int) {
         var members: [Int] = []
         var child = Int(nodes[index].first)
@@ -155,7 +155,7 @@ final class JSONTree {
         for (at, member) in members.enumerated() { nodes[member].next = at + 1 < members.count ? Int32(members[at + 1]) : 0 }
     }
 
-    // The buffer is lent to these for as long as they use its bytes.
+    // These functions borrow the buffer for as long as they use its bytes.
 
     private static func copy(_ start: Int32, _ count: Int32, of scratch: borrowing ByteBuffer, into output: inout ByteBuffer) {
         output.append(scratch.slice(Int(start), Int(count)))

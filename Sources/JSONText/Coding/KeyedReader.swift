@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The members of an object.
+/// Decodes the members of an object.
 struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let tape: JSONTape
     private let index: Int

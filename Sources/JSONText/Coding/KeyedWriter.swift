@@ -1,4 +1,4 @@
-/// The members of an object that is being encoded.
+/// Encodes the members of an object.
 struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let tree: JSONTree
     let index: Int

@@ -1,9 +1,9 @@
 internal import Bytes
 
-/// The elements of an array, one after the other.
+/// Decodes the elements of an array, in order.
 struct UnkeyedReader: UnkeyedDecodingContainer {
     private let tape: JSONTape
-    // Three words in all: so many a container may have without a box of its own.
+    // At most three words in all, so that the existential container stores it inline.
     private let index: Int32
     private var next: Int32
     private var place: Int32 = 0
@@ -18,7 +18,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     var currentIndex: Int { Int(place) }
     var isAtEnd: Bool { next >= tape.nodes[Int(index)].next }
 
-    /// Reads the next element and goes beyond it; stays where it can't be read.
+    /// Reads the next element and advances; does not advance if reading fails.
     private mutating func read<T>(_ type: T.Type, _ body: (Int) throws -> T) throws -> T {
         if isAtEnd { throw ended(type) }
         let value = try body(Int(next))

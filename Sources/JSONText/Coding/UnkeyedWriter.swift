@@ -1,4 +1,4 @@
-/// The elements of an array that is being encoded.
+/// Encodes the elements of an array.
 struct UnkeyedWriter: UnkeyedEncodingContainer {
     let tree: JSONTree
     let index: Int

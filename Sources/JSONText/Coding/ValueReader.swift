@@ -1,4 +1,4 @@
-/// The decoder of one value.
+/// Decodes one value.
 struct ValueReader: Decoder, SingleValueDecodingContainer {
     let tape: JSONTape
     let index: Int

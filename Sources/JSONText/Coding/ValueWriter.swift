@@ -1,4 +1,4 @@
-/// The encoder of one value.
+/// Encodes one value.
 struct ValueWriter: Encoder, SingleValueEncodingContainer {
     let tree: JSONTree
     let index: Int

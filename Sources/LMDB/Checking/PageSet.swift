@@ -2,14 +2,14 @@ internal import Bytes
 
 /// A set of page numbers, one bit for each page of the file.
 struct PageSet {
-    /// A bit for each page of a part of the file, by its number; only of parts that something was seen of, since a file may be
-    /// longer than all memory and hold nothing.
+    /// The bits by parts of the file, by the part's number; only for parts with a page in the set, since a file may be longer than all
+    /// memory and hold nothing.
     private var parts: [UInt64: [UInt64]] = [:]
     private static let wordsPerPart = 512
     private static let pagesPerPart = UInt64(wordsPerPart * 64)
     private static let empty = [UInt64](repeating: 0, count: wordsPerPart)
 
-    /// False where the page was in the set.
+    /// False where the page was in the set already.
     mutating func insert(_ page: UInt64) -> Bool {
         let (word, bit) = Self.place(page)
         let before = parts[page / Self.pagesPerPart, default: Self.empty][word]

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A branch or leaf page whose nodes lie within it, none over another.
+/// A branch or leaf page whose nodes lie within it and do not overlap.
 struct PageView: ~Escapable {
     static let headerBytes = 16
     static let nodeBytes = 8
@@ -53,7 +53,7 @@ struct PageView: ~Escapable {
         guard end == bytes.byteCount else { throw damaged(13, "nothing lies behind \(end)") }
     }
 
-    /// Bytes of a node: two halves of a child's number or of the data's size, flags, the key's size, then key and data.
+    /// The fields of a node: two halves of a child's number or of the data's size, flags, the key's size, then key and data.
     struct Node {
         let offset: Int
         let low, high, flags: UInt16
@@ -64,7 +64,7 @@ struct PageView: ~Escapable {
         var dataBytes: Int { Int(low) | Int(high) << 16 }
         var hasBigData: Bool { flags & PageView.bigData != 0 }
         var data: Int { offset + PageView.nodeBytes + keyBytes }
-        /// Without the byte that makes it even.
+        /// The size without the byte that makes it even.
         var sizeInline: Int { PageView.nodeBytes + keyBytes + dataBytes }
 
         var bytes: Int {

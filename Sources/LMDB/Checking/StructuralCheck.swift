@@ -2,8 +2,8 @@ internal import Bytes
 internal import CLMDB
 package import Platform
 
-/// Walks every page that a commit leads to, without LMDB, which ends the process where a page is not what it should be:
-/// it believes every number that it reads. Nothing is mapped, and no number of the file is used before it is checked.
+/// Walks every page that a commit leads to, without LMDB, which trusts every number that it reads and ends the process at an invalid page.
+/// This walk maps nothing, and uses no number of the file before it is checked.
 ///
 /// A file is sound where it keeps all of these rules. Offsets are bytes of a page, little-endian; the source is LMDB 0.9's `mdb.c`.
 /// 1. It holds two pages or more.
@@ -35,7 +35,7 @@ package import Platform
 package struct StructuralCheck {
     /// Whether a key and its value belong together.
     package typealias RowCheck = @Sendable (RawSpan, RawSpan) -> Bool
-    /// The number of the rule that such a row breaks.
+    /// The number of the rule that a row breaks whose check fails.
     package static let rowRule = 26
 
     let file: File
@@ -48,12 +48,12 @@ package struct StructuralCheck {
 
     var lastPage: UInt64 { meta.lastPage }
 
-    /// Walks everything once: time and reads grow with the number of pages, memory with a bit for each that is reached.
+    /// Walks everything once: time and reads grow with the number of pages, memory by a bit for each page that is reached.
     /// - Parameters:
-    ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
-    ///   - tables: the tables that may be there, and whether their keys are integers.
+    ///   - meta: the meta page of the commit to check; nil means the newest commit, for which both meta pages are checked.
+    ///   - tables: the tables that may exist, and whether their keys are integers.
     ///   - rows: the checks of rows, by table.
-    /// - Throws: `StructureDamage`; `StorageError` where a meta page is not one or the file can't be read.
+    /// - Throws: `StructureDamage`; `StorageError` where a meta page is invalid or the file can't be read.
     package static func run(
         _ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool], rows: [String: RowCheck] = [:]
     ) throws -> StructureReport {
@@ -67,7 +67,7 @@ package struct StructuralCheck {
         return check.report
     }
 
-    /// The same while other processes may write: damage counts only where the file has not changed meanwhile.
+    /// Runs the check while other processes may write: damage counts only if the file has not changed meanwhile.
     package static func runBeside(_ file: File, tables: [String: Bool], rows: [String: RowCheck] = [:]) throws {
         for _ in 0 ..< besideMax {
             let before = try file.status().changed
@@ -108,7 +108,7 @@ package struct StructuralCheck {
         let second = try MetaPage.second(of: file, after: first)
         guard first.pageBytes == second.pageBytes else { throw damaged(second, 2, "the two meta pages differ in page size") }
         let (older, newer) = (min(first.transaction, second.transaction), max(first.transaction, second.transaction))
-        // A new file has two meta pages without a commit.
+        // Both meta pages of a new file are without a commit.
         guard newer == 0 || newer - older == 1 && first.transaction % 2 == 0 else {
             throw damaged(first, 3, "the meta pages tell of the commits \(first.transaction) and \(second.transaction)")
         }
@@ -121,7 +121,7 @@ package struct StructuralCheck {
 }
 
 extension Environment {
-    /// Walks the pages of the newest commit while others go on writing; keeps them for as long as that takes.
+    /// Checks the pages of the newest commit while other threads and processes go on writing; pins them for that time.
     @discardableResult
     package func checkStructure(
         tables: [String: Bool], rows: [String: StructuralCheck.RowCheck] = [:]
@@ -132,7 +132,7 @@ extension Environment {
             defer { withExtendedLifetime(pin) {} }
             let number = Int(pin.transaction & 1)
             let meta = try MetaPage(UInt64(number), of: file, at: number * pageBytes)
-            // The commit after the next has overwritten its meta page meanwhile.
+            // If the commit after the next has overwritten the meta page meanwhile, another one is pinned.
             guard meta.transaction == UInt64(pin.transaction) else { continue }
             return try StructuralCheck.run(file, asOf: meta, tables: tables, rows: rows)
         }
@@ -140,7 +140,7 @@ extension Environment {
 }
 
 extension StructuralCheck {
-    /// Bytes of a page, or of a run of them, that was found to lie in the file.
+    /// Reads bytes of a page, or of a run of pages, that is known to lie in the file.
     func read(_ count: Int, ofPage number: UInt64, from offset: Int = 0) throws(StorageError) -> [UInt8] {
         let bytes = try file.read(count, at: Int(number) * pageBytes + offset)
         guard bytes.count == count else { throw StorageError(invalid: "\(file.path) has become shorter while it was looked at") }

@@ -1,4 +1,4 @@
-/// Where the pages of a `data.mdb` are not what LMDB may follow, and by which rule of `StructuralCheck`.
+/// Where the pages of a `data.mdb` break a rule of `StructuralCheck`, and which one.
 package struct StructureDamage: Error, Hashable, Sendable, CustomStringConvertible {
     package let page: UInt64
     /// The tree that leads there: a table's name, "main" or "free".
@@ -9,17 +9,17 @@ package struct StructureDamage: Error, Hashable, Sendable, CustomStringConvertib
     package var description: String { "page \(page), in the tree \(tree): \(reason) (rule \(rule))" }
 }
 
-/// What a walk over all pages has found.
+/// The result of a walk over all pages.
 package struct StructureReport: Hashable, Sendable {
     package internal(set) var branchPages: UInt64 = 0
     package internal(set) var leafPages: UInt64 = 0
     package internal(set) var overflowPages: UInt64 = 0
-    /// Pages of the free list, which the next commits use again.
+    /// Pages of the free list, which later commits reuse.
     package internal(set) var freePages: UInt64 = 0
-    /// Pages that nothing leads to: leaked room, and no damage.
+    /// Pages that nothing leads to: leaked space, and no damage.
     package internal(set) var lostPages: UInt64 = 0
     /// How many entries each table has.
     package internal(set) var entries: [String: UInt64] = [:]
-    /// The commit whose pages these are.
+    /// The commit that was walked.
     package internal(set) var transaction: UInt64
 }

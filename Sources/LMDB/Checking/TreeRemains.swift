@@ -1,9 +1,9 @@
 internal import Bytes
 package import Platform
 
-/// What can still be reached of a commit whose pages are damaged in places: the entries of sound leaves below sound branches.
-/// A page is checked by rules 7 to 14 and 16 to 20 of `StructuralCheck` before anything of it is used, and visited once; what
-/// breaks them is left out, with all below it.
+/// Reads what can still be reached of a commit with damaged pages: the entries of sound leaves below sound branches. A page is checked by
+/// rules 7 to 14 and 16 to 20 of `StructuralCheck` before any part of it is used, and visited once; a page that breaks a rule is left out,
+/// with everything below it.
 package struct TreeRemains {
     /// Where an entry's value lies in the file.
     package struct Value: Hashable, Sendable {
@@ -19,12 +19,12 @@ package struct TreeRemains {
     private let pageBytes: Int
     private var seen: PageSet
     private var free: PageSet
-    /// The trees of which a part is missing: names of tables, "main" or "free".
+    /// The trees that lack a part: names of tables, "main" or "free".
     package private(set) var broken: Set<String> = []
     /// For each table with integer keys, the key ranges of the leaves that are left: within a range no key is missing.
     package private(set) var leaves: [String: [ClosedRange<UInt64>]] = [:]
 
-    /// The commits of the file's meta pages, the newest first: none where both are damaged, else one or two.
+    /// The commits of the file's meta pages, the newest first: none where both pages are damaged, else one or two.
     package static func commits(in file: File) throws(StorageError) -> [MetaPage] {
         var found: [MetaPage] = []
         if let first = try meta(0, of: file, at: 0) { found.append(first) }
@@ -46,14 +46,14 @@ package struct TreeRemains {
 
     package init(_ commit: MetaPage, of file: File) throws(StorageError) {
         (self.commit, self.file, pageBytes) = (commit, file, commit.pageBytes)
-        // The number of a damaged meta page must not size an allocation.
+        // A number from a damaged meta page must not decide the size of an allocation.
         pages = min(commit.lastPage == .max ? .max : commit.lastPage + 1, UInt64(try file.status().bytes / commit.pageBytes))
         seen = PageSet()
         free = PageSet()
     }
 
-    /// Lends every entry that can be reached, each table's in the order of its keys.
-    /// - Parameter tables: the tables that may be there, and whether their keys are integers.
+    /// Lends every entry that can be reached, of each table in the order of its keys.
+    /// - Parameter tables: the tables that may exist, and whether their keys are integers.
     package mutating func walk(_ tables: [String: Bool], _ visit: Visit) throws {
         let record = commit.bytes
         let main = TreeRecord(record.lent.slice(MetaPage.mainRecord, TreeRecord.size))
@@ -77,8 +77,7 @@ package struct TreeRemains {
         }
     }
 
-    /// Whether the page at an offset of the file is one that no tree of the commit leads to: its free list names it, or it lies
-    /// beyond its last page.
+    /// Whether no tree of the commit leads to the page at an offset of the file: the free list names it, or it lies beyond the last page.
     package func isFree(_ offset: Int) -> Bool {
         let page = UInt64(offset / pageBytes)
         return page > commit.lastPage || free.contains(page)
@@ -88,7 +87,7 @@ package struct TreeRemains {
 
     private typealias Entry = (inout TreeRemains, borrowing PageView, PageView.Node, UInt64) throws -> Void
 
-    /// What the pages of one tree are checked against.
+    /// The expectations that the pages of one tree are checked against.
     private struct Tree {
         let record: TreeRecord
         let name: String
@@ -107,7 +106,7 @@ package struct TreeRemains {
         if !tree.record.isEmpty { try visit(tree.record.root, level: 1, of: tree, entry) }
     }
 
-    /// - Parameter level: 1 is the root's.
+    /// - Parameter level: 1 for the root.
     private mutating func visit(_ number: UInt64, level: Int, of tree: Tree, _ entry: Entry) throws {
         guard number >= 2, number < pages, seen.insert(number) else {
             broken.insert(tree.name)
@@ -152,7 +151,7 @@ package struct TreeRemains {
 
     // MARK: Values
 
-    /// Where a node's value lies; nil where its own pages are not what they should be.
+    /// Where a node's value lies; nil where its overflow pages are invalid.
     private mutating func value(_ node: PageView.Node, of number: UInt64) throws(StorageError) -> Value? {
         let start = Int(number) * pageBytes + node.data
         if !node.hasBigData { return Value(offset: start, count: node.dataBytes) }
@@ -165,7 +164,7 @@ package struct TreeRemains {
         guard header.count == PageView.headerBytes, header.lent.load(UInt64.self, at: 0) == first,
             header.lent.load(UInt16.self, at: 10) == PageView.overflow, needed <= pages - first
         else { return nil }
-        // A page that several entries lead to is read once only.
+        // A page that several entries lead to is read only once.
         for page in first ..< first + needed where !seen.insert(page) { return nil }
         return Value(offset: Int(first) * pageBytes + PageView.headerBytes, count: node.dataBytes)
     }

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// Walks one tree from its root down and counts what it has.
+/// Walks one tree from its root down and counts its pages and entries.
 struct TreeWalk {
     enum Kind: Equatable { case main, free, table(String) }
 
@@ -20,7 +20,7 @@ struct TreeWalk {
         isSound = if case .table(let name) = kind { rows[name] } else { nil }
     }
 
-    /// Checks the tree of a record that lies in the meta page or in the page that is named.
+    /// Checks the tree of a record that lies in the meta page, or in the given page.
     static func check(
         _ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck
     ) throws {
@@ -51,7 +51,7 @@ struct TreeWalk {
         return StructureDamage(page: page, tree: tree, rule: rule, reason: reason)
     }
 
-    /// Between which keys a page's keys lie: nil is no bound.
+    /// The bounds of a page's keys: nil is no bound.
     private struct Bounds {
         var from: [UInt8]?
         var below: [UInt8]?
@@ -90,9 +90,9 @@ struct TreeWalk {
         guard check.seen.insert(number) else { throw damaged(parent, 25, "it leads to page \(number), where something else has led") }
     }
 
-    /// Rules 14 and 15.
+    /// Checks rules 14 and 15.
     private func checkKeys(_ page: PageView, _ number: UInt64, _ bounds: Bounds) throws {
-        // The first node of a branch stands for everything below the second.
+        // The first node of a branch leads to everything below the key of the second.
         let first = page.isBranch ? 1 : 0
         for index in first ..< max(page.count, first) {
             let node = page.node(index)
@@ -139,7 +139,7 @@ struct TreeWalk {
         }
     }
 
-    /// Rules 17, 21 and 22, then the table.
+    /// Checks rules 17, 21 and 22, then the table.
     private func checkTable(_ page: PageView, _ node: PageView.Node, _ number: UInt64, _ check: inout StructuralCheck) throws {
         guard node.flags == PageView.subData else {
             throw damaged(number, node.flags & PageView.subData == 0 ? 22 : 17, "a node of the flags \(node.flags) is no table")
@@ -154,7 +154,7 @@ struct TreeWalk {
         try Self.check(table, .table(name), from: number, &check)
     }
 
-    /// Rules 19 and 20.
+    /// Checks rules 19 and 20.
     private mutating func checkRun(_ first: UInt64, dataBytes: Int, from number: UInt64, _ check: inout StructuralCheck) throws {
         guard dataBytes <= 1 << 30 else { throw damaged(number, 20, "data of \(dataBytes) bytes") }
         try take(first, from: number, &check)
@@ -168,7 +168,7 @@ struct TreeWalk {
         overflowPages += pages
     }
 
-    /// Rules 24 and 25 for what one commit has freed.
+    /// Checks rules 24 and 25 for the pages that one commit has freed.
     private func checkFree(
         _ page: PageView, _ node: PageView.Node, _ run: UInt64?, _ number: UInt64, _ check: inout StructuralCheck
     ) throws {

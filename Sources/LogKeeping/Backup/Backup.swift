@@ -7,10 +7,10 @@ package import Migration
 internal import Platform
 internal import Projections
 
-/// Copies a log, so that it survives damage and the loss of its disk, which snapshots do not.
+/// Makes backups: copies of a log that survive damage and the loss of its disk, as snapshots don't.
 package enum Backup {
-    /// Adds a run to a directory: writes the blocks behind those of the newest run, reads them again, and removes all runs but the
-    /// newest `keep`.
+    /// Adds a run to a directory: writes the blocks after those of the newest run, reads them again, and removes all runs except the newest
+    /// `keep`.
     /// - Throws: `EvstoreError`: otherBackup, backupDamaged, locked, epochChanged, diskFull, interrupted.
     package static func run(_ site: MigrationSite, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
@@ -24,7 +24,7 @@ package enum Backup {
             defer { withExtendedLifetime(lock) {} }
             let summary = try write(site, to: directory)
             let pruned = try keep.map { count in
-                // A run that ends with events of another life of the log, before a cut or of a restored copy, may be the only copy of them.
+                // A run may be the only copy of events that the log has lost, by a cut or because an older copy was restored.
                 try directory.prune(keeping: count, overwriting: site.log.keyFile != nil) { run in
                     try run.blocks.last?.base.map { try site.log.holds($0) } ?? false
                 }
@@ -33,8 +33,8 @@ package enum Backup {
         } catch { throw storeError(error, path, doing: "backing up to \(path)") }
     }
 
-    /// Gives the frames of a whole backup to `sink`.
-    /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; what `sink` throws becomes one.
+    /// Passes the frames of a complete backup to `sink`.
+    /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; an error of `sink` is converted to one.
     package static func run(_ site: MigrationSite, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
         let summary = try converting {
@@ -54,9 +54,9 @@ package enum Backup {
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
         try directory.sweep(overwriting: site.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
-        // A cut may have discarded the events that the newest runs end with.
+        // A cut may have discarded the last events of the newest runs.
         while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
-        // A retired secret still opens the older files: new blocks are not written behind the keys that it opens.
+        // A retired secret still opens the older files: blocks under the present keys are not appended to those.
         let slots = try site.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
         let number = (before?.number ?? 0) + 1
@@ -84,7 +84,7 @@ package enum Backup {
         }
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
-        // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same.
+        // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.
         try directory.add(site.log.ledger())
         try directory.finish(
             .init(

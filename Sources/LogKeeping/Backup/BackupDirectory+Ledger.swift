@@ -5,15 +5,15 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with its number,
-/// the code, the last slot and the proof, bytes in hexadecimal.
+/// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with the number,
+/// the code, the last slot and the proof; bytes are in hexadecimal.
 extension BackupDirectory {
     private static let head = "evstore forgotten 1"
     private static let bytesMax = 1 << 30
 
     private var ledgerPath: String { path + "/forgotten" }
 
-    /// Reads the entries; only the store's keys prove them.
+    /// Reads the entries; only the store's keys can prove them.
     func ledger() throws -> [ForgottenLedger.Entry] {
         guard try Directory.ownStatus(ledgerPath) != nil else { return [] }
         let file = try File(ledgerPath, .read)
@@ -32,10 +32,10 @@ extension BackupDirectory {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard words.count == 4, let number = UInt64(words[0]), let through = UInt32(words[2]) else { return nil }
         guard let code = bytes(hex: words[1]), code.count == 16, let proof = bytes(hex: words[3]) else { return nil }
-        return ForgottenLedger.Entry(number: number, Forgotten(code: code, through: through), proof: proof)
+        return ForgottenLedger.Entry(number: number, ForgottenSubject(code: code, through: through), proof: proof)
     }
 
-    /// Adds the entries that are missing. None is ever removed: an older copy of the store, put back, has a shorter ledger.
+    /// Adds the missing entries. Entries are never removed: if an older copy of the store is put back, its ledger is shorter.
     func add(_ entries: [ForgottenLedger.Entry]) throws {
         let known = try ledger()
         let there = Set(known)

@@ -6,15 +6,16 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// A directory of backups that share their blocks: each run writes the blocks since the run before, and the store's other rows as they
-/// are then.
+/// A directory of backups that share their blocks: each run writes the blocks since the run before, and the current state of the store's
+/// other rows.
 ///
 ///     blocks/<number>-<last position>.evf    frames of blocks; the frames of each file follow those of the file before
 ///     rows/<number>.evf                      frames of rows, and the end
-///     runs/<number>.json                     which of these a run is made of, in order; written last
+///     runs/<number>.json                     the files of a run, in order; written last
 ///     forgotten                              the ledger of what was forgotten, of a store whose events are sealed
 ///
-/// The files of a run, one after the other, are a backup as a pipe carries it (`Frame`). Names are ten digits and twenty.
+/// The files of a run, one after the other, have the form of a backup in a pipe (`BackupFrame`). Names are numbers of ten and of twenty
+/// digits.
 struct BackupDirectory {
     /// The content of a run's file.
     struct Run: Codable {
@@ -23,11 +24,11 @@ struct BackupDirectory {
             var bytes: Int
             var epoch: UInt32
             var position: UInt64
-            /// Of the last block and of the last frame, in hexadecimal.
+            /// The links of the last block and of the last frame, in hexadecimal.
             var link: String
             var frame: UInt64
             var frameLink: String
-            /// A digest over the slots of the keys that lie in the file; nil where there are none.
+            /// A digest over the slots of the key file in the run; nil where it has none.
             var slots: String?
         }
 
@@ -41,7 +42,7 @@ struct BackupDirectory {
         var blocks: [Blocks]
         var rows: String
 
-        /// Whether its numbers are those that a log and files may have: nothing of them is summed up or shown else.
+        /// Whether its numbers are possible ones for a log and for files: otherwise nothing of it is added up or shown.
         var isPossible: Bool {
             let most = Position.largest.rawValue
             return position <= most && epoch < .max
@@ -55,7 +56,7 @@ struct BackupDirectory {
     /// The largest size of a run's file, which lists the block files of all runs before it.
     private static let fileBytesMax = 64 << 20
 
-    /// Creates the directory where there is none.
+    /// Creates the directory if it is missing.
     /// - Throws: `EvstoreError.usage` where it holds other files than those of backups.
     init(making path: String) throws {
         self.path = path
@@ -68,14 +69,14 @@ struct BackupDirectory {
         // Order: `runs` is created first, since it marks a directory as one of backups.
         for name in ["", "/runs", "/blocks", "/rows"] {
             if try Directory.status(path + name) == nil { try Directory.create(path + name) }
-            // Also where an earlier run has created it: that may have been killed before its sync.
+            // Synced even if an earlier run has created it, since that may have been killed before its sync.
             if name.isEmpty { try Directory.syncName(of: path) } else { try Directory.sync(path) }
         }
     }
 
     init(_ path: String) { self.path = path }
 
-    /// The numbers of the runs, rising.
+    /// The numbers of the runs, in rising order.
     func numbers() throws -> [UInt64] {
         guard try Directory.status(path + "/runs") != nil else { return [] }
         return try Directory.names(path + "/runs").compactMap { name in
@@ -93,7 +94,7 @@ struct BackupDirectory {
         guard run.format <= Self.formatKnown else { throw EvstoreError.storeNewer(path: name, format: run.format, known: Self.formatKnown) }
         // A file name that leads out of the directory is refused.
         guard run.number == number, run.rows == Self.rowsName(number), run.blocks.allSatisfy({ Self.isBlocksName($0.file) }) else {
-            throw damaged("\(name) names files that are none of a backup")
+            throw damaged("\(name) names files that no backup has written")
         }
         guard run.isPossible else { throw damaged("\(name) has a number that no backup has") }
         return run
@@ -104,7 +105,7 @@ struct BackupDirectory {
         return try run(number)
     }
 
-    /// The run of a number; the newest one where nil.
+    /// The run with a number; the newest one if the number is nil.
     func chosen(_ number: UInt64?) throws -> Run {
         guard let number else { return try newest() }
         let numbers = try numbers()
@@ -136,7 +137,7 @@ struct BackupDirectory {
 
     private static func isUnfinished(_ name: String) -> Bool { name.hasSuffix(".new") && UInt64(name.dropLast(4)) != nil }
 
-    /// Writes a run's file durably: from then on the run counts.
+    /// Writes a run's file durably: from then on the run is valid.
     func finish(_ run: Run) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -146,7 +147,7 @@ struct BackupDirectory {
         try write(text, to: name)
     }
 
-    /// Writes a file durably, whole or not at all.
+    /// Writes a file durably, completely or not at all.
     func write(_ text: [UInt8], to name: String) throws {
         let directory = Directory.parent(of: name)
         try Directory.removeFiles(in: directory, overwriting: false) { $0 == Directory.name(of: name) + ".new" }
@@ -157,7 +158,7 @@ struct BackupDirectory {
         try Directory.sync(directory)
     }
 
-    /// Returns a run's block files up to the first that is missing or has another size.
+    /// Returns a run's block files up to the first one that is missing or has another size.
     func whole(_ blocks: [Run.Blocks]) throws -> [Run.Blocks] {
         var whole: [Run.Blocks] = []
         for part in blocks {
@@ -167,7 +168,7 @@ struct BackupDirectory {
         return whole
     }
 
-    /// Removes all runs of this history but the newest ones, then the files that no run names; returns the number of runs removed.
+    /// Removes all runs of this history except the newest ones, then the files that no run names; returns how many runs were removed.
     @discardableResult
     func prune(keeping count: Int, overwriting: Bool, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
         let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
@@ -178,16 +179,16 @@ struct BackupDirectory {
     }
 
     /// Removes the files that no run names: those of removed runs, and of runs that were killed.
-    /// - Parameter overwriting: whether bytes are overwritten first, since the files of a sealed store hold wrapped keys.
+    /// - Parameter overwriting: whether the files are overwritten first, since those of a sealed store hold wrapped keys.
     func sweep(overwriting: Bool) throws {
-        // Order: that the runs are removed is durable before their files are removed.
+        // Order: the removal of the runs is durable before their files are removed.
         try Directory.sync(path + "/runs")
         let runs = try numbers().map { try run($0) }
         let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
         for directory in ["blocks", "rows"] {
             try Directory.removeFiles(in: "\(path)/\(directory)", overwriting: overwriting) { name in
                 let file = "\(directory)/\(name)"
-                // Only files that a backup has written.
+                // Only files that a backup has written are removed.
                 return !named.contains(file) && (Self.isBlocksName(file) || Self.isRowsName(file) || Self.isUnfinished(name))
             }
         }
@@ -201,7 +202,7 @@ extension BackupDirectory.Run.Blocks {
         self.slots = slots?.hex
     }
 
-    /// Where the next file's frames continue; nil where the run's file says it in no valid form.
+    /// Where the next file's frames continue; nil where the run's file has it in an invalid form.
     var base: BackupBase? {
         guard let link = Digest(hex: link), let frameLink = Digest(hex: frameLink) else { return nil }
         return BackupBase(

@@ -1,13 +1,13 @@
 public import EventModel
 
-/// What one call of `backUp` has written.
+/// The result of one call of `backUp`.
 public struct BackupReport: Hashable, Sendable {
-    /// The last event in it.
+    /// The position of the last event in it.
     public var position: Position
     public var epoch: Epoch
-    /// SHA-256 over the events themselves, in hexadecimal: the same for equal content in whatever store.
+    /// SHA-256 over the events, in hexadecimal: equal for equal content in any store.
     public var content: String
-    /// Bytes that this run has written.
+    /// The bytes that this run has written.
     public var bytes: UInt64
     public var seconds: Double
     /// How many older runs were removed.
@@ -19,35 +19,35 @@ public struct BackupRun: Hashable, Sendable {
     /// The run's number in its directory.
     public var number: UInt64
     public var time: Timestamp
-    /// The last event in it.
+    /// The position of the last event in it.
     public var position: Position
     public var epoch: Epoch
-    /// As in `BackupReport`.
+    /// See `BackupReport.content`.
     public var content: String
-    /// The size of all files of the run, also of those that it shares with other runs.
+    /// The size of all files of the run, including those that it shares with other runs.
     public var bytes: UInt64
 }
 
 /// The result of verifying one run of a directory's backups.
 public struct BackupVerdict: Hashable, Sendable {
     public var run: BackupRun
-    /// What is wrong with the run's files; nil where every byte is as it was written.
+    /// What is wrong with the run's files; nil where every byte is unchanged.
     public var damage: String?
 }
 
-/// What was restored.
+/// The result of a restore.
 public struct RestoreReport: Hashable, Sendable {
-    /// The last event of the restored store, in an epoch of its own.
+    /// The last position of the restored store, in an epoch of its own.
     public var position: Position
     public var epoch: Epoch
-    /// The last event of the backup.
+    /// The last position of the backup.
     public var backupPosition: Position
-    /// The positions of the append that holds the requested position and ends behind it: it was left out, since an append is restored
-    /// as a whole or not at all. Nil where the requested position ends an append.
+    /// The positions of an append that contains the requested position and ends after it. The append was left out, since an append is
+    /// restored completely or not at all. Nil where the requested position ends an append.
     public var leftOut: ClosedRange<UInt64>?
-    /// As in `BackupReport`, of the restored events.
+    /// Like `BackupReport.content`, of the restored events.
     public var content: String
-    /// Bytes that were read from the backup.
+    /// The bytes that were read from the backup.
     public var bytes: UInt64
     public var seconds: Double
 }
@@ -57,7 +57,7 @@ public enum RestoreTarget: Hashable, Sendable {
     case position(Position)
     case time(Timestamp)
 
-    /// Digits are a position, everything else an RFC 3339 date-time; nil where it is neither.
+    /// Digits are a position, other text is an RFC 3339 date-time; nil where the text is neither.
     public init?(_ text: String) {
         if let number = UInt64(text) {
             self = .position(Position(number))

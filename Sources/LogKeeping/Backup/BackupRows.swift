@@ -5,9 +5,9 @@ internal import LMDB
 internal import Migration
 internal import Platform
 
-/// The rows that a backup holds beside the blocks, because they can't be made from these.
+/// The rows that a backup holds in addition to the blocks, because they can't be made from blocks.
 enum BackupRows {
-    /// The tables that a backup holds; `only` is the key of the one row that is wanted, nil where all are.
+    /// The tables that a backup holds; `only` is the key of the only row that it holds, nil for all rows.
     private static func tables(_ tables: Tables) -> [(table: RowTable, only: [UInt8]?)] {
         tables.descriptors.compactMap { table in
             guard let kept = table.kept, let rows = tables[table] else { return nil }
@@ -23,7 +23,7 @@ enum BackupRows {
             try table.forEach(transaction) { key, value in
                 if only.map({ key.equals($0.lent) }) ?? true {
                     append(table.name, key, value, to: &body)
-                    if body.count >= Frame.bytesWanted {
+                    if body.count >= BackupFrame.bytesWanted {
                         bodies.append(body.array())
                         body.removeAll()
                     }
@@ -76,19 +76,19 @@ enum BackupRows {
         }
     }
 
-    // MARK: What rows say
+    // MARK: Checking rows
 
-    /// Why a row is none that a store has written, though its checksums are right; nil for one that is.
+    /// Why no store can have written a row, although its checksums are right; nil for a possible row.
     private static func complaint(_ table: String, _ key: [UInt8], _ value: [UInt8]) -> String? {
         switch table {
         case TableDescriptor.types.name:
             let isType = String(utf8: key.lent) != nil && value.count == 4 && value.lent.load(TypeID.self, at: 0) > 0
-            return isType ? nil : "a row of the types is none"
-        case TableDescriptor.epochs.name: return Epochs.cut(key.lent, value.lent) == nil ? "a row of the epochs is none" : nil
+            return isType ? nil : "a row of the table types is invalid"
+        case TableDescriptor.epochs.name: return Epochs.cut(key.lent, value.lent) == nil ? "a row of the table epochs is invalid" : nil
         case TableDescriptor.state.name:
-            return StateRows.numbers(of: value) == nil ? "its numbers are those of no store" : nil
+            return StateRows.numbers(of: value) == nil ? "its numbers are invalid" : nil
         default:
-            guard let catalogue = Catalogue(rawValue: table) else { return "the table \(table) is none of a store" }
+            guard let catalogue = Catalogue(rawValue: table) else { return "no store has a table \(table)" }
             do throws(EvstoreError) { try KeptRows.check(catalogue, key, value, in: table) } catch {
                 return "a row of the table \(table): \(error.message)"
             }
@@ -96,10 +96,10 @@ enum BackupRows {
         }
     }
 
-    /// The finding of a row that no store has written.
+    /// The id of the finding for a row that no store has written.
     static let foreignRow = "STORE022"
 
-    /// What is wrong with the rows of a log that can't be made from its events. The first rows of each table that are, up to `most`.
+    /// The findings about the rows of a log that can't be made from its events: the first ones of each table, up to `most`.
     static func findings(_ log: EventLog, most: Int = 10) throws -> [Finding] {
         var findings: [Finding] = []
         try log.read { reader in
@@ -122,7 +122,7 @@ enum BackupRows {
         return findings
     }
 
-    /// Makes a log's rows what `wanted` has, by table and key: others are removed, and what is the same is not written.
+    /// Makes a log's rows equal to `wanted`, by table and key: removes other rows, and does not write equal ones again.
     static func replace(with wanted: [String: [[UInt8]: [UInt8]]], _ transaction: inout WriteTransaction, _ all: Tables) throws {
         for (table, only) in tables(all) {
             var missing = wanted[table.name] ?? [:]

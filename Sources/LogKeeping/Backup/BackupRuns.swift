@@ -11,8 +11,8 @@ extension Backup {
         try reading(path) { directory in try directory.numbers().map { try BackupRun(directory.run($0), in: directory) } }
     }
 
-    /// The newest runs of a directory, newest first, at most `limit`: without its lock, so also while a backup is made. Runs that can't be
-    /// read, or go away meanwhile, are left out; none where there is no directory of backups.
+    /// The newest runs of a directory, newest first, at most `limit`. It takes no lock, and so works while a backup is made. Runs that
+    /// can't be read, or are removed meanwhile, are left out; empty where there is no directory of backups.
     package static func newest(_ path: String, limit: Int) -> [BackupRun] {
         let directory = BackupDirectory(path)
         let numbers: [UInt64]
@@ -23,7 +23,7 @@ extension Backup {
     }
 
     /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
-    /// - Throws: `EvstoreError`: as `list` does, and interrupted.
+    /// - Throws: `EvstoreError`: as for `list`, and interrupted.
     package static func verify(
         _ path: String, _ job: Job
     ) throws(EvstoreError) -> [BackupVerdict] {
@@ -58,7 +58,7 @@ extension BackupDirectory {
         var base: BackupBase?
         for part in run.blocks {
             guard let end = part.base else { return "\(part.file): its end is not written down" }
-            // The key is the file with its end, which no other file has: names are never used twice.
+            // The key is the file with its end, which belongs to no other file: names are never used twice.
             let damage = try known[part] ?? damage(of: part.file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
             known[part] = .some(damage)
             if let damage { return damage }
@@ -80,7 +80,7 @@ extension BackupDirectory {
 
 extension BackupRun {
     init(_ run: BackupDirectory.Run, in directory: BackupDirectory) throws {
-        guard let time = Timestamp(run.time) else { throw directory.damaged("run \(run.number) was made at no time") }
+        guard let time = Timestamp(run.time) else { throw directory.damaged("run \(run.number) has an invalid time") }
         let rows = try Directory.status(directory.path + "/" + run.rows)?.bytes ?? 0
         self.init(
             number: run.number, time: time, position: Position(run.position), epoch: Epoch(run.epoch), content: run.content,

@@ -5,25 +5,25 @@ package import Hashing
 internal import LMDB
 internal import Platform
 
-/// What a backup holds.
+/// What a backup has written.
 package struct BackupSummary: Hashable, Sendable {
     package var last: Checkpoint
-    /// Of the events up to `last`.
+    /// The digest of the events up to `last`.
     package var content: Digest
-    /// Of the frames that were written.
+    /// The bytes of the frames that were written.
     package var bytes: UInt64
-    /// Where the next backup can go on.
+    /// Where the next backup can continue.
     package var base: BackupBase
-    /// Over the slots of the keys that the frames hold; nil where there are none, or they have changed meanwhile.
+    /// A digest over the slots of the keys in the frames; nil where there are none, or they have changed meanwhile.
     package var slots: Digest?
 }
 
 extension EventLog {
-    /// What a part of the stream holds: blocks, which later backups share, or the rows as they are now.
+    /// What a part of the stream holds: blocks, which later backups share, or the current rows.
     package enum BackupPart { case blocks, rows }
 
-    /// Gives the log as frames (`Frame`) to `sink`, while others go on appending, and checks every block. No transaction is open while
-    /// `sink` runs.
+    /// Passes the log as frames (`BackupFrame`) to `sink`, while appends go on, and checks every block. No transaction is open while `sink`
+    /// runs.
     /// - Parameter base: where an earlier backup ended: only later blocks are written, in frames that follow that backup's.
     /// - Throws: `EvstoreError`: epochChanged where a cut has discarded blocks that were written already, corruptBlock.
     package func backUp(
@@ -34,7 +34,7 @@ extension EventLog {
         var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) }, access.keys?.codes)
         var pass = BackupPass(access, options, after: base?.last)
         do {
-            var body = ByteBuffer(capacity: Frame.bytesWanted)
+            var body = ByteBuffer(capacity: BackupFrame.bytesWanted)
             let keys = try pass.changedKeys()
             if base == nil {
                 body.append(storeID.bytes)
@@ -97,7 +97,7 @@ extension EventLog {
         }
     }
 
-    /// Whether the log still has the block that a backup ended with.
+    /// Whether the log still has the last block of a backup.
     package func holds(_ base: BackupBase) throws -> Bool {
         try read { reader in
             guard base.last.position <= reader.last.position else { return false }
@@ -113,13 +113,13 @@ private struct BackupPass {
     struct End {
         var last: Checkpoint
         var link: Digest
-        /// Bodies of frames.
+        /// The bodies of frames.
         var rows: [[UInt8]]
     }
 
     private let access: LogAccess
     private(set) var scan: LogScan
-    /// Nil for a backup that continues another: its blocks alone do not make the content's digest.
+    /// Nil for a backup that continues another one, whose blocks alone don't give the digest of the content.
     private(set) var hasher: ContentHasher?
     private(set) var last = Position.start
     private var keys: UInt64?
@@ -131,8 +131,8 @@ private struct BackupPass {
         hasher = last == nil ? ContentHasher() : nil
     }
 
-    /// Returns the key file where it has changed since the last call. It has the key of every event that was read until now, since a key
-    /// is written there before anything is sealed under it.
+    /// Returns the key file if it has changed since the last call. It has the key of every event that was read so far, since a key is in it
+    /// before anything is sealed under the key.
     mutating func changedKeys() throws -> [UInt8]? {
         guard let current = try access.keys?.current(), current.generation != keys else { return nil }
         slots = keys == nil || slots == current.slots ? current.slots : nil
@@ -140,13 +140,13 @@ private struct BackupPass {
         return current.bytes
     }
 
-    /// Copies the next blocks; returns the log's end where they are the last.
+    /// Copies the next blocks; returns the log's end if they are the last ones.
     mutating func readBlocks(into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction) throws -> End? {
         last = try Blocks.last(transaction, access)
         _ = try scan.runChunk(transaction) { block in
             body.append(block.bytes)
             if hasher != nil { try access.openWithoutPersons(block) { try hasher?.add($0, access.names) } }
-            return body.count < Frame.bytesWanted
+            return body.count < BackupFrame.bytesWanted
         }
         if scan.done < last { return nil }
         let now = try StateRows.numbers(transaction, access.tables).epoch

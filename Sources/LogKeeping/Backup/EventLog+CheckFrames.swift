@@ -4,7 +4,7 @@ package import EventModel
 internal import Hashing
 
 extension EventLog {
-    /// Reads a file of block frames that follow `base` (nil: the first file), and checks that it ends exactly at `end`.
+    /// Reads a file of block frames that follow `base` (nil for the first file), and checks that it ends exactly at `end`.
     /// - Throws: `EvstoreError.backupDamaged`.
     package static func checkFrames(from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, through end: BackupBase) throws
     {

@@ -5,13 +5,13 @@ package import Hashing
 internal import LMDB
 internal import Platform
 
-/// What was restored.
+/// The result of a restore.
 package struct RestoreSummary: Hashable, Sendable {
     /// The end of the new log, in an epoch of its own, so that a reader with a later checkpoint gets an error.
     package var last: Checkpoint
     /// The last position of the backup.
     package var backup: Checkpoint
-    /// The append that holds the requested position and ends behind it; nil where that position ends an append.
+    /// The append that contains the requested position and ends after it; nil where that position ends an append.
     package var leftOut: ClosedRange<UInt64>?
     /// The digest of the restored events.
     package var content: Digest
@@ -19,13 +19,13 @@ package struct RestoreSummary: Hashable, Sendable {
 }
 
 extension EventLog {
-    /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A position
+    /// Makes a store from a backup: completely at its path, or not at all. Every frame, block, link and index is checked first. A position
     /// within an append is rounded down to the end of the append before; one within the first append is an error.
     /// - Parameters:
     ///   - source: returns the next bytes of the backup, fewer than asked for only at its end.
-    ///   - ledger: what was forgotten since the backup, which the new store forgets too.
-    ///   - origin: makes a replica, which stays in the backup's epoch and has its mark; nil makes a store that goes on by itself.
-    ///   - finish: writes more, in the transaction that sets the end of the log.
+    ///   - ledger: what was forgotten since the backup; the new store forgets it too.
+    ///   - origin: makes a replica, which stays in the backup's epoch and gets its mark; nil makes a store of its own.
+    ///   - finish: writes further rows, in the transaction that sets the end of the log.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
     package static func restore(
         from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestoreTarget? = nil,
@@ -49,8 +49,8 @@ extension EventLog {
 /// The state of a running restore.
 private struct Restoring {
     let log: LogBuilder
-    /// The second frame, which was read to see whether the store is sealed.
-    private var ahead: (kind: Frame.Kind, body: [UInt8])?
+    /// The second frame, read early to learn whether the store is sealed.
+    private var ahead: (kind: BackupFrame.Kind, body: [UInt8])?
     private let ledger: [ForgottenLedger.Entry]
     private let point: RestoreTarget?
     private let options: Options
@@ -63,7 +63,7 @@ private struct Restoring {
     /// The end of the blocks that were read, and of those that were stored.
     private var read = Position.start
     private var stored = Position.start
-    /// The end of the append that holds the requested position, once it was read.
+    /// The end of the append that contains the requested position, once it was read.
     private var appendEnd: Position?
     private var firstTime: Timestamp?
     private var lastLink: Digest?
@@ -72,7 +72,7 @@ private struct Restoring {
         (point, options, store, origin) = (target.target, target.options, target.path, target.origin)
         (self.frames, self.ledger) = (frames, ledger)
         let (kind, body) = try self.frames.next()
-        guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
+        guard kind == .beginning, body.count == BackupFrame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
             throw BackupDamage("it does not begin with a beginning")
         }
         madeAt = Timestamp(microseconds: body.lent.load(Int64.self, at: 16))
@@ -84,7 +84,9 @@ private struct Restoring {
 
     private var access: LogAccess { log.access }
 
-    private static func keys(_ second: (kind: Frame.Kind, body: [UInt8]), _ options: Options, named name: String) throws -> NewKeys? {
+    private static func keys(
+        _ second: (kind: BackupFrame.Kind, body: [UInt8]), _ options: Options, named name: String
+    ) throws -> KeySource? {
         switch (second.kind, options.secret) {
         case (.keys, nil): throw EvstoreError.keysRefused(path: name, reason: "its events are sealed, and no key was given")
         case (.keys, .some(let secret)): return .copied(second.body, secret)
@@ -95,7 +97,7 @@ private struct Restoring {
         }
     }
 
-    private mutating func next() throws -> (kind: Frame.Kind, body: [UInt8]) {
+    private mutating func next() throws -> (kind: BackupFrame.Kind, body: [UInt8]) {
         defer { ahead = nil }
         return try ahead ?? frames.next()
     }
@@ -120,14 +122,14 @@ private struct Restoring {
         }
     }
 
-    /// Writes a key file that was changed while the backup went on.
+    /// Writes a key file that was changed during the backup.
     private func replaceKeys(_ body: [UInt8]) throws {
         guard let keys = access.keys else { throw BackupDamage("it has keys, and its events are not sealed") }
         try StoreKeys.write(body, at: store)
         _ = try keys.current()
     }
 
-    /// Checks the blocks of a frame and stores those that are wanted.
+    /// Checks the blocks of a frame and stores the wanted ones.
     private mutating func storeBlocks(_ body: [UInt8]) throws {
         let frame = body.lent
         var wanted: [(first: Position, start: Int, count: Int)] = []
@@ -167,7 +169,7 @@ private struct Restoring {
     private func isWanted(_ block: BlockView) -> Bool {
         switch point {
         case nil: true
-        // One block more: the append may continue in it.
+        // One more block, since the append may continue in it.
         case .position(let position): block.first <= position.next
         // Clocks go back: a block behind one that is too late is not wanted, whatever its time.
         case .time(let time): block.time <= time && block.first == stored.next
@@ -180,7 +182,7 @@ private struct Restoring {
         guard let said = LogEnd(body), try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
         let backup = said.last
         guard backup.position == read, lastLink.map({ $0 == said.link }) ?? true, said.content == hasher.finalize() else {
-            throw BackupDamage("its events are not those that its end tells of")
+            throw BackupDamage("its events do not match its end")
         }
         try checkNumbers()
         let last = try origin.map { try keep($0.mark(said, madeAt: madeAt), backup) } ?? cut(backup, finish)
@@ -208,16 +210,16 @@ private struct Restoring {
             let versions = try access.tables[.schemas].count(transaction)
             guard state.format == StateRows.format, state.epoch < Epoch(.max), state.numbers.head <= .largest,
                 versions == 0 ? state.numbers.isInOrder : state.numbers.fit(versions)
-            else { throw BackupDamage("its numbers are those of no store") }
+            else { throw BackupDamage("its numbers are invalid") }
         }
     }
 
-    /// Ends the log where the backup does, in its epoch, as a replica.
+    /// Ends the log where the backup ends, in the backup's epoch, as a replica.
     private func keep(_ mark: ReplicaMark, _ backup: Checkpoint) throws -> Checkpoint {
         try Manifest.set(isOrderedElsewhere: true, at: store)
         return try log.update { update in
             try update.put(mark)
-            guard update.last == backup else { throw BackupDamage("its numbers are those of another epoch than its end") }
+            guard update.last == backup else { throw BackupDamage("the epoch of its numbers is not that of its end") }
             return update.last
         }
     }
@@ -232,21 +234,21 @@ private struct Restoring {
                     wanted: "what was appended up to position \(end)",
                     has: "a first append of positions \(append.lowerBound) to \(append.upperBound): all of it or nothing")
             }
-            // The original and each store that is restored from it go on with other events: each needs an epoch that no other has.
-            try update.cut(to: position, later: .ofNow)
+            // The original, and each store restored from it, go on with other events: each needs an epoch that no other one has.
+            try update.cut(to: position, later: .fromClock)
             try forgetAgain(&update)
             try finish(&update)
             return update.last
         }
     }
 
-    /// The append behind `last`, where it holds the requested position.
+    /// The append after `last`, if it contains the requested position.
     private func leftOut(after last: Position, _ backup: Checkpoint) -> ClosedRange<UInt64>? {
         guard case .position(let wanted) = point, wanted > last else { return nil }
         return last.next.through(appendEnd ?? backup.position)
     }
 
-    /// Overwrites the keys of what was forgotten, before the backup or since.
+    /// Overwrites the keys of what was forgotten before the backup or since.
     private func forgetAgain(_ update: inout LogUpdate) throws {
         guard let keys = access.keys else { return }
         let ring = keys.subjects.ring
@@ -254,7 +256,7 @@ private struct Restoring {
             throw BackupDamage("its ledger of what was forgotten is not as it was written")
         }
         try keys.subjects.forgetAgain(ForgottenLedger.entries(update.transaction.reads, access.tables, ring) + ledger)
-        try update.note(ledger.map { Forgotten(code: $0.forgotten.code, through: $0.forgotten.through, isNew: false) })
+        try update.note(ledger.map { ForgottenSubject(code: $0.forgotten.code, through: $0.forgotten.through, isNew: false) })
     }
 
     private func wantedEnd(_ backup: Checkpoint) throws -> Position {
@@ -274,7 +276,7 @@ private struct Restoring {
         }
     }
 
-    /// The end of the last append that is whole at a position.
+    /// The end of the last append that is complete at a position.
     private func lastWhole(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
         var position = position
         while position > .start, let next = try Blocks.record(at: position.next, transaction, access), next.continuesAppend {

@@ -6,13 +6,13 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-/// The store that a restore makes.
+/// The store that a restore makes, and how.
 package struct RestoredStore {
     let path: String
-    /// Up to where its log goes; nil is the backup's end.
+    /// How far its log goes; nil for the backup's end.
     let target: RestoreTarget?
     let options: Options
-    /// What a replica is made from; nil of a store that goes on by itself.
+    /// The backup that a replica is made from; nil for a store of its own.
     let origin: ReplicaOrigin?
 
     package init(at path: String, to target: RestoreTarget?, options: Options, as origin: ReplicaOrigin? = nil) {
@@ -51,7 +51,7 @@ package enum Restore {
             } finish: { update in
                 // The new store builds its read models from the log.
                 update.state.generations = [:]
-                // What only a newer program can read is restored for it.
+                // Rows that only a newer program can read are restored for it.
                 do { _ = try RegisteredRows.registered(update, in: name) } catch EvstoreError.schemaNewer {
                 } catch EvstoreError.storeDamaged(_, let reason) { throw BackupDamage(reason) }
                 guard try update.state.numbers.fit(update.rows(.schemas).count) else {

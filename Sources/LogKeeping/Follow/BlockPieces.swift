@@ -3,8 +3,8 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// The blocks behind a log's end in pieces for one transaction each. A piece ends where an append does, so that no reader sees half of one,
-/// and is of one epoch.
+/// The blocks after a log's end, in pieces for one transaction each. A piece ends with an append, so that no reader sees half of one, and
+/// all of its blocks have one epoch.
 struct BlockPieces {
     struct Piece: Sendable {
         var bytes: [UInt8]
@@ -12,12 +12,12 @@ struct BlockPieces {
         var last: Position
     }
 
-    /// How many bytes a piece has before it may end.
+    /// How many bytes a piece must have before it may end.
     static let bytesWanted = 16 << 20
 
     private let bytesWanted: Int
     private let store: StoreID
-    /// Blocks up to here are passed by.
+    /// Blocks up to here are skipped.
     private let own: Position
     private let last: Position
     private var frames: FrameReader
@@ -46,7 +46,7 @@ struct BlockPieces {
         return piece
     }
 
-    /// Adds the next block; nil where it does not belong to the piece.
+    /// Adds the next block; nil where it does not belong to this piece.
     private func add(to piece: inout Piece?) throws -> (end: Position, size: Int)? {
         let block = try BlockView(next: body.lent.slice(offset, body.count - offset), at: read.next, of: store)
         if block.last > own {

@@ -5,9 +5,9 @@ internal import Hashing
 internal import LMDB
 
 extension Follow {
-    /// Takes what a backup has behind a replica's end into its log: after a check of all of it, in transactions of bounded size. Each of them
-    /// leaves a log that was the original's at some time; the last one writes the mark.
-    /// - Parameter bytesWanted: how many bytes of blocks a transaction has before it may end.
+    /// Takes the part of a backup after a replica's end into its log: checks all of it first, then writes in transactions of bounded size.
+    /// After each of them the log is equal to the original's at some time; the last one writes the mark.
+    /// - Parameter bytesWanted: how many bytes of blocks a transaction must have before it may end.
     static func takeIn(
         _ source: BackupSource, _ origin: ReplicaOrigin, to log: EventLog, _ job: Job,
         atOnce bytesWanted: Int = BlockPieces.bytesWanted
@@ -44,7 +44,7 @@ extension Follow {
             seconds: 0)
     }
 
-    /// Reads what may be new of a backup, and checks it.
+    /// Reads and checks the part of a backup that may be new.
     private static func examine(
         _ source: BackupSource, _ origin: ReplicaOrigin, behind old: ReplicaMark, _ log: EventLog, _ progress: (UInt64) throws -> Void
     ) throws -> (NewerBackup, bytes: UInt64) {
@@ -73,12 +73,12 @@ extension Follow {
 
     static func promoted(_ path: String) -> EvstoreError { .usage("\(path) is a store of its own: it was promoted") }
 
-    /// What one transaction changes of a replica.
+    /// The changes of one transaction to a replica.
     private struct Change: Sendable {
-        /// All rows of the log; nil where they are there already.
+        /// All rows of the log; nil where it has them already.
         let rows: [String: [[UInt8]: [UInt8]]]?
         let piece: BlockPieces.Piece?
-        /// Of the last one: where the log then ends.
+        /// The end of the log after the last transaction; nil for others.
         let end: LogEnd?
         let from: ReplicaMark
         let to: ReplicaMark
@@ -86,13 +86,13 @@ extension Follow {
         func write(_ update: inout LogUpdate, _ path: String, _ tables: Tables) throws {
             guard let mark = update.replica else { throw Follow.promoted(path) }
             guard mark == from else { throw EvstoreError.locked(path: path, holder: "another process that follows") }
-            // Order: the rows first, since events are read by them, and the epochs of blocks are rows.
+            // Order: the rows are written first, since they hold the epochs of blocks, and events are read with them.
             if let rows { try BackupRows.replace(with: rows, &update.transaction, tables) }
             if let piece { try update.takeIn(piece.bytes.lent) }
             guard let end else { return try update.readEnd() }
             try update.put(to)
             guard update.last == end.last, try update.endLink() == end.link else {
-                throw BackupDamage("with it the replica ends at \(update.last.position), or otherwise than its end tells of")
+                throw BackupDamage("with it the replica ends at \(update.last.position), which does not match its end")
             }
         }
     }

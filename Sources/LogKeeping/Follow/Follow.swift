@@ -7,11 +7,11 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-/// From where a replica gets backups.
+/// Where a replica gets backups from.
 package enum BackupSource {
-    /// A directory; its newest run.
+    /// A directory, of which the newest run is used.
     case directory(String)
-    /// A whole backup: returns the next bytes, fewer than asked for only at its end.
+    /// A complete backup: returns the next bytes, fewer than asked for only at its end.
     case bytes(named: String, (Int) throws -> [UInt8])
 
     var name: String {
@@ -21,12 +21,13 @@ package enum BackupSource {
     }
 }
 
-/// Keeps a replica of a store by its backups.
+/// Keeps a replica of a store up to date with its backups.
 package enum Follow {
-    /// Makes the replica where nothing is at its path, whole or not at all; else takes in what the newest backup has behind its end.
+    /// Makes the replica if nothing is at its path, completely or not at all; else takes in the part of the newest backup after the
+    /// replica's end.
     ///
-    /// A directory is read without its lock, so that its backups go on meanwhile: files never change, and where they are removed the next
-    /// run is read.
+    /// A directory is read without its lock, so that backups into it go on: files never change, and if they are removed, the next run is
+    /// read.
     /// - Throws: `EvstoreError`: usage where something else is at the path, otherBackup, epochChanged, backupDamaged, keysRefused, locked,
     ///   diskFull, interrupted.
     package static func run(
@@ -112,6 +113,6 @@ package enum Follow {
 }
 
 extension BackupDirectory.Run {
-    /// The paths of its files, in order.
+    /// The paths of the run's files, in order.
     func files(in directory: String) -> [String] { (blocks.map(\.file) + [rows]).map { directory + "/" + $0 } }
 }

@@ -1,28 +1,28 @@
 public import EventModel
 
-/// What one call of `follow` has done for a replica.
+/// The result of one call of `follow`.
 public struct FollowReport: Hashable, Sendable {
-    /// Whether the replica was made by it; else it was there.
+    /// Whether this call made the replica; otherwise it existed already.
     public var isMade: Bool
-    /// Whether there was a backup that the replica did not have.
+    /// Whether there was a backup that the replica did not have yet.
     public var isNew: Bool
-    /// The replica's last event, in its original's epoch.
+    /// The replica's last position, in its original's epoch.
     public var position: Position
     public var epoch: Epoch
-    /// How many events the replica did not have before.
+    /// How many events are new in the replica.
     public var events: UInt64
-    /// When the backup was made that the replica is as new as.
+    /// When the backup was made that the replica now holds.
     public var backupTime: Timestamp
-    /// Bytes that were read of backups.
+    /// The bytes that were read from backups.
     public var bytes: UInt64
     public var seconds: Double
 }
 
-/// What a replica was when it became a store of its own.
+/// The state of a replica when it became a store of its own.
 public struct PromoteReport: Hashable, Sendable {
-    /// The last event, in an epoch of its own.
+    /// The last position, in an epoch of its own.
     public var position: Position
     public var epoch: Epoch
-    /// When the backup was made that it was as new as: what its original has appended since is not there.
+    /// When its last backup was made: the replica lacks what its original has appended since.
     public var backupTime: Timestamp
 }

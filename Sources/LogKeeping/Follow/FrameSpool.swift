@@ -3,7 +3,8 @@ internal import EventModel
 internal import Hashing
 internal import Platform
 
-/// A file beside a replica's log for the frames of a pipe that hold what the replica lacks: they are all checked before the first is used.
+/// A file beside a replica's log for frames that come through a pipe and hold what the replica lacks: all of them are checked before the
+/// first one is used.
 struct FrameSpool {
     private static let name = "/follow.new"
     private let path: String
@@ -11,14 +12,14 @@ struct FrameSpool {
     private var frames: FrameWriter?
     private var blocks: NewerBackup.Blocks
 
-    /// - Parameter end: where the replica's log ends.
+    /// - Parameter end: the end of the replica's log.
     init(at store: String, behind end: Position) {
         path = store + Self.name
         file = FileWriter(path)
         blocks = NewerBackup.Blocks(files: [], after: nil, start: end)
     }
 
-    /// Adds a frame of blocks as it was read.
+    /// Adds a frame of blocks unchanged.
     mutating func write(_ body: [UInt8], after before: (number: UInt64, link: Digest), from start: Position) throws {
         if frames == nil {
             frames = FrameWriter(after: before)
@@ -27,9 +28,9 @@ struct FrameSpool {
         try frames?.write(.blocks, body.lent) { try file.write($0) }
     }
 
-    /// Where its frames are read; nothing where there are none.
+    /// The written frames; no files where there are none.
     var written: NewerBackup.Blocks { blocks }
 
-    /// Removes the file, also one that a killed process has left.
+    /// Removes the file, even one that a killed process has left.
     static func remove(at store: String) throws { try Directory.remove(store + name) }
 }

@@ -4,9 +4,9 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// What a backup has for a replica: every frame was read and checked before anything of it is written.
+/// The part of a backup that is new for a replica: every frame was read and checked before any of it is written.
 struct NewerBackup: Sendable {
-    /// Frames that hold blocks, among them all that the replica lacks.
+    /// Frames with blocks; they hold at least all blocks that the replica lacks.
     struct Blocks: Sendable {
         var files: [String]
         /// The frame that the first one follows; nil where they begin a backup.
@@ -16,12 +16,13 @@ struct NewerBackup: Sendable {
     }
 
     let blocks: Blocks
-    /// By table and key, all that the backup has.
+    /// All rows of the backup, by table and key.
     let rows: [String: [[UInt8]: [UInt8]]]
     let end: LogEnd
     let mark: ReplicaMark
 
-    /// The rows as they were when the log ended with blocks of an epoch: those of later cuts would name positions that it has not yet.
+    /// The rows for a log that ends with blocks of an epoch, without those of later cuts, which would name positions that it does not have
+    /// yet.
     func rows(through epoch: Epoch) -> [String: [[UInt8]: [UInt8]]] {
         var rows = rows
         let (epochs, state) = (TableDescriptor.epochs.name, TableDescriptor.state.name)
@@ -31,27 +32,27 @@ struct NewerBackup: Sendable {
     }
 }
 
-/// Reads the frames of a backup behind a base, and finds what a replica lacks.
+/// Reads the frames of a backup after a base, and finds what a replica lacks.
 struct BackupExamination {
     private let log: EventLog
     private let name: String
     private var frames: FrameReader
-    /// Where the replica ends.
+    /// The end of the replica.
     private let own: Checkpoint
     /// The end of the blocks that were read.
     private var read: Position
     private var link: Digest?
     /// The last block that the replica should have.
     private var known: (last: Position, link: Digest)?
-    /// A block that it has otherwise.
+    /// The position of a block that differs in the replica.
     private var differs: Position?
     private var rows: [String: [[UInt8]: [UInt8]]] = [:]
     private(set) var madeAt: Timestamp?
-    /// Where frames go that come through a pipe and hold what the replica lacks.
+    /// Takes frames that come through a pipe and hold what the replica lacks.
     private(set) var spool: FrameSpool?
 
     /// - Parameters:
-    ///   - name: what an error calls the backup.
+    ///   - name: the backup's name in errors.
     ///   - start: the last position before the frames.
     init(_ frames: FrameReader, named name: String, after start: Position, _ log: EventLog, spool: FrameSpool? = nil) throws {
         (self.frames, self.name, self.log, self.spool, read) = (frames, name, log, spool, start)
@@ -84,7 +85,7 @@ struct BackupExamination {
     var bytes: UInt64 { frames.bytes }
 
     private mutating func begin(_ body: [UInt8]) throws {
-        guard body.count == Frame.beginningBytes else { throw BackupDamage("it does not begin with a beginning") }
+        guard body.count == BackupFrame.beginningBytes else { throw BackupDamage("it does not begin with a beginning") }
         if StoreID(Array(body[..<16])) != log.storeID { throw EvstoreError.otherBackup(path: name) }
         madeAt = Timestamp(microseconds: body.lent.load(Int64.self, at: 16))
     }
@@ -108,17 +109,17 @@ struct BackupExamination {
     private mutating func end(_ body: [UInt8]) throws -> LogEnd {
         guard let said = LogEnd(body), try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
         guard said.last.position == read, link.map({ $0 == said.link }) ?? true else {
-            throw BackupDamage("its events are not those that its end tells of")
+            throw BackupDamage("its events do not match its end")
         }
         guard let row = rows[TableDescriptor.state.name]?[StateRows.numbersKey], let numbers = StateRows.numbers(of: row) else {
-            throw BackupDamage("its numbers are those of no store")
+            throw BackupDamage("its numbers are invalid")
         }
         if numbers.storeID != log.storeID { throw EvstoreError.otherBackup(path: name) }
-        guard numbers.epoch == said.last.epoch else { throw BackupDamage("its numbers are those of another epoch than its end") }
+        guard numbers.epoch == said.last.epoch else { throw BackupDamage("the epoch of its numbers is not that of its end") }
         let cuts = (rows[TableDescriptor.epochs.name] ?? [:]).compactMap { Epochs.cut($0.key.lent, $0.value.lent) }
         if let cut = own.cutOff(by: cuts) { throw EvstoreError.epochChanged(seen: own, cut: cut) }
         if let known, try log.read({ try $0.blockEnd(at: known.last) }) != known.link { differs = known.last }
-        if let differs { throw BackupDamage("the replica holds other events at position \(differs), and no cut tells why") }
+        if let differs { throw BackupDamage("the replica holds other events at position \(differs), and no cut explains that") }
         return said
     }
 }
@@ -130,7 +131,7 @@ extension EvstoreError {
 }
 
 extension BlockView {
-    /// The block that bytes begin with, checked.
+    /// The checked block at the beginning of some bytes.
     /// - Throws: `EvstoreError.corruptBlock`.
     @_lifetime(copy bytes)
     init(next bytes: RawSpan, at first: Position, of store: StoreID) throws(EvstoreError) {

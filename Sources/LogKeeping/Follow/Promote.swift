@@ -14,13 +14,13 @@ package enum Promote {
                     throw EvstoreError.usage("\(path) is a store of its own already: there is nothing to promote")
                 }
                 // The original may go on with other events: the replica needs an epoch that no other store has.
-                try update.promote(later: .ofNow)
+                try update.promote(later: .fromClock)
                 let live = update.state.live
                 try Journal.append(
                     .init(.promote, to: live, position: update.last.position, outcome: "as of \(mark.time)"), to: &update)
                 return PromoteReport(position: update.last.position, epoch: update.last.epoch, backupTime: mark.time)
             }
-            // Order: an older program may open it only once it is alone.
+            // Order: after the promotion, since an older program may open the store only once it is alone.
             try Manifest.set(isOrderedElsewhere: false, at: path)
             return report
         }

@@ -2,19 +2,19 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// The backup that a replica is made from, or brought to.
+/// The backup that a replica is made from or updated to.
 package struct ReplicaOrigin {
     /// The directory of the backups; empty where they come through a pipe.
     let source: String
-    /// The run of the directory; nil of a pipe.
+    /// The run in the directory; nil for a pipe.
     let run: BackupDirectory.Run?
 
-    /// What a replica is marked with that holds all of the backup.
-    /// - Parameter madeAt: when the backup of a pipe was begun.
-    /// - Throws: `BackupDamage` where the run tells of another end.
+    /// The mark of a replica that holds all of the backup.
+    /// - Parameter madeAt: when a backup in a pipe was begun.
+    /// - Throws: `BackupDamage` where the run has another end.
     func mark(_ end: LogEnd, madeAt: Timestamp?) throws -> ReplicaMark {
         guard let run else {
-            // A pipe brings all blocks each time: nothing continues behind a frame.
+            // A pipe brings all blocks each time: nothing continues after its frames.
             let base = BackupBase(last: end.last, link: end.link, frame: 0, frameLink: .zero)
             return ReplicaMark(source: source, run: 0, time: madeAt ?? .now, base: base)
         }
@@ -26,7 +26,7 @@ package struct ReplicaOrigin {
 }
 
 extension ReplicaMark {
-    /// Whether a replica has all of a run: it is the one that it has taken in, or an older one, as it stays when newer ones are removed.
+    /// Whether a replica has all of a run: it has taken in this run, or a newer one that was removed since.
     func includes(_ run: BackupDirectory.Run) -> Bool {
         guard let made = Timestamp(run.time) else { return false }
         return (run.number, made) == (self.run, time) || run.number < self.run && made < time

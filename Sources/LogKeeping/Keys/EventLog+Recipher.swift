@@ -7,11 +7,11 @@ internal import Platform
 package import Sealing
 
 extension EventLog {
-    /// Makes another store with the same events under other keys, or unsealed: equal content, positions and epochs, but an id and a hash
-    /// chain of its own. Others may go on appending meanwhile; the summary says the last event that was copied.
+    /// Makes another store with the same events under other keys, or unsealed: it has equal content, positions and epochs, but an id and a
+    /// hash chain of its own. Appends may go on meanwhile; the summary has the last copied event.
     /// - Parameters:
     ///   - secret: opens the new store's keys; nil makes a store whose events are not sealed.
-    ///   - finish: writes more, in the transaction that ends the new log.
+    ///   - finish: writes further rows, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeExists, epochChanged, corruptBlock, verificationFailed, diskFull.
     package func recipher(
         into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
@@ -37,7 +37,7 @@ private struct Reciphering {
         var next = Position(1)
         var link: Digest
         var epoch = Epoch.first
-        /// Where each later epoch begins that has blocks.
+        /// Where each later epoch with blocks begins.
         var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
     }
 
@@ -73,15 +73,15 @@ private struct Reciphering {
         try log.put(epochs: epochs(others, state))
         let last = try log.finish({ try progress(state.next, state.next) }) { update in
             try put(others, into: &update)
-            try update.cut(to: update.last.position, later: .ofNow)
+            try update.cut(to: update.last.position, later: .fromClock)
             try finish(&update)
         }
-        var (shown, content) = (ContentHasher(isOfWhatIsShown: true), ContentHasher())
+        var (shown, content) = (ContentHasher(hashesShownPayloads: true), ContentHasher())
         try log.access.scan(options, through: last.position) { block in
             try shown.add(block, log.access.names)
             try content.add(block, log.access.names)
         }
-        var before = ContentHasher(isOfWhatIsShown: true)
+        var before = ContentHasher(hashesShownPayloads: true)
         try source.access.scan(source.options, through: last.position) { try before.add($0, source.access.names) }
         guard shown.finalize() == before.finalize() else {
             throw EvstoreError.verificationFailed(reason: "the new store holds other events")
@@ -109,7 +109,7 @@ private struct Reciphering {
         }
     }
 
-    private func copy(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+    private func copy(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.BlockSink) throws {
         if block.epoch > state.epoch {
             let at = block.first.previous
             state.cuts.append((block.epoch, at, state.link))
@@ -119,15 +119,15 @@ private struct Reciphering {
         state.next = block.last.next
     }
 
-    /// Holds the writer, whose buffers are used again.
+    /// Holds the writer, whose buffers are reused.
     private final class Writing {
         private var writer: BlockWriter
 
         init(_ access: LogAccess) { writer = BlockWriter(access) }
 
-        /// Writes the records of a block at their positions; in more than one block where they are larger now.
+        /// Writes the records of a block at their positions, in several blocks if they are larger now.
         func write(
-            _ block: borrowing BlockView, after link: Digest, of source: EventLog, _ put: BlockWriter.Store
+            _ block: borrowing BlockView, after link: Digest, of source: EventLog, _ put: BlockWriter.BlockSink
         ) throws -> Digest {
             writer.begin(block.epoch, first: block.first, link: link, time: block.time)
             for index in 0 ..< block.count {
@@ -139,7 +139,7 @@ private struct Reciphering {
                     id: made == nil ? record.id : nil, time: record.time)
                 event.shadow = [UInt8](copying: record.shadow)
                 if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
-                let place = BlockWriter.Place(
+                let place = BlockWriter.AssignedFields(
                     type: record.type, isSameAppend: record.continuesAppend, madeID: made, stream: record.streamID,
                     revision: record.revision.rawValue, previous: record.previous.rawValue, jump: record.jump.rawValue)
                 try writer.add([event].span, 0, place, put)
@@ -148,7 +148,7 @@ private struct Reciphering {
             return writer.lastLink
         }
 
-        /// The stream's name for its first event, which carries it, and for personal data, whose key it names; else an empty one.
+        /// The stream's name for its first event, which contains it, and for personal data, whose key depends on it; else an empty name.
         private func name(of record: borrowing RecordView, _ source: EventLog) throws -> StreamName {
             if let name = record.streamName { return name }
             guard record.isPersonal else { return StreamName(unchecked: "") }
@@ -159,7 +159,7 @@ private struct Reciphering {
 
     // MARK: Other tables
 
-    /// Nil where events were appended meanwhile.
+    /// The other tables; nil where events were appended meanwhile.
     private func otherTables(asOf next: Position) throws -> OtherTables? {
         try source.read { reader in
             guard reader.last.position.next == next else { return nil }
@@ -170,7 +170,7 @@ private struct Reciphering {
         }
     }
 
-    /// An epoch that has no blocks left gets a link of its own, since nothing refers to it.
+    /// An epoch without blocks gets any link, since nothing refers to it.
     private func epochs(_ others: OtherTables, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
         others.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
     }

@@ -18,7 +18,7 @@ package enum Forget {
         defer { lock.release() }
         var report = ForgetReport()
         var failure: EvstoreError?
-        var forgotten: [Forgotten] = []
+        var forgotten: [ForgottenSubject] = []
         for stream in streams where failure == nil {
             do throws(EvstoreError) {
                 guard let done = try converting(nil, at: nil, { try site.log.forget(stream) }) else {
@@ -29,8 +29,8 @@ package enum Forget {
                 if done.isNew { report.forgotten.append(stream) } else { report.before.append(stream) }
             } catch { failure = error }
         }
-        // Order: the keys are overwritten before a read model is built again; where damage hides whose a key is, the read models are
-        // removed all the same. After a process was killed in between, another call of `forget` does the rest.
+        // Order: the keys are overwritten before a read model is built again. If damage hides some keys, the read models are removed
+        // nevertheless. If the process is killed in between, another call of `forget` does the rest.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
             try await site.log.changing { update in
@@ -41,7 +41,7 @@ package enum Forget {
             }
             report.readModels = try GenerationSweep.run(site, keepingReady: [])
         }
-        // Order: the read models of what was forgotten are removed before the error for the rest is thrown.
+        // Order: the read models of the forgotten streams are removed before the error for the rest is thrown.
         if let failure { throw failure }
         (report.lines, report.archives) = try await awaiting { try await SealedLineFiles(site, redact).forget() }
         try converting {

@@ -16,8 +16,8 @@ public struct ForgetReport: Hashable, Sendable {
     public var archives: [String] = []
     /// Copies of the store that another process is using, such as a drill's; each is removed when that process ends.
     public var inUse: [String] = []
-    /// The store's file system, where that keeps copies of overwritten bytes: the keys may stay on its disk for some time, wrapped under
-    /// the store's master key. Nil where it keeps none.
+    /// The store's file system, if it keeps copies of overwritten bytes: the keys may stay on its disk for some time, wrapped under the
+    /// store's master key. Nil if it keeps none.
     public var fileSystem: String?
 
     public init() {}

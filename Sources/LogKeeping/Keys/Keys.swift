@@ -6,7 +6,7 @@ internal import Sealing
 
 /// Changes the keys of a sealed store, and adds a row without secrets to the journal after each change.
 package enum Keys {
-    /// Lists slots, then data keys, each by their numbers; none where events are not sealed.
+    /// Lists slots, then data keys, each by number; empty where events are not sealed.
     package static func list(_ log: EventLog) -> [StoreKey] {
         guard let file = log.keyFile else { return [] }
         return (file.slots.sorted { $0.id < $1.id } + file.dataKeys.sorted { $0.id < $1.id }).map { StoreKey($0, file) }
@@ -42,7 +42,7 @@ package enum Keys {
     /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
     package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
         // Order: the store is held alone first, since another process that has it open may still seal events under an older data key.
-        if kind == .data { try converting { try site.log.takeAlone(what: site.job.name) } }
+        if kind == .data { try converting { try site.log.acquireExclusively(what: site.job.name) } }
         do throws(EvstoreError) {
             let key = try await retireAlone(site, kind, id)
             if kind == .data { try converting { try site.log.shareAgain() } }
@@ -91,7 +91,7 @@ package enum Keys {
         }
     }
 
-    /// How a secret is stretched: a passphrase is, a key file of 32 random bytes is not.
+    /// How a secret is stretched: only passphrases are, since a key file holds 32 random bytes.
     private static func stretching(_ secret: StoreSecret, _ derivation: KeyDerivation?) throws(EvstoreError) -> Stretching {
         switch (secret.kind, derivation) {
         case (.key, nil): return .none

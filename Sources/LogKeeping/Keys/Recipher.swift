@@ -13,7 +13,7 @@ package enum Recipher {
         _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
         let began = ContinuousClock.now
-        // A `forget` meanwhile would not reach the new store.
+        // A `forget` during the copy would not reach the new store.
         let lock = try MigrationLock.takeForReading(site)
         defer { lock.release() }
         let summary = try converting {

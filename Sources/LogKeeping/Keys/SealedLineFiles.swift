@@ -56,7 +56,7 @@ struct SealedLineFiles {
     private func replace(_ paths: [String], discarding unfinished: [String] = []) async throws {
         var slots: Set<UInt32> = []
         for path in paths + unfinished { slots.formUnion(try SealedLineFile(path).slots()) }
-        // Lines that can't be opened stand unchanged in the new file, so their keys stay.
+        // Lines that can't be opened are unchanged in the new file, so their keys stay.
         for path in paths { slots.subtract(try SealedLineFile(path + Self.whole).slots()) }
         try await SealedLineFile.forget(slots, of: site.log)
         for path in unfinished { try SealedLineFile(path).remove() }

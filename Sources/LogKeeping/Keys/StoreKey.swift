@@ -1,6 +1,6 @@
 public import EventModel
 
-/// What a sealed store says about one of its keys, without the secret part.
+/// The public description of one of a sealed store's keys, without its secret part.
 public struct StoreKey: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Holds the master key, wrapped under a key file or a passphrase.
@@ -26,7 +26,7 @@ public struct StoreKey: Hashable, Sendable {
 /// How events are encrypted and authenticated.
 public enum CipherSuite: String, Hashable, Sendable, CaseIterable {
     case gcm = "aes-256-gcm"
-    /// For systems without GCM: every store opens it, and one that asks for it writes it.
+    /// For systems without GCM: every store can open it, and a store writes it only on request.
     case cbcWithHMAC = "aes-256-cbc-hmac-sha256"
 }
 
@@ -40,9 +40,9 @@ public enum KeyDerivation: String, Hashable, Sendable, CaseIterable {
 
 /// The result of reciphering a store.
 public struct RecipherReport: Hashable, Sendable {
-    /// The last event.
+    /// The position of the last event.
     public var position: Position
-    /// SHA-256 over the events themselves, in hexadecimal: the same in both stores.
+    /// SHA-256 over the events, in hexadecimal: equal in both stores.
     public var content: String
     /// The size of the new log.
     public var bytes: UInt64

@@ -19,8 +19,8 @@ struct BlockSearch {
     private let size: Int
     private let pageBytes: Int
     private(set) var blocks: [FoundBlock] = []
-    /// How many bytes were checksummed that were no block. Beyond 16 times the file's size only blocks of the usual size are tried, so
-    /// that a crafted file can't keep a search busy.
+    /// How many bytes were checksummed and were no block. Once they exceed 16 times the file's size, only blocks of the usual size are
+    /// tried, so that a crafted file can't keep a search busy.
     private var wasted = 0
 
     init(_ file: File, _ kind: FoundBlock.File, pageBytes: Int) throws(StorageError) {
@@ -43,13 +43,13 @@ struct BlockSearch {
             try progress(UInt64(next))
             let start = next
             next += min(Self.windowBytes, size - next)
-            // Windows overlap by 8 bytes: a block's first bytes that lie across their border are whole in one of them.
+            // Windows overlap by 8 bytes, so that the first bytes of a block that crosses their border are complete in one of them.
             let window = try file.read(next - start + 8, at: start)
             var offset = start
             while offset < next, offset - start + 8 <= window.count {
                 let word = window.lent.load(UInt64.self, at: offset - start) ^ Self.marks
                 var step = 8
-                // True where a lane is zero, which is a match, or follows one.
+                // True where a lane is zero, which is a match, or follows such a lane.
                 if (word &- Self.ones) & ~word & (Self.ones << 15) != 0 {
                     for lane in stride(from: 0, to: 8, by: 2) where offset - start + lane + 4 <= window.count {
                         let magic = window.lent.load(UInt32.self, at: offset - start + lane)

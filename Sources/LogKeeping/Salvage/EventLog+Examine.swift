@@ -3,7 +3,7 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
-/// What a damaged log is found to hold without opening it.
+/// The result of examining a damaged log without opening it.
 package struct Examination: Sendable {
     package var findings: [Finding]
     /// How many events a salvage would copy.

@@ -11,22 +11,22 @@ package struct SalvageSummary: Sendable {
     package var events: UInt64
     /// Positions for which no block was found.
     package var gaps: [ClosedRange<UInt64>]
-    /// How many events may have been committed or discarded: nothing proves either.
+    /// How many events may have been committed or discarded: there is no proof of either.
     package var unconfirmed: UInt64
     /// Streams whose names were lost with their first events.
     package var lostNames: [StreamName]
     /// Tables of which the newest rows may be missing.
     package var lostRows: [String]
-    /// Whether it is known which commit was the newest.
+    /// Whether the newest commit is known.
     package var isEndKnown: Bool
     package var bytesScanned: UInt64
-    /// Whether events have new positions, in a store with an id of its own.
+    /// Whether events have new positions, in a store with a new id.
     package var isRenumbered: Bool
-    /// Streams whose key for personal data was damaged, and how many of their events have lost that data.
+    /// Streams with a damaged key for personal data, and how many of their events have lost that data.
     package var lostKeys: [(stream: StreamName, events: UInt64)]
-    /// Events in blocks that no key opens, which are in no other count; those that were committed are among the gaps.
+    /// Events in blocks that no key opens. They are not counted elsewhere; those that were committed are among the gaps.
     package var unopened: UInt64
-    /// The data keys that are missing for them.
+    /// The missing data keys of these blocks.
     package var dataKeys: [UInt32]
 }
 
@@ -36,21 +36,21 @@ package struct SalvagedRows: Sendable {
     package var numbers: StateStamp?
     package var newestBirth: SchemaVersion
     package var isRenumbered: Bool
-    /// Rows as they were found: their checksums hold, but some may be missing.
+    /// Rows with valid checksums; some may be missing.
     package var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]]
 }
 
 extension EventLog {
     package typealias UnconfirmedEvent = (borrowing RecordView, StreamName, String) throws -> Void
 
-    /// Makes a store of the whole blocks of a damaged one: whole at its path, or not at all. The damaged store is only read, and without
-    /// LMDB. Where events are missing between others, or a slot holds another key than the one that an event was sealed under, all events
-    /// are appended anew to a store with another id.
+    /// Makes a store from the whole blocks of a damaged one: completely at its path, or not at all. The damaged store is only read, and
+    /// without LMDB. If events in between are missing, or a slot holds another key than the one that an event was sealed under, all events
+    /// are appended anew to a store with a new id.
     /// - Parameters:
     ///   - source: the path of a store, or of a `data.mdb` alone.
     ///   - unconfirmed: called with the new store's directory, the sealer of lines there (nil where events are not sealed), and a function
     ///     that lends the unconfirmed events.
-    ///   - finish: writes more, in the transaction that ends the new log.
+    ///   - finish: writes further rows, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeExists, locked, nothingToSalvage, diskFull.
     package static func salvage(
         at source: String, into target: String, options: Options,
@@ -59,8 +59,8 @@ extension EventLog {
         finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         do {
-            // Order: before the lock, which leaves a hint.
-            try Library.require()
+            // Order: checked before the lock is taken, which leaves a hint.
+            try LMDBLibrary.require()
             let files = try SalvageSource(source)
             guard try isFree(target) else { throw EvstoreError.storeExists(path: target) }
             let lock = try files.lock()
@@ -71,7 +71,7 @@ extension EventLog {
             }
             var summary: SalvageSummary?
             try make(at: target, options) { made in
-                let writing = try SalvageWriting(salvage, made, options, progress)
+                let writing = try SalvageWriter(salvage, made, options, progress)
                 summary = try writing.run(unconfirmed, finish)
             }
             guard let summary else { throw EvstoreError.misuse("a salvage ended without its result") }

@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// A block that lies whole in a file, whether or not a table leads to it.
+/// A complete block in a file, whether or not a table leads to it.
 struct FoundBlock: Hashable {
     enum File: UInt8 { case data, ahead }
 

@@ -5,26 +5,26 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// Chooses which of the blocks that were found were the log: those that later ones link to, from its end backwards.
+/// Chooses which of the found blocks were the log: those that later blocks link to, from the log's end backwards.
 ///
 /// Old pages still hold blocks that a cut has discarded, and blocks that were never committed. A block that the log's newest commit, its
-/// anchor or `log/ahead` names was in the log, and so was every block that it links to. Of the blocks behind it, those of the last commit
-/// are in doubt, since none of a later commit links to them. Below a gap the log continues with the highest block that is not known to be
-/// left over.
+/// anchor or `log/ahead` names was in the log, and so was every block that it links back to. Of the later blocks, those of the last commit
+/// are in doubt, since no later commit links to them. Below a gap the log continues with the highest block that is not known to be a
+/// leftover.
 struct FoundLog {
-    /// Ascending, and without overlaps.
+    /// The log's blocks, ascending and without overlaps.
     private(set) var blocks: [FoundBlock] = []
-    /// Ascending: blocks that may have been committed or discarded; nothing proves either.
+    /// Blocks that may have been committed or discarded, ascending: there is no proof of either.
     private(set) var unconfirmed: [FoundBlock] = []
     private(set) var gaps: [ClosedRange<UInt64>] = []
-    /// Where each epoch that has blocks cut off the one before, as the blocks' links prove it.
+    /// Where each epoch with blocks cut off the one before, as proved by the links of blocks.
     private(set) var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
     /// Whether the first block links to the store's id.
     private(set) var hasRoot = false
     /// The highest position that the log is known to have had.
     private(set) var end = Position.start
 
-    /// How many predecessors of a block are tried: a log has few, a crafted file any number.
+    /// How many predecessors of a block are tried: a log has few, but a crafted file may have any number.
     private static let candidatesMax = 64
 
     private let all: [FoundBlock]
@@ -43,7 +43,7 @@ struct FoundLog {
     ///   - read: a block's bytes.
     init(_ found: [FoundBlock], _ storeID: StoreID?, _ remains: LogRemains, read: @escaping (FoundBlock) throws -> [UInt8]) {
         (self.storeID, self.remains, self.read) = (storeID, remains, read)
-        // LMDB leaves copies of a block on old pages: the one of the highest rank is kept.
+        // LMDB leaves copies of a block on old pages: the copy with the highest rank is kept.
         var copies: [Copy: FoundBlock] = [:]
         for block in found {
             let copy = Copy(first: block.first, link: block.link)
@@ -120,11 +120,11 @@ struct FoundLog {
         keepUnconfirmed()
     }
 
-    /// The last block of the log. Blocks behind the last commit that is proven are set aside.
+    /// The last block of the log. Blocks after the last proven commit are set aside.
     private mutating func tip(_ claim: LogRemains.Claim?) throws -> Int? {
         let named = claim.flatMap { claim in byLast[claim.last]?.first { all[$0].link == claim.link } }
         if remains.isCertain {
-            // Nothing behind it was committed.
+            // Nothing after it was committed.
             if let named, let claim { setAside += followers(of: named, before: claim.epoch) }
             return named
         }
@@ -137,7 +137,7 @@ struct FoundLog {
             break
         }
         guard var current = last, current != named else { return last }
-        // The blocks of the newest commit, which nothing proves to have been made.
+        // The blocks of the newest commit: nothing proves that it was made.
         let time = all[current].time
         while all[current].time == time, current != named {
             setAside.append(current)
@@ -149,13 +149,13 @@ struct FoundLog {
         return current
     }
 
-    /// Blocks of the same epoch behind a block: those of one commit, or of commits that were never made.
+    /// Blocks of the same epoch after a block: they belong to one commit, or to commits that were never made.
     private func followers(of index: Int, before epoch: Epoch) -> [Int] {
         let block = all[index]
         return descending.filter { all[$0].first > block.last && all[$0].epoch == block.epoch && !isDiscarded(all[$0], before: epoch) }
     }
 
-    /// Whether a block, or one that it links back to, has the positions of another block that was committed. The answer is kept for every
+    /// Whether a block, or one that it links back to, has the positions of another block that was committed. The answer is stored for every
     /// block on the way.
     private mutating func contradicts(_ index: Int, _ claim: LogRemains.Claim?) throws -> Bool {
         guard let claim else { return false }
@@ -216,7 +216,7 @@ struct FoundLog {
 
     // MARK: Below a gap
 
-    /// The block with which the log continues below a gap. Blocks that may be left over from another epoch are set aside.
+    /// The block with which the log continues below a gap. Blocks that may be leftovers of another epoch are set aside.
     private mutating func leftBelow(_ position: Position, _ epoch: Epoch) -> Int? {
         var lowestDoubt = Position(.max)
         while next < descending.count {
@@ -226,7 +226,7 @@ struct FoundLog {
             guard block.last < position, !isDiscarded(block, before: epoch) else { continue }
             if isNamed(block) { return index }
             setAside.append(index)
-            // A block that ends where the next one begins is not the one that the next links to.
+            // If a block ends where the next one begins, the next one does not link to it, or it would have been chosen.
             guard block.epoch <= epoch, block.isPlaced, block.last.next < position, !isLeftOver(block) else { continue }
             let hasAlternative = lowestDoubt <= block.last || hasAlternative(block, before: epoch)
             if !hasAlternative, block.epoch == epoch || remains.hasAllEpochs {
@@ -247,7 +247,7 @@ struct FoundLog {
         remains.hasBothCommits && (remains.isFree(block) || remains.isUnknown(block))
     }
 
-    /// Whether another block has some of the same positions, so that neither is known to be the log's.
+    /// Whether another block has some of the same positions, so that it is unknown which of the two was in the log.
     private func hasAlternative(_ block: FoundBlock, before epoch: Epoch) -> Bool {
         for index in descending[next...].prefix(Self.candidatesMax) {
             let other = all[index]
@@ -263,7 +263,7 @@ struct FoundLog {
             || cuts.contains { $0.epoch > block.epoch && $0.at < block.last }
     }
 
-    /// Keeps the blocks that were set aside and overlap no block of the log.
+    /// Keeps the blocks that were set aside and do not overlap a block of the log.
     private mutating func keepUnconfirmed() {
         var kept: [FoundBlock] = []
         for block in Set(setAside).map({ all[$0] }) where !overlaps(block) { kept.append(block) }

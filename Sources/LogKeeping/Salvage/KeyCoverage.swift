@@ -3,23 +3,23 @@ internal import EventLog
 internal import EventModel
 internal import Sealing
 
-/// Which of the blocks that were found the keys of a sealed log open, and which keys are missing.
+/// Which of the found blocks the keys of a sealed log open, and which keys are missing.
 struct KeyCoverage {
-    /// Blocks that can't be opened, and the numbers of the data keys that are missing for it.
+    /// Blocks that can't be opened, and the numbers of the data keys that they lack.
     private(set) var unopenable: Set<FoundBlock> = []
     private(set) var dataKeys: Set<UInt32> = []
-    /// Slots that are damaged or missing, with the streams whose keys they held.
+    /// Damaged or missing slots, with the streams whose keys they held.
     private(set) var slots: [UInt32: StreamName] = [:]
     /// How many confirmed events of each stream have lost their personal data.
     private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
-    /// Whether a slot holds another key than the one that an event was sealed under, as after its file was lost and begun anew: then
-    /// all events are written anew.
+    /// Whether a slot holds another key than the one that an event was sealed under, as after the file was lost and begun anew. Then all
+    /// events are written anew.
     private(set) var isMixed = false
 
     /// How many events are in blocks that can't be opened.
     var unopened: UInt64 { unopenable.sum { UInt64($0.count) } }
 
-    /// The streams that have lost personal data, by the names that the new store gives them.
+    /// The streams that have lost personal data, under their names in the new store.
     func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {
         lost.map { (names.name(ofStream: $0.key) ?? $0.value.name, $0.value.events) }.sorted { $0.0 < $1.0 }
     }
@@ -32,7 +32,7 @@ struct KeyCoverage {
             if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
             let bytes = try salvage.read(found)
             let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
-            // Rule 8: a block that is not sealed is refused, since anybody can write one.
+            // Rule 8: an unsealed block is refused, since anybody could have written it.
             guard block.isSealed else {
                 unopenable.insert(found)
                 continue

@@ -6,27 +6,27 @@ internal import LMDB
 internal import Platform
 internal import Sealing
 
-/// The readable parts of a damaged log beside its blocks: the store's id, the log's end, and the rows that no block has.
+/// The readable parts of a damaged log apart from its blocks: the store's id, the log's end, and the rows that no block has.
 struct LogRemains {
-    /// The log's end by one source: the anchor, `log/ahead` or the newest commit.
+    /// The log's end according to one source: the anchor, `log/ahead` or the newest commit.
     struct Claim {
         var epoch: Epoch
         var last: Position
-        /// The link of the block that ends there; nil where the source does not say it.
+        /// The link of the last block; nil where the source does not name it.
         var link: FoundBlock.Link?
     }
 
-    /// A row of a table, by its key.
+    /// The rows of a table, by key.
     typealias Rows = [[UInt8]: [UInt8]]
 
-    /// The store's id by each source, the most reliable first.
+    /// The store's id according to each source, the most reliable first.
     private(set) var storeIDs: [StoreID] = []
     private var claims: [Claim] = []
-    /// The blocks that are ahead, or of a round that was not ended: all of them were acknowledged.
+    /// The blocks that are ahead, or that belong to an unfinished round: all of them were acknowledged.
     private(set) var running: [FoundBlock] = []
-    /// Blocks of earlier epochs or rounds, whose entries are whole.
+    /// Blocks in complete entries of earlier epochs or rounds.
     private(set) var ended: [FoundBlock] = []
-    /// The pages of `log/ahead` that are not empty and have no whole entry.
+    /// The pages of `log/ahead` that are not empty and have no complete entry.
     private(set) var brokenEntries: [Range<Int>] = []
     /// The blocks in the newest commit's table: first positions by offsets in `data.mdb`.
     private(set) var entries: [Int: UInt64] = [:]
@@ -36,21 +36,21 @@ struct LogRemains {
     /// The offset of the newest commit's last block, and that commit's epoch.
     private(set) var tip: Int?
     private(set) var epoch: Epoch?
-    /// Both meta pages and the newest commit's table of blocks are whole: nothing else was committed.
+    /// Whether both meta pages and the newest commit's table of blocks are undamaged, so that nothing else was committed.
     private(set) var isCertain = false
-    /// Whether both meta pages are whole, so that it is known which commit is the newest.
+    /// Whether both meta pages are undamaged, so that the newest commit is known.
     private(set) var hasBothCommits = false
-    /// Tables beside the blocks of which the newest rows may be missing.
+    /// Tables other than the blocks whose newest rows may be missing.
     private(set) var lostRows = Set(TableDescriptor.log.filter { $0.kept?.isMissed == true }.map(\.name))
     /// Whether all cuts are known.
     private(set) var hasAllEpochs = false
     private var newest: TreeRemains?
     private var rowCheck = RowCheck.unknown
-    /// The tables of which no row is missing.
+    /// The tables that lack no row.
     private var hasAll: Set<String> = []
 
     private let source: SalvageSource
-    /// Nil where rows have no codes, or the store's keys are not known.
+    /// Nil where rows have no codes, or the store's keys are unknown.
     private let codes: StoreCodes?
     private let hasCodes: Bool
 
@@ -71,13 +71,13 @@ struct LogRemains {
     /// Whether no tree of the newest commit leads to the page at an offset.
     func isFree(_ block: FoundBlock) -> Bool { block.file == .data && newest?.isFree(block.offset) ?? false }
 
-    /// Whether the newest commit's table has no such block, as far as it is left.
+    /// Whether the newest commit's table lacks this block, as far as the table can be read.
     func isUnknown(_ block: FoundBlock) -> Bool {
         guard block.file == .data, entries[block.offset] != block.first.rawValue else { return false }
         return newest?.leaves["blocks"]?.contains { $0.contains(block.first.rawValue) } ?? false
     }
 
-    /// Throws where the manifest has a format that this program does not know; a missing or damaged manifest is no error.
+    /// Reads the manifest. Throws where it has a format that this program does not know; a missing or damaged manifest is no error.
     private mutating func readManifest(_ store: String) throws {
         do {
             let identity = try Manifest.identity(at: store)
@@ -90,14 +90,14 @@ struct LogRemains {
 
     private enum RowCheck {
         case unknown, none
-        /// By a store's tag.
+        /// Rows have checksums with this store tag.
         case checksum(UInt64)
     }
 
     /// The store's tag in the checksums of rows; nil where rows have none.
     var checksumTag: UInt64? { if case .checksum(let tag) = rowCheck { tag } else { nil } }
 
-    /// The value of a row; nil where its checksum or its code does not hold.
+    /// The value of a row; nil where its checksum or its code is wrong.
     func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
         guard let checksumTag, let descriptor = TableDescriptor.log[named: table],
             let checksum = RowChecksum(descriptor, storeTag: checksumTag)
@@ -116,7 +116,8 @@ struct LogRemains {
         }
     }
 
-    /// Without a manifest, finds the store's tag by the rows: one whose checksum holds, by the id in `state` or another known one.
+    /// Without a manifest, finds the store tag with which the checksum of a row is right: that of the id in `state`, or of another known
+    /// id.
     private mutating func findChecksumTag(_ rows: [String: Rows]) {
         guard case .unknown = rowCheck else { return }
         let state = rows["state"] ?? [:]
@@ -130,10 +131,10 @@ struct LogRemains {
         }
     }
 
-    /// Whether it is known which commit was the newest: by both meta pages, the anchor, or `log/ahead`.
+    /// Whether the newest commit is known: from both meta pages, the anchor, or `log/ahead`.
     var isEndKnown: Bool { hasBothCommits || !claims.isEmpty }
 
-    /// The log's end by each source, given the blocks that were found.
+    /// The log's end according to each source, given the found blocks.
     func claims(_ blocks: [FoundBlock]) -> [Claim] {
         let claims = claims.filter { $0.last <= .largest }
         guard let tip, let first = entries[tip] else { return claims }
@@ -154,7 +155,7 @@ struct LogRemains {
         let header = try WriteAhead.Header(file.read(WriteAhead.Header.bytes))
         storeIDs += [header?.storeID].compactMap(\.self) + older.map(\.storeID)
         let bytes = try file.read(WriteAhead.fileBytes)
-        /// By the order in which they were written: epochs, or rounds of an older program.
+        /// In the order of writing: by epoch, or by round of an older program.
         var found: [(order: UInt64, isOlder: Bool, block: FoundBlock)] = []
         var offset = WriteAhead.entriesStart
         while offset + WriteAhead.Entry.headerBytes <= bytes.count {
@@ -164,8 +165,8 @@ struct LogRemains {
                     found.append((UInt64(entry.epoch.rawValue), false, block))
                 }
                 offset += entry.pagesBytes
-            } else if let (frame, round) = OlderRound.Frame.salvaged(rest) {
-                for block in Self.blocks(rest, OlderRound.Frame.headerBytes, frame.blocksBytes, at: offset) {
+            } else if let (frame, round) = OlderRound.RoundEntry.salvaged(rest) {
+                for block in Self.blocks(rest, OlderRound.RoundEntry.headerBytes, frame.blocksBytes, at: offset) {
                     found.append((round, true, block))
                 }
                 offset += frame.pagesBytes
@@ -175,8 +176,8 @@ struct LogRemains {
                 offset += WriteAhead.pageBytes
             }
         }
-        // Those of this format are of the log's epoch, or of one that a cut has ended. Without a header the highest epoch or round counts: its
-        // blocks were acknowledged either way.
+        // Entries of this format belong to the log's epoch, or to one that a cut has ended. Without a header the highest epoch or round
+        // counts: its blocks were acknowledged in any case.
         let isOlder = header == nil && found.allSatisfy(\.isOlder)
         let highest = found.filter { $0.isOlder == isOlder }.map(\.order).max() ?? 0
         let counting = isOlder ? older.max { $0.round < $1.round }.map { $0.base == nil ? 0 : $0.round } ?? highest : highest
@@ -188,7 +189,7 @@ struct LogRemains {
         }
     }
 
-    /// The blocks of an entry whose blocks begin so far behind its own beginning, up to the first that is none.
+    /// The blocks of an entry, beginning at `start`, up to the first invalid one.
     private static func blocks(_ bytes: RawSpan, _ start: Int, _ count: Int, at offset: Int) -> [FoundBlock] {
         var blocks: [FoundBlock] = []
         var next = start
@@ -205,9 +206,9 @@ struct LogRemains {
 
     // MARK: Trees
 
-    /// The tables whose rows no block has.
+    /// The tables whose rows are in no block.
     private static let wanted = Set(TableDescriptor.log.filter { $0.kept != nil }.map(\.name))
-    /// A row is at most as large as a version file.
+    /// A limit: a row is at most as large as a version file.
     private static let rowBytesMax = 64 << 20
 
     private mutating func readTrees(_ file: File) throws {

@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// Appends events anew, in their order, where some between them are missing: their new positions and revisions have no gaps.
+/// Appends events anew, in their order, if some in between are missing: the new positions and revisions have no gaps.
 final class Renumbering {
     /// The progress, copied before each transaction, since a transaction may be repeated.
     struct State {
@@ -21,7 +21,7 @@ final class Renumbering {
         init(names: SalvagedNames, link: Digest) { (self.names, self.link) = (names, link) }
     }
 
-    /// A stream's new place: its id, its last revision, and the positions on its head's jump chain, the head's last.
+    /// A stream in the new log: its id, its last revision, and the positions on the jump chain of its head, with the head last.
     fileprivate struct Stream {
         let id: UInt64
         var revision: UInt64 = 0
@@ -32,7 +32,7 @@ final class Renumbering {
 
     init(_ access: LogAccess) { writer = BlockWriter(access) }
 
-    func append(_ block: BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+    func append(_ block: BlockView, _ state: inout State, _ put: BlockWriter.BlockSink) throws {
         let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }
         writer.begin(.first, first: state.next, link: state.link, time: block.time)
         for index in 0 ..< block.count {
@@ -49,7 +49,7 @@ final class Renumbering {
     }
 
     private static func event(_ record: RecordView, _ stream: StreamName, _ type: String) -> StoredEvent {
-        // An id that the store had made is kept through `place`, so that it does not count as one that was given.
+        // An id that the store had made is kept through `place`, so that it does not count as given by a caller.
         let isMade = !record.idGiven && record.id.uuid != nil
         var event = StoredEvent(
             stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),
@@ -59,11 +59,11 @@ final class Renumbering {
         return event
     }
 
-    private func place(of record: RecordView, _ type: String, _ state: inout State) -> BlockWriter.Place {
+    private func place(of record: RecordView, _ type: String, _ state: inout State) -> BlockWriter.AssignedFields {
         let id = state.types[type] ?? TypeID(state.types.count + 1)
         state.types[type] = id
         let isSameAppend = record.continuesAppend && state.last > .start && record.position == state.last.next
-        var place = BlockWriter.Place(type: id, isSameAppend: isSameAppend, madeID: record.idGiven ? nil : record.id.uuid)
+        var place = BlockWriter.AssignedFields(type: id, isSameAppend: isSameAppend, madeID: record.idGiven ? nil : record.id.uuid)
         let position = state.next.rawValue
         guard var stream = state.streams[record.streamID], let before = stream.chain.last else {
             state.streams[record.streamID] = Stream(id: position, chain: [position])

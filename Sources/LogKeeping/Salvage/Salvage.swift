@@ -4,20 +4,20 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// The blocks and rows of a damaged log that are whole: read, and not yet written anywhere.
+/// The undamaged blocks and rows of a damaged log: read, and not written anywhere yet.
 struct Salvage {
     /// Called with a step's name, and how many of its bytes or events are done, of how many.
     typealias Progress = (_ step: String, _ done: UInt64, _ total: UInt64) throws -> Void
 
     let source: SalvageSource
-    /// Nil where there are none, or no secret was given that opens them.
+    /// Nil where there are no keys, or no secret was given that opens them.
     let keys: StoreKeys?
     let remains: LogRemains
-    /// Nil where no file says the store's id.
+    /// Nil where no file has the store's id.
     let storeID: StoreID?
     private(set) var log: FoundLog
     let bytesScanned: UInt64
-    /// Where blocks lie in `data.mdb`.
+    /// The first positions of the blocks in `data.mdb`, by offset.
     let places: [Int: Position]
 
     init(_ source: SalvageSource, _ keys: StoreKeys? = nil, _ progress: Progress) throws {
@@ -45,13 +45,13 @@ struct Salvage {
         var tags: [UInt64: Int] = [:]
         for block in found { tags[block.tag, default: 0] += block.bytes }
         storeID = remains.storeIDs.first { tags[$0.tag] != nil }
-        // An event may hold blocks of another store.
+        // The payload of an event may contain blocks of another store.
         let tag = storeID?.tag ?? tags.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
         log = FoundLog(found.filter { $0.tag == tag }, storeID, remains) { try Self.read($0, source) }
         try log.choose { try progress("chain", $0, $1) }
     }
 
-    /// The bytes of a block that was found.
+    /// The bytes of a found block.
     func read(_ block: FoundBlock) throws -> [UInt8] { try Self.read(block, source) }
 
     private static func read(_ block: FoundBlock, _ source: SalvageSource) throws -> [UInt8] {
@@ -69,7 +69,7 @@ struct Salvage {
     /// How many events the blocks hold.
     var events: UInt64 { log.blocks.sum { UInt64($0.count) } }
 
-    /// Whether no event is missing from the first to the last one, so that the blocks can be copied as they are.
+    /// Whether no event is missing from the first to the last one, so that the blocks can be copied unchanged.
     var isWhole: Bool {
         guard storeID != nil, log.hasRoot || log.blocks.isEmpty, log.blocks.last?.epoch.rawValue != .max else { return false }
         var next = Position(1)

@@ -2,29 +2,29 @@ public import EventModel
 
 /// The result of a salvage.
 public struct SalvageReport: Hashable, Sendable {
-    /// The last event of the new store.
+    /// The last position of the new store.
     public var position: Position
     public var epoch: Epoch
     /// How many events the new store has.
     public var events: UInt64
-    /// Positions of the damaged store for which no event was found. Events behind the last known position can't be known of.
+    /// Positions of the damaged store for which no event was found. Events after the last known position are unknown.
     public var gaps: [ClosedRange<UInt64>]
-    /// Events of which it is not known whether they were committed: in `unconfirmed.jsonl` of the new store, not in its log.
+    /// Events that may or may not have been committed: they are in `unconfirmed.jsonl` of the new store, not in its log.
     public var unconfirmed: UInt64
-    /// Streams whose names were lost: each is called `lost:` with the position of its first event.
+    /// Streams whose names were lost: each is called `lost:` and the position of its first event.
     public var lostNames: [String]
-    /// Tables beside the events of which the newest rows may be missing, such as `journal` or `imports`.
+    /// Tables other than the events whose newest rows may be missing, such as `journal` or `imports`.
     public var lostRows: [String]
-    /// Whether it is known which commit was the newest. Where it is not, that commit may have discarded some of these events by a cut, or
-    /// added events that are missing here.
+    /// Whether the newest commit is known. If it is not, that commit may have discarded some of these events by a cut, or added events that
+    /// are missing here.
     public var endKnown: Bool
-    /// Whether the events have new positions, in a store with an id of its own: so it is where events are missing between others, or a
-    /// slot holds another key than the one that an event was sealed under.
+    /// Whether the events have new positions, in a store with a new id. They do if events in between are missing, or if a slot holds
+    /// another key than the one that an event was sealed under.
     public var renumbered: Bool
-    /// Streams of a sealed store whose key for personal data was damaged: the new store has their events as if they had been forgotten.
+    /// Streams of a sealed store with a damaged key for personal data: the new store has their events as if they had been forgotten.
     public var lostKeys: [LostKey]
-    /// Events of a sealed store that were found and can't be opened, which are not in the new store; those that were committed are among
-    /// the gaps.
+    /// Events of a sealed store that were found and can't be opened. They are not in the new store; those that were committed are among the
+    /// gaps.
     public var unopened: UInt64
     /// The numbers of the missing data keys that those events were sealed under.
     public var dataKeys: [UInt32]
@@ -43,6 +43,6 @@ public struct SalvageReport: Hashable, Sendable {
 /// A stream whose personal data a salvage could not read.
 public struct LostKey: Hashable, Sendable {
     public var stream: String
-    /// How many events have lost it.
+    /// How many events have lost their personal data.
     public var events: UInt64
 }

@@ -23,7 +23,7 @@ package struct SalvageRequest {
     }
 }
 
-/// Makes a store of the whole blocks and rows of a damaged one.
+/// Makes a store from the undamaged blocks and rows of a damaged one.
 package enum SalvageRun {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     package static func run(_ request: SalvageRequest, _ job: Job) throws(EvstoreError) -> SalvageReport {
@@ -55,7 +55,7 @@ package enum SalvageRun {
         } catch { throw storeError(error, target, doing: "salvaging \(source)") }
     }
 
-    /// Reports the damage of a store that does not open, and how many events a salvage would copy.
+    /// Reports the damage of a store that can't be opened, and how many events a salvage would copy.
     package static func examine(_ store: String, _ job: Job) throws(EvstoreError) -> VerifyReport {
         let found = try converting {
             try EventLog.examine(at: store) { step, done, total in
@@ -65,7 +65,7 @@ package enum SalvageRun {
         return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)
     }
 
-    /// Writes events as lines, as an archive has them: each at its birth version.
+    /// Writes events as lines in the form of an archive: each at its birth version.
     private static func write(
         _ lend: ((borrowing RecordView, StreamName, String) throws -> Void) throws -> Void, sealedBy sealer: LineSealer?, to path: String
     ) throws {
@@ -85,8 +85,8 @@ package enum SalvageRun {
     }
 }
 
-/// Writes the catalogues of a damaged store to the new one: versions and definitions where their digest proves them, other rows where they
-/// have the form that this program writes.
+/// Writes the catalogues of a damaged store to the new one: versions and definitions if their digest proves them, other rows if they have
+/// the form that this program writes.
 private struct SalvagedCatalogues {
     private let rows: SalvagedRows
     private let history: History?
@@ -99,7 +99,7 @@ private struct SalvagedCatalogues {
     func put(into update: inout LogUpdate, of store: String) throws {
         try putVersions(into: &update, of: store)
         for row in rows.catalogues[.journal] ?? [] where isJournal(row) { try update.put(.journal, row.key, row.value) }
-        // Snapshots, import marks and the places of consumers name positions, which renumbering has changed.
+        // Snapshots, import marks and the positions of consumers refer to positions, which renumbering has changed.
         if rows.isRenumbered { return }
         try update.takeForgotten(rows.catalogues[.notes] ?? [])
         for row in rows.catalogues[.notes] ?? [] {

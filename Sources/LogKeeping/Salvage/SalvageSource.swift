@@ -30,7 +30,7 @@ struct SalvageSource {
     func lock() throws -> HeldLock? {
         guard let store, try Self.isThere(store + StoreLock.fileName) else { return nil }
         do { return try StoreLock.presence.acquire(at: store, what: "salvages it") } catch EvstoreError.readOnly {
-            // On a disk that can't be written the lock is shared: nobody can change the files there.
+            // On a disk that can't be written the lock is shared: no process can change the files there.
             return try StoreLock.presence.acquire(at: store, shared: true, what: "salvages it")
         }
     }
@@ -39,7 +39,7 @@ struct SalvageSource {
 
     private static func file(_ path: String) throws -> File? { try isThere(path) ? File(path, .read) : nil }
 
-    /// The store whose `log` directory this is, also where it was named through a link.
+    /// The store whose `log` directory this is, even if it was named through a link.
     private static func store(around log: String) throws -> String? {
         let store = log + "/.."
         guard let own = try Directory.status(log + "/data.mdb"), let other = try Directory.status(store + "/log/data.mdb"),

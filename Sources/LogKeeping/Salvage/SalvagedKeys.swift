@@ -11,7 +11,7 @@ struct SalvagedKeys {
     let secret: StoreSecret
     let storeID: StoreID
 
-    /// The keys beside a damaged log; nil where there are none, or nothing was given that opens them.
+    /// The keys beside a damaged log; nil where there are none, or no secret was given.
     /// - Throws: `EvstoreError`: keysRefused, storeDamaged.
     static func open(beside source: SalvageSource, _ options: Options) throws -> StoreKeys? {
         guard let secret = options.secret, let store = source.store else { return nil }
@@ -43,11 +43,11 @@ struct SalvagedKeys {
         return SalvagedKeys(keys: keys, file: file, secret: secret, storeID: storeID)
     }
 
-    /// The keys of the new store: copied blocks need the old ones.
-    func new(isWhole: Bool) -> NewKeys { isWhole ? .copied(file, secret) : .made(secret) }
+    /// The keys of the new store: the copied blocks need the old keys.
+    func new(isWhole: Bool) -> KeySource { isWhole ? .copied(file, secret) : .made(secret) }
 
-    /// Lends a block decrypted, without personal data whose key is damaged.
-    /// - Throws: `EvstoreError.corruptBlock` beside others, where the block's code is not one that these keys make.
+    /// Lends a block decrypted, without the personal data whose key is damaged.
+    /// - Throws: `EvstoreError.corruptBlock`, among others, where the block's code was not made with these keys.
     func open(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Void) throws {
         guard block.isCoded(by: keys.codes) else { throw Blocks.forged(block.first) }
         try keys.withOpener(storeID) { try $0.lend(block, .leftWhereLost, body) }

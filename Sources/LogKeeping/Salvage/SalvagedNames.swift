@@ -4,11 +4,11 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// The names of streams by their ids: from their first events, from what is left of the table, or made up where both are lost.
+/// The names of streams by id: from their first events, from the readable part of the table, or made up where both are lost.
 struct SalvagedNames {
     private var names: [UInt64: StreamName] = [:]
     private var ids: [String: UInt64] = [:]
-    /// The table's names of streams whose first event is lost.
+    /// The names in the table for streams whose first event is lost.
     private let noted: [UInt64: StreamName]
     /// The names that were made up.
     private(set) var lost: [StreamName] = []
@@ -29,7 +29,7 @@ struct SalvagedNames {
                 guard let bytes = salvage.remains.value(table, [UInt8](copying: key), row), bytes.count == 8, let name = String(utf8: key)
                 else { return }
                 let id = bytes.lent.load(UInt64.self, at: 0)
-                // Others have their names in their first events.
+                // Other streams have their names in their first events.
                 if noted[id] == nil, !Self.holds(blocks, id) { noted[id] = StreamName(unchecked: name) }
             }
         }
@@ -54,7 +54,7 @@ struct SalvagedNames {
         ids[name.text] = stream
     }
 
-    /// The name of a record's stream, the same for all of its records and for no other stream.
+    /// The name of a record's stream, which is the same for all of its records, and different for each stream.
     mutating func name(of record: RecordView) -> StreamName {
         let stream = record.streamID
         if let name = names[stream] { return name }

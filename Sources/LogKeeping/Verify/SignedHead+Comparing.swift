@@ -6,18 +6,18 @@ internal import Platform
 
 extension SignedHead {
     /// Checks that the trusted key has signed the head.
-    /// - Throws: `EvstoreError.signatureInvalid` where another key has.
+    /// - Throws: `EvstoreError.signatureInvalid` where another key has signed it.
     func require(_ trusted: PublicKey) throws(EvstoreError) {
         guard key == trusted else {
             throw .signatureInvalid(reason: "it was signed by the key \(key), and the one that is trusted is \(trusted)")
         }
     }
 
-    /// Compares the log with the head; no findings where every byte up to the head's position is as it was signed.
+    /// Compares the log with the head; no findings where every byte up to the head's position is unchanged since it was signed.
     ///
-    /// A link is the hash of everything before it, from the store's id on: where the chain holds and the link is the same, so is
-    /// every byte. Nothing shows which events a cut below the signed position has discarded.
-    /// - Parameter walk: of the whole log, without findings, asked for the link at this head's position.
+    /// A link is the hash of everything before it, beginning with the store's id: if the chain is valid and the link is equal, every byte
+    /// is equal. Nothing shows which events a cut below the signed position has discarded.
+    /// - Parameter walk: the walk of the whole log, without findings, that asked for the link at this head's position.
     package func findings(_ walk: LogWalk) -> [Finding] {
         func finding(_ id: String, at place: Position? = nil, _ message: String, _ advice: Advice) -> [Finding] {
             [Finding(id: id, position: place, message: message, advice: advice)]
@@ -55,12 +55,12 @@ extension SignedHead {
         return []
     }
 
-    /// Compares versions, definitions, keys and ledger with the head; additions since are a note.
+    /// Compares versions, definitions, keys and ledger with the head; later additions are reported as a note.
     func findings(_ now: SignedState, _ ledger: [ForgottenLedger.Entry]) -> [Finding] {
         guard let state, Guard.headState.isOn else { return [] }
         return state.findings(now, ledger, signed: time.description)
     }
 
-    /// The ids of findings that a cut, a restore or a replay by the store's owner also causes: only the signer can judge them.
+    /// The ids of findings that the store's owner may have caused by a cut, a restore or a replay: only the signer can judge them.
     package static let acceptable: Set<String> = ["STORE104", "STORE108"]
 }

@@ -24,8 +24,8 @@ extension SignedHead {
         return heads
     }
 
-    /// Checks a series: each head but the first names the head before it, so that none can be left out, exchanged or inserted unseen.
-    /// Heads that are missing at the end can't be found here: keep the newest head's position elsewhere.
+    /// Checks a series: each head except the first names the head before it, so that none can be left out, exchanged or inserted unnoticed.
+    /// Missing heads at the end can't be noticed here: keep the newest head's position elsewhere.
     static func findings(ofSeries heads: [SignedHead]) -> [Finding] {
         var findings: [Finding] = []
         for (index, (before, head)) in zip(heads, heads.dropFirst()).enumerated()

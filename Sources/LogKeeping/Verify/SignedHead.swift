@@ -7,13 +7,13 @@ internal import LMDB
 internal import Migration
 internal import Platform
 
-/// The log's end, versions, definitions and keys of a store, signed. Kept elsewhere, a head shows later whether any of these was changed,
-/// left out or inserted. A head may name the head before it, so that a missing one in a series is found.
+/// A signed statement of the end of a store's log, its versions, definitions and keys. A head that is kept elsewhere shows later whether
+/// any of these was changed, left out or inserted. A head may name the head before it, so that a missing one in a series is noticed.
 ///
-/// One JSON object: `evstore` "head", `format` 2, `store` (hex), `epoch`, `position`, `link` (hex: the hash chain's end at that
-/// position), `content` (hex: as `backup` prints it), `time`, `key` (hex: the public key), `signature` (hex: Ed25519 over
-/// "evstore head 2", a line feed, and the RFC 8785 form of the object without its signature). No member more or less. All digests are
-/// SHA-256, as 64 lower-case hexadecimal digits. Beside these:
+/// One JSON object: `evstore` "head", `format` 2, `store` (hex), `epoch`, `position`, `link` (hex: the hash chain's end at that position),
+/// `content` (hex: as `backup` prints it), `time`, `key` (hex: the public key), `signature` (hex: Ed25519 over "evstore head 2", a line
+/// feed, and the RFC 8785 form of the object without its signature), and the members below, but no others. All digests are SHA-256, as 64
+/// lower-case hexadecimal digits.
 ///
 ///     versions     {"floor", "live", "top", "fixed", "files"}: the store's numbers; the version up to which nothing may be changed any
 ///                  more, because events were born there or it is released; the digests of the version files from 1 on
@@ -22,9 +22,9 @@ internal import Platform
 ///     forgotten    null, or of a sealed store {"count", "digest"}: how many rows the ledger has, and a digest over them
 ///     previous     null, or the digest of the head before: of its RFC 8785 form, the signature included, without a line's end
 ///
-/// Format 1 has none of these; it is read and not written any more.
+/// Format 1 lacks the latter; it can be read and is no longer written.
 public struct SignedHead: Hashable, Sendable {
-    /// 2; or 1 where an older program has signed the head, which then covers the log alone.
+    /// 2; or 1 if an older program has signed the head, which then covers only the log.
     public let format: Int
     /// The store's id.
     public let store: String
@@ -32,7 +32,7 @@ public struct SignedHead: Hashable, Sendable {
     public let position: Position
     /// The end of the hash chain at that position, as hexadecimal digits.
     public let link: String
-    /// The digest of all events up to there, as `backup` prints it.
+    /// The digest of all events up to that position, as `backup` prints it.
     public let content: String
     /// When the head was signed, by the signer's clock.
     public let time: Timestamp
@@ -45,7 +45,7 @@ public struct SignedHead: Hashable, Sendable {
     /// The head as one line of JSON, in its RFC 8785 form.
     public let line: String
 
-    /// SHA-256 of `line`, as hexadecimal digits: the next head of the series names this one by it.
+    /// SHA-256 of `line`, as hexadecimal digits: the next head of the series refers to this one by it.
     public var digest: String {
         var hasher = SHA256Hasher()
         hasher.update(line)
@@ -78,11 +78,11 @@ public struct SignedHead: Hashable, Sendable {
         let signature = try key.signature(of: Self.signed(fields.value, format))
         fields.set("signature", hex(signature))
         line = try Self.canonical(fields.value)
-        // `init(parsing:)` refuses a longer one.
+        // `init(parsing:)` refuses a longer line.
         guard line.utf8.count <= Self.bytesMax else { throw .usage("the head would have more than \(Self.bytesMax) bytes") }
     }
 
-    /// Reads a head and checks that the key it names has signed it; whether that key is trusted the caller compares.
+    /// Reads a head and checks that the key which it names has signed it; the caller decides whether that key is trusted.
     /// - Throws: `EvstoreError.signatureInvalid`.
     public init(parsing text: [UInt8]) throws(EvstoreError) {
         func invalid(_ reason: String) -> EvstoreError { .signatureInvalid(reason: reason) }

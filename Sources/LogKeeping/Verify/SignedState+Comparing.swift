@@ -5,9 +5,9 @@ extension SignedState {
     /// Compares a store's state now with the signed one.
     ///
     /// STORE107, STORE109 and STORE110 are changes that no call of this library makes. STORE108 is a change that a replay may have made:
-    /// only the signer can judge it. STORE112 is a note of what was added, since versions, keys and the ledger grow.
+    /// only the signer can judge it. STORE112 is a note about additions, since versions, keys and the ledger grow.
     /// - Parameters:
-    ///   - ledger: what was forgotten, as the store's ledger says it now.
+    ///   - ledger: the store's current ledger of what was forgotten.
     ///   - signed: when the head was signed, in words.
     func findings(_ now: SignedState, _ ledger: [ForgottenLedger.Entry], signed: String) -> [Finding] {
         var comparison = Comparison(signed: signed)

@@ -20,7 +20,7 @@ extension SignedState {
         fields.set("forgotten", forgotten?.value ?? .null)
     }
 
-    /// Nil where a member is missing, is one too many, or is not what it should be.
+    /// Nil where a member is missing, superfluous or invalid.
     init?(_ fields: Fields) {
         guard let versions = Fields(fields["versions"], members: 5), let floor = versions.version("floor"),
             let live = versions.version("live"), let top = versions.version("top"), let fixed = versions.version("fixed"),
@@ -103,13 +103,13 @@ extension SignedState.Ledger {
 }
 
 extension Fields {
-    /// Nil where it is no object of so many members.
+    /// Nil unless the value is an object with this many members.
     fileprivate init?(_ value: JSONValue?, members count: Int) {
         guard case .object(let members)? = value, members.count == count else { return nil }
         self.init(.object(members))
     }
 
-    /// Nil where it is no list of such.
+    /// Nil unless the member is a list whose elements can all be made.
     fileprivate func list<T>(_ name: String, of make: (JSONValue) -> T?) -> [T]? {
         guard case .array(let values)? = self[name] else { return nil }
         let made = values.compactMap(make)

@@ -6,12 +6,13 @@ internal import Projections
 internal import SchemaEvolution
 internal import Sealing
 
-/// What a signed head covers beside the log: version files, definitions, keys, and the ledger of what was forgotten.
+/// The parts of a store that a signed head covers in addition to the log: version files, definitions, keys, and the ledger of what was
+/// forgotten.
 struct SignedState: Hashable, Sendable {
     struct Definition: Hashable, Sendable {
         var name: String
         var since: SchemaVersion
-        /// Hexadecimal, as all digests here: SHA-256 of its canonical JSON.
+        /// SHA-256 of its canonical JSON, in hexadecimal like all digests here.
         var digest: String
     }
 
@@ -19,7 +20,7 @@ struct SignedState: Hashable, Sendable {
         struct Entry: Hashable, Sendable {
             var kind: String
             var id: UInt32
-            /// SHA-256 of its bytes.
+            /// SHA-256 of the entry's bytes.
             var digest: String
         }
 
@@ -38,7 +39,7 @@ struct SignedState: Hashable, Sendable {
 
     // The fourth number, the head, is the count of `versions`.
     var floor, live, top: SchemaVersion
-    /// The newest version whose file may not change any more: an event was born there, or it is released.
+    /// The newest version whose file may no longer change: an event was born there, or the version was released.
     var fixed: SchemaVersion
     /// The digest of each version file, from version 1 on.
     var versions: [String]
@@ -49,7 +50,7 @@ struct SignedState: Hashable, Sendable {
 }
 
 extension SignedState {
-    /// Reads the state of the store now, and its ledger: an earlier head covers the first rows of it.
+    /// Reads the current state of the store, and its ledger: an earlier head covers only the first rows of the ledger.
     static func read(_ site: MigrationSite) throws(EvstoreError) -> (state: SignedState, ledger: [ForgottenLedger.Entry]) {
         try converting {
             let log = site.log

@@ -3,13 +3,13 @@ public import EventModel
 internal import FoundationEssentials
 internal import Hashing
 
-/// An Ed25519 key that signs heads. Keep it away from the store: whoever has both can rewrite the store and sign that.
+/// An Ed25519 key that signs heads. Keep it away from the store: anybody who has both can rewrite the store and sign that.
 public struct SigningKey: Sendable, CustomStringConvertible {
     private let seed: [UInt8]
     public let publicKey: PublicKey
 
-    /// Reads what `openssl genpkey -algorithm ed25519` writes (PKCS#8, PEM), or 64 hexadecimal digits.
-    /// - Parameter name: what an error calls the key, such as its file's path.
+    /// Reads the output of `openssl genpkey -algorithm ed25519` (PKCS#8, PEM), or 64 hexadecimal digits.
+    /// - Parameter name: the key's name in errors, such as the path of its file.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
         let prefix: [UInt8] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]
@@ -24,7 +24,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         return signature
     }
 
-    /// The public key: the secret one is never printed.
+    /// The public key: the secret key is never printed.
     public var description: String { publicKey.description }
 }
 
@@ -40,8 +40,8 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Reads what `openssl pkey -pubout` writes (PEM), or 64 hexadecimal digits.
-    /// - Parameter name: what an error calls the key, such as its file's path.
+    /// Reads the output of `openssl pkey -pubout` (PEM), or 64 hexadecimal digits.
+    /// - Parameter name: the key's name in errors, such as the path of its file.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
         let prefix: [UInt8] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0]

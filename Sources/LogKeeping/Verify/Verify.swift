@@ -9,9 +9,9 @@ package enum Verify {
     /// - Parameters:
     ///   - deep: recomputes the digests of the read models.
     ///   - laws: tries the steps on the whole log, and on events that are made up from `seed`.
-    ///   - key: signs the log's end where no finding is an error.
+    ///   - key: signs the log's end if no finding is an error.
     ///   - heads: a series of earlier heads, oldest first; the store is compared with the last.
-    ///   - trusted: the key that must have signed them; `key` where nil.
+    ///   - trusted: the key that must have signed them; nil for `key`.
     ///   - isAccepted: makes findings that only the signer can judge (`SignedHead.acceptable`) warnings.
     /// - Throws: `EvstoreError`: signatureInvalid, epochChanged, interrupted.
     package static func run(
@@ -26,7 +26,7 @@ package enum Verify {
         }
         var findings = walk.findings
         let foreign = findings.isEmpty ? try converting { try BackupRows.findings(site.log) } : []
-        // In a damaged store the signed state proves nothing.
+        // In a damaged store the signed state would prove nothing.
         let current = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
         let since = compare(heads, walk, current, isTrusted: trusted != nil, &findings)
         if isAccepted {
@@ -34,7 +34,7 @@ package enum Verify {
         }
         let state = try site.state()
         findings += foreign
-        // Rows that no store has written are not used: what reads them would only stop at the first.
+        // Invalid rows are not used: a reader of them would stop at the first one.
         let hasForeign = findings.contains { $0.id == BackupRows.foreignRow }
         if !hasForeign { findings += try GenerationSet.findings(site, state, deep: deep) }
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
@@ -43,7 +43,7 @@ package enum Verify {
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
         if let key, let link = walk.link, let current, report.ok {
-            // Order: a head that says more than the disk has would be a false alarm after a power cut.
+            // Order: synced before signing, since a head that says more than the disk has would be a false alarm after a power cut.
             do { try site.log.makeDurable() } catch { throw storeError(error, site.log.path, doing: "syncing the log") }
             let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, site))
             report.head = try SignedHead(end, of: walk.store, current.state, after: heads.last, by: key)
@@ -75,7 +75,7 @@ package enum Verify {
             heads: heads.count)
     }
 
-    /// The digest over the canonical events of the log that was walked.
+    /// The digest over the canonical events of the walked log.
     private static func content(of walk: LogWalk, _ site: MigrationSite) throws(EvstoreError) -> Digest {
         let content = try converting {
             try site.log.contentDigest(through: walk.end.position) { done in
@@ -84,7 +84,7 @@ package enum Verify {
             }
         }
         let last = try site.last()
-        // After a cut meanwhile the digest would be of another log than the one that was walked.
+        // After a cut meanwhile, the digest would be that of another log than the walked one.
         guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
         return content
     }

@@ -1,40 +1,40 @@
 public import EventModel
 public import Migration
 
-/// What a verification found.
+/// The result of a verification.
 public struct VerifyReport: Hashable, Sendable {
-    /// No finding is an error.
+    /// Whether no finding is an error.
     public var ok: Bool
     public var findings: [Finding]
-    /// How often each law was tried, where they were asked for.
+    /// How often each law was tried; empty unless laws were requested.
     public var laws: [LawCount]
     public var events: UInt64
     /// How often each op was tried, in the order of the files.
     public var exercised: [OpCount] = []
-    /// Ops that no event went through, where the laws were asked for.
+    /// Ops that no event went through; empty unless laws were requested.
     public var notExercised: [String] = []
-    /// What made the events that were not in the log; nil where the laws were not asked for.
+    /// The seed of the made-up events; nil unless laws were requested.
     public var seed: UInt64?
     public var cases = LawCases()
-    /// What the log's events lose on their way to the live version, and what newer ones have that it does not show.
+    /// What the log's events lose on their way to the live version, and what newer events have that it does not show.
     public var loss: [PlannedLoss] = []
-    /// The new head, where a key was given and no finding is an error.
+    /// The new head, if a key was given and no finding is an error.
     public var head: SignedHead?
-    /// How the store compares with the heads that were given; nil where none were.
+    /// How the store compares with the given heads; nil where none were given.
     public var since: SinceReport?
 }
 
-/// How a store compares with a head that was signed before.
+/// How a store compares with an earlier signed head.
 public struct SinceReport: Hashable, Sendable {
     public var position: Position
     public var epoch: Epoch
     public var time: Timestamp
     public var key: PublicKey
-    /// Whether the key is one that the caller has named.
+    /// Whether the caller has named the key as trusted.
     public var isTrusted: Bool
-    /// Whether the log up to the position, and the versions, definitions and keys as far as they may not change, are as they were signed.
+    /// Whether the log up to the position, and those versions, definitions and keys that may not change, are unchanged since signing.
     public var holds: Bool
-    /// How many heads there were in the series; the last is the one that was compared.
+    /// How many heads the series has; the last one was compared.
     public var heads: Int = 1
 }
 

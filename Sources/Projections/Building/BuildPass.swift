@@ -5,31 +5,31 @@ internal import Platform
 
 /// One pass over the log by several workers.
 ///
-/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then runs it through all stages:
-/// each folds the operations of some of the partitions, and the last handles rejections. A stage takes the chunks
-/// in their order, so that every row gets its operations in the order of the log, and no worker waits for a whole chunk.
+/// The log is divided into chunks, numbered in log order. A worker prepares the next chunk and then runs it through all stages: each stage
+/// folds the operations of some partitions, and the last one handles rejections. Each stage processes the chunks in order, so that every
+/// row receives its operations in log order while no worker waits for a complete chunk.
 final class BuildPass: Sendable {
     private struct State {
-        /// Up to where chunks were given out, and how many.
+        /// The position up to which chunks were handed out, and the number of chunks.
         var taken: UInt64 = 0
         var chunks = 0
-        /// Events of the next chunk.
+        /// The number of events in the next chunk.
         var chunkEvents: UInt64
-        /// For each stage the chunk that it serves next.
+        /// For each stage, the number of the chunk that it serves next.
         var turns = [Int](repeating: 0, count: BuildPass.stageCount + 1)
-        /// Of the first chunk that failed.
+        /// The failure of the first chunk that failed.
         var failure: (chunk: Int, error: any Error)?
-        /// Bytes of rows in memory.
+        /// The size of the rows in memory, in bytes.
         var bytes = 0
         var folded: UInt64 = 0
     }
 
-    /// How far a pass goes, and in what.
+    /// The range of a pass, and its memory limits.
     struct Limits {
         let through: Position
-        /// Of the first chunk.
+        /// The number of events in the first chunk.
         let chunkEvents: Int
-        /// Bytes of rows above which no new ones are made.
+        /// The size of the rows, in bytes, above which no new rows are added to memory.
         let memory: Int
     }
 
@@ -38,7 +38,7 @@ final class BuildPass: Sendable {
         var after, through: Position
     }
 
-    /// For each target, its partitions.
+    /// The partitions of each target.
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
     private let limits: Limits
@@ -46,12 +46,13 @@ final class BuildPass: Sendable {
     private let report: @Sendable (Position) -> Void
     private let state: Monitor<State>
 
-    /// Operations that a chunk may leave waiting; a chunk that holds more passes the stages in pieces.
+    /// The size of operations that a chunk may leave pending; a larger chunk passes the stages in several pieces.
     private static let chunkBytes = 8 << 20
     private static let stageCount = 8
 
-    /// - Parameter check: asked before each chunk; throws where the build is to end.
-    /// - Parameter report: called by one thread at a time, in the order of the log.
+    /// - Parameters:
+    ///   - check: called before each chunk; throws if the build must stop.
+    ///   - report: called by one thread at a time, in the order of the log.
     init(
         _ partitions: [[RowPartition]], _ rejectionHandler: RejectionHandler, within limits: Limits,
         check: @escaping @Sendable () throws -> Void, report: @escaping @Sendable (Position) -> Void
@@ -62,8 +63,8 @@ final class BuildPass: Sendable {
         state = Monitor(State(chunkEvents: UInt64(max(1, limits.chunkEvents)), bytes: bytes))
     }
 
-    /// Runs the pass; returns how many events were folded.
-    /// - Throws: what the first chunk that failed threw; all before it are folded.
+    /// Runs the pass and returns the number of events that were folded.
+    /// - Throws: the error of the first chunk that failed; all chunks before it are folded.
     func run(_ workers: [ChunkWorker]) throws -> UInt64 {
         try inParallel(workers.count) { self.work(workers[$0]) }
         return try state.withLock { state in
@@ -75,7 +76,7 @@ final class BuildPass: Sendable {
     private func work(_ worker: ChunkWorker) {
         while let chunk = take() {
             do { try pass(chunk, worker) } catch {
-                // Chunks before this one are completed, later ones are not.
+                // Chunks before this one are completed; later ones are not.
                 state.change { state in
                     if state.failure.map({ chunk.number < $0.chunk }) ?? true { state.failure = (chunk.number, error) }
                 }
@@ -112,7 +113,7 @@ final class BuildPass: Sendable {
         } while worker.hasMore
     }
 
-    /// Adapts the size of chunks so that each fills a buffer well.
+    /// Adapts the chunk size so that each chunk fills a buffer well.
     private func adapt(to bytes: Int) {
         state.withLock { state in
             if bytes > Self.chunkBytes / 2 { state.chunkEvents = max(1, state.chunkEvents / 2) }
@@ -120,7 +121,7 @@ final class BuildPass: Sendable {
         }
     }
 
-    /// Waits for a chunk's turn at a stage; says whether memory is full, and nil where an earlier chunk has failed.
+    /// Waits for a chunk's turn at a stage. Returns whether memory is full; nil if an earlier chunk has failed.
     private func enter(_ stage: Int, _ chunk: Chunk) -> Bool? {
         let hasFailed = { (state: inout State) in state.failure.map { $0.chunk < chunk.number } ?? false }
         return state.wait(until: { $0.turns[stage] == chunk.number || hasFailed(&$0) }) { state in
@@ -128,7 +129,7 @@ final class BuildPass: Sendable {
         }
     }
 
-    /// Passes the stage on to the next chunk, unless this one comes with another piece.
+    /// Passes the stage on to the next chunk, unless another piece of this chunk follows.
     private func leave(_ stage: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
         state.change { state in
             note(&state)
@@ -136,7 +137,7 @@ final class BuildPass: Sendable {
         }
     }
 
-    /// Folds what a chunk has for the partitions of a stage; returns by how many bytes they grew.
+    /// Folds a chunk's operations on the partitions of a stage. Returns by how many bytes the partitions grew.
     private func fold(
         _ worker: ChunkWorker, _ stage: Int, _ isFull: Bool, _ rejections: inout [(target: Int, rejection: Rejection)]
     ) throws -> Int {

@@ -15,7 +15,7 @@ final class BuildRun {
     private let end: Checkpoint
     private let history: History
     private let jobs: Int
-    /// For each target, its partitions.
+    /// The partitions of each target.
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
     private var folded: UInt64 = 0
@@ -42,14 +42,14 @@ final class BuildRun {
         rejectionHandler = RejectionHandler(build)
     }
 
-    /// The bytes of memory for rows. The rest is for runs, which take about as much as the rows that they are made of, and of which each
-    /// thread makes one at a time, and for prepared operations.
+    /// The memory for rows, in bytes. The rest is for prepared operations and for sorted runs, each of which is about as large as its rows;
+    /// each thread makes one run at a time.
     private var rowBytes: Int { build.evolving.options.buildMemoryBytes / 4 * 3 }
 
     func passLog() throws {
         let definitions = build.targets.map(\.definition)
         let census = try log.read { try $0.census() }
-        // One more than there are processors to use, so that none is idle while a worker waits for its turn.
+        // One worker more than there are processors, so that no processor is idle while a worker waits for its turn.
         let workers = try (0 ..< (jobs == 1 ? 1 : jobs + 1)).map { _ in
             try ChunkWorker(log, EventPreparer(log, history, definitions, at: build.version, notingWitnesses: true), census)
         }
@@ -61,7 +61,7 @@ final class BuildRun {
         witnesses = Witnesses.List.merged(workers.map(\.witnessed))
     }
 
-    /// Has the workers take units of work one after the other.
+    /// Distributes units of work among the workers.
     private func shareOut(_ units: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
         let next = Counter()
         try inParallel(min(jobs, units)) { _ in
@@ -78,7 +78,7 @@ final class BuildRun {
         }
     }
 
-    /// Loads the folded rows into the generations, and marks these ready.
+    /// Loads the folded rows into the generations and marks these as ready.
     func complete() throws -> BulkBuild.Report {
         try log.read { reader in try Follower.check(end, reader) }
         try log.makeDurable()
@@ -101,7 +101,7 @@ final class BuildRun {
             GenerationLoad.Sums(rows: count, digest: digest, quarantined: rejectionHandler.quarantined[index]), at: end)
     }
 
-    /// Makes sorted runs of a target's rows, those that were put aside included.
+    /// Makes sorted runs of a target's rows, including rows that were set aside.
     private func sort(_ index: Int) throws -> (readers: [RunReader], count: UInt64, digest: SetDigest) {
         let list = partitions[index]
         let name = build.targets[index].definition.name
@@ -120,7 +120,7 @@ final class BuildRun {
                 runs.add(number, try list[number].takeRun(of: name, toFile: true))
             }
         }
-        // Rejections are handled in one order, whichever thread was first.
+        // Rejections are handled in a fixed order, regardless of which thread finished first.
         for (_, rejected) in rejections.withLock({ $0.sorted { $0.key < $1.key } }) {
             try rejectionHandler.handle(rejected.map { (index, $0) })
         }
@@ -143,7 +143,7 @@ private final class RunList: Sendable {
         var digest = SetDigest()
     }
 
-    // The thread sanitizer sees the lock of a monitor, and not that of the standard library's mutex.
+    // The thread sanitizer recognizes the lock of a monitor, but not that of the standard library's mutex.
     private let state = Monitor(State())
 
     func add(_ number: Int, _ run: consuming SortedRun) {

@@ -2,14 +2,14 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 
-/// Prepares one chunk of the log after another.
+/// Prepares chunks of the log, one after another.
 final class ChunkWorker: @unchecked Sendable {
-    // Sound to share: each belongs to one thread.
+    // Sound to share: each worker belongs to one thread.
     private let log: EventLog
     private let preparer: EventPreparer
     private let types: Set<Name>
     private var through = Position.start
-    /// Up to where the chunk was prepared.
+    /// The position up to which the chunk was prepared.
     private(set) var reached = Position.start
 
     init(_ log: EventLog, _ preparer: EventPreparer, _ census: [CensusRow]) throws {
@@ -17,11 +17,11 @@ final class ChunkWorker: @unchecked Sendable {
         types = Set(of: try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
     }
 
-    /// Whether the chunk ended before its buffer held all of it.
+    /// Whether the buffer was full before the whole chunk was prepared.
     var hasMore: Bool { reached < through }
     var bytes: Int { preparer.bytes }
     var folded: UInt64 { preparer.folded }
-    /// What all chunks so far have shown.
+    /// The witnesses of all chunks so far.
     var witnessed: Witnesses.List { preparer.witnessed }
 
     var rejections: [(target: Int, rejection: Rejection)] {
@@ -30,8 +30,8 @@ final class ChunkWorker: @unchecked Sendable {
 
     func begin(after: Position, through: Position) { (reached, self.through) = (after, through) }
 
-    /// Prepares the chunk from where it was `reached`.
-    /// - Parameter bytesMax: ends with the block in which its operations reach so many bytes.
+    /// Prepares the chunk from `reached` on.
+    /// - Parameter bytesMax: stops after the block with which the operations reach this size.
     func prepare(bytesMax: Int, partitions: Int) throws {
         preparer.removeAll()
         let after = reached
@@ -46,8 +46,8 @@ final class ChunkWorker: @unchecked Sendable {
         }
     }
 
-    /// Lends the operations of one definition, where each begins, and which are those of one partition.
-    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void) rethrows {
+    /// Lends the operations of one definition, their offsets, and the range of offsets that belong to one partition.
+    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void) rethrows {
         try preparer.outputs[target].lend(partition, body)
     }
 }

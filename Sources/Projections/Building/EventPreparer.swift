@@ -4,26 +4,26 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// The first step of folding (`Fold.prepare`), for several definitions of one version at once: makes the images of each event of the
-/// log once, and records the operations on rows. One for each thread.
+/// The first stage of folding (`Fold.prepare`), for several definitions of one version at once: makes the images of each event once, and
+/// records the operations on rows. Each thread has its own.
 final class EventPreparer {
-    /// What is known of the events of one type and birth version.
+    /// The cached information about events of one type and birth version.
     private final class Route {
         let key: RouteKey
-        /// Which definitions an image may concern; none where the events can be passed over.
+        /// The definitions that an image may affect; empty if the events can be skipped.
         let interested: [Int]
         let path: Path
-        let uses: Slots<Use>
+        let uses: UniqueArray<Use>
 
         init(_ key: RouteKey, _ interested: [Int], _ path: Path, _ uses: [Use]) {
             (self.key, self.interested, self.path) = (key, interested, path)
-            self.uses = Slots(uses)
+            self.uses = UniqueArray(uses)
         }
 
         /// Records the operations of an image in the output of each definition that consumes it.
         func prepare(
             _ image: borrowing Image, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace,
-            _ outputs: inout Row<PreparedOperations>
+            _ outputs: inout FixedArray<PreparedOperations>
         ) {
             facts.take(image)
             for index in 0 ..< uses.count {
@@ -41,7 +41,7 @@ final class EventPreparer {
         let type: Int
         let definition: Int
         let rule: Int
-        /// Which of the values that are read is the rule's first.
+        /// The index of the rule's first value among the values that are read.
         let values: Int
     }
 
@@ -50,8 +50,8 @@ final class EventPreparer {
         var born: SchemaVersion
     }
 
-    /// One for each definition, in order.
-    var outputs: Row<PreparedOperations>
+    /// One output for each definition, in order.
+    var outputs: FixedArray<PreparedOperations>
     var targets: Range<Int> { 0 ..< outputs.count }
     private let log: EventLog
     private let viewer: EventViewer
@@ -60,9 +60,9 @@ final class EventPreparer {
     private let readsStream, readsID: Bool
     private var routes: [RouteKey: Route] = [:]
     private var folding = FoldWorkspace()
-    /// Events of interest that were prepared.
+    /// The number of prepared events that affect a definition.
     private(set) var folded: UInt64 = 0
-    /// Nil where nobody asks for them.
+    /// Nil if witnesses are not requested.
     private var witnesses: Witnesses?
 
     init(
@@ -80,7 +80,7 @@ final class EventPreparer {
         outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
     }
 
-    /// Whether events of a type, as stored, can concern any of the definitions.
+    /// Whether events of a stored type can affect any of the definitions.
     func isOfInterest(_ type: String, born: SchemaVersion) throws -> Bool {
         try !interested(in: viewer.path(type: type, born: born)).isEmpty
     }
@@ -91,7 +91,7 @@ final class EventPreparer {
         folded = 0
     }
 
-    /// Drops what was read of the log, and its memory; compiled paths stay.
+    /// Drops everything that was read from the log, and its memory; compiled paths are kept.
     func removeEvents() {
         outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
         folding = FoldWorkspace()
@@ -99,31 +99,31 @@ final class EventPreparer {
         viewer.removeEvents()
     }
 
-    private static func makeOutputs(_ folds: [any Fold], keyBytesMax: Int) -> Row<PreparedOperations> {
-        Row(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: keyBytesMax) }
+    private static func makeOutputs(_ folds: [any Fold], keyBytesMax: Int) -> FixedArray<PreparedOperations> {
+        FixedArray(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: keyBytesMax) }
     }
 
-    /// The first events of each way that those have taken which were prepared so far.
+    /// For each trace, the first prepared events that took it.
     var witnessed: Witnesses.List { witnesses?.list ?? Witnesses.List() }
 
-    /// Bytes of operations that are waiting to be applied.
+    /// The size of the pending operations, in bytes.
     var bytes: Int { targets.sum { outputs[$0].bytes } }
 
-    /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it concerns.
+    /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it affects.
     /// - Parameters:
     ///   - reader: lends the block.
-    ///   - indices: the events to look at; all that the block was lent for where nil.
+    ///   - indices: the events to prepare; nil means all events for which the block was lent.
     func prepare(_ block: borrowing BlockView, _ reader: borrowing LogReader, _ indices: Range<Int>? = nil) throws {
         try prepare(block, indices ?? block.indices, reader, &folding, &outputs)
     }
 
     private func prepare(
         _ block: borrowing BlockView, _ indices: Range<Int>, _ reader: borrowing LogReader, _ folding: inout FoldWorkspace,
-        _ outputs: inout Row<PreparedOperations>
+        _ outputs: inout FixedArray<PreparedOperations>
     ) throws {
         guard let first = indices.first else { return }
         var facts = EventFacts(epoch: block.epoch, version: viewer.target)
-        // The route of an event is mostly the next one's too.
+        // Consecutive events mostly have equal routes.
         var route = try route(of: block.record(first))
         for index in indices {
             let record = block.record(index)
@@ -134,14 +134,14 @@ final class EventPreparer {
             do {
                 try note(record, reader, in: &facts)
                 try viewer.view(record, along: route.path, reader) { route.prepare($0, &facts, metadata, &folding, &outputs) }
-                if let way = viewer.way { witnesses?.note(record, way: way) }
+                if let trace = viewer.trace { witnesses?.note(record, trace: trace) }
             } catch EvstoreError.noImage(let failure) {
                 for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }
         }
     }
 
-    /// Notes what folds may read of an event beside its payload.
+    /// Records what folds may read of an event beside its payload.
     private func note(_ record: borrowing RecordView, _ reader: borrowing LogReader, in facts: inout EventFacts) throws {
         (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
         if readsID { facts.id = record.id }
@@ -174,7 +174,7 @@ final class EventPreparer {
         return found
     }
 
-    /// What all of them read of an image; nil where one needs all of it.
+    /// The pointers that all of the folds read of an image; nil if one of them reads the whole image.
     private static func reads(of type: String, _ folds: [any Fold]) -> [JSONPointer]? {
         var all: [JSONPointer] = []
         for fold in folds {

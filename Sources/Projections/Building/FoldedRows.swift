@@ -1,24 +1,24 @@
 internal import Bytes
 
-/// Rows in memory, and what folding operations into them leaves over: a value, so that the inner loop of a build works on memory
-/// to which no other thread refers.
+/// Rows in memory, and the state of folding operations into them. It is a value type, so that the inner loop of a build works on memory to
+/// which no other thread refers.
 struct FoldedRows: ~Copyable {
     let fold: any Fold
     var rows = RowStore()
     var rejections: [Rejection] = []
-    /// Where the operations of the last `apply` begin whose row is not in memory and may not be made there.
-    private(set) var aside = Slots<UInt32>()
-    /// Whether no new rows are made.
+    /// The offsets of the last `apply`'s operations whose row is not in memory and must not be created there.
+    private(set) var aside = UniqueArray<UInt32>()
+    /// Whether creating new rows is forbidden.
     var isFrozen = false
     private var workspace = FoldWorkspace()
 
-    /// Operations whose rows are looked up together.
+    /// The number of operations whose rows are looked up together.
     private static let groupSize = 32
 
     init(_ fold: any Fold) { self.fold = fold }
 
-    /// Applies the operations that begin at some of the offsets, in this order.
-    mutating func apply(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>) {
+    /// Applies the operations at the given offsets, in order.
+    mutating func apply(_ operations: RawSpan, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>) {
         aside.removeAll()
         var start = range.lowerBound
         while start < range.upperBound {
@@ -32,7 +32,7 @@ struct FoldedRows: ~Copyable {
         }
     }
 
-    /// Applies one operation; false where its row is not in memory and may not be made there.
+    /// Applies one operation. Returns false if its row is not in memory and must not be created there.
     @inline(__always)
     mutating func apply(_ operation: RawSpan) -> Bool {
         let (key, hash) = (operation.slice(Operation.headerBytes, Operation.keyCount(operation)), Operation.hash(operation))

@@ -4,15 +4,15 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// What following one definition reuses from batch to batch. Used by one thread at a time.
+/// The state that following one definition reuses for each batch. Used by one thread at a time.
 final class FollowBatch {
-    private let evolving: EvolvingLog
+    private let evolving: VersionedLog
     private let fold: any Fold
     private let preparer: EventPreparer
     private let indexes: RowIndexes
     private var row: FollowedRow
 
-    init(_ evolving: EvolvingLog, _ evolution: Evolution, _ definition: Definition) throws(EvstoreError) {
+    init(_ evolving: VersionedLog, _ evolution: SchemaSnapshot, _ definition: Definition) throws(EvstoreError) {
         self.evolving = evolving
         fold = try definition.makeFold()
         indexes = definition.indexes
@@ -20,11 +20,11 @@ final class FollowBatch {
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
     }
 
-    /// Consumes the next events in one transaction; returns the generation's header after it.
+    /// Consumes the next events in one transaction. Returns the generation's new header.
     func run(_ generation: Generation, _ turn: WriteTurn, through target: Position) throws(EvstoreError) -> GenerationHeader {
         try converting("following with \(generation.directory)", at: generation.directory) {
             try generation.write(turn) { transaction in
-                // LMDB may run this again with a larger map.
+                // LMDB may run the transaction again with a larger map.
                 preparer.removeAll()
                 var header = try generation.header(transaction.reads)
                 let now = try evolving.log.read { reader in
@@ -49,21 +49,21 @@ final class FollowBatch {
         }
     }
 
-    /// Drops what was read of the log and of read models; compiled folds and paths stay.
+    /// Drops everything that was read from the log and from read models; compiled folds and paths are kept.
     func removeEvents() {
         preparer.removeEvents()
         row = FollowedRow(fold, indexes)
     }
 
-    /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that
-    /// one of its rows lies on.
+    /// The number of events in one commit: large if the generation is far behind, since each commit writes every page that contains one of
+    /// its rows.
     private func size(for start: Position, before target: Position) -> UInt64 {
         let size = UInt64(evolving.options.followBatchEvents)
         return target.events(after: start) / 4 > size ? size.times(16) : size
     }
 
-    /// Folds what was prepared, row after row in the order of their keys: each is written once, and a tree is walked quicker than
-    /// it is looked up in.
+    /// Folds the prepared operations row by row in key order: each row is written once, and walking over a tree is faster than searching
+    /// it.
     private static func fold(
         _ prepared: borrowing PreparedOperations, _ row: inout FollowedRow, _ generation: Generation,
         _ header: inout GenerationHeader, _ transaction: inout WriteTransaction
@@ -85,22 +85,22 @@ final class FollowBatch {
     }
 }
 
-/// What the rows of a batch come to.
+/// The results of folding a batch.
 private struct FollowSums {
-    /// Of all rows of the read model.
+    /// The digest of all rows of the read model.
     var digest: SetDigest
     var rejections: [Rejection]
 }
 
-/// The row that a batch is at.
+/// The row that a batch is processing.
 private struct FollowedRow: ~Copyable {
     private var folding: RowFolding
-    /// As it was before, where it lies sealed.
+    /// The row's previous text, if rows are sealed.
     private var opened = ByteBuffer()
 
     init(_ fold: any Fold, _ indexes: RowIndexes) { folding = RowFolding(fold, indexes) }
 
-    /// Folds the operations on a row; returns how many rows there are more.
+    /// Folds the operations on a row. Returns the change of the number of rows.
     mutating func take(
         _ operations: borrowing RowOperations, _ generation: Generation, _ transaction: borrowing ReadTransaction,
         _ sums: inout FollowSums
@@ -132,14 +132,14 @@ private struct RowFolding: ~Copyable {
     private var state = ByteBuffer()
     private var json = ByteBuffer()
     private var isChanged = false
-    /// Whether the generation has entries on the disk.
+    /// Whether the generation has index entries on disk.
     var isIndexed = false
-    /// The entries that the row had in the indexes.
+    /// The row's previous index entries.
     private var entries: [RowIndexes.Entry] = []
 
     init(_ fold: any Fold, _ indexes: RowIndexes) { (self.fold, self.indexes) = (fold, indexes) }
 
-    /// - Parameter old: the row's text; nil where there is none.
+    /// - Parameter old: the row's text; nil if there is no row.
     mutating func take(_ operations: borrowing RowOperations, on old: RawSpan?, _ sums: inout FollowSums) throws -> Int64 {
         state.removeAll()
         if let old { try fold.open(old, into: &state, &workspace) }
@@ -181,7 +181,7 @@ private struct RowFolding: ~Copyable {
         if state.count > 0 { fold.render(state.bytes, into: &json) }
     }
 
-    /// Writes the row where it has changed, or deletes it where it was removed.
+    /// Writes the row if it has changed, or deletes it if it was removed.
     func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
         if !isChanged { return }
         if json.count > 0 {

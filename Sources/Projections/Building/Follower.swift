@@ -4,102 +4,102 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// Brings generations to the log's end; everything that follows does so by this type.
+/// Brings generations to the log's end; everything that follows the log uses this type.
 ///
-/// A batch takes the generation's write lock, rereads the checkpoint, applies the events after it and
-/// commits: two processes that follow one generation share the work and never do it twice. An event that
-/// has no image or does not fold goes into the generation's quarantine, in the transaction that passes it.
+/// A batch takes the generation's write lock, reads the checkpoint again, applies the events after it and commits. Two processes that
+/// follow one generation thus share the work and never repeat it. An event that has no image or can't be folded is put into the
+/// generation's quarantine, in the transaction that moves past it.
 ///
-/// Compiled definitions and paths are kept for later calls, for as long as the follower lives.
+/// Compiled definitions and paths are cached for the lifetime of the follower.
 package final class Follower: Sendable {
-    private let evolving: EvolvingLog
+    private let evolving: VersionedLog
     private let idle = IdleBatches()
 
-    package init(_ evolving: EvolvingLog) { self.evolving = evolving }
+    package init(_ evolving: VersionedLog) { self.evolving = evolving }
 
-    /// How many compiled definitions are kept for later calls.
+    /// The number of cached batches.
     var idleCount: Int { idle.count }
 
-    /// Blocks until the generation has consumed the log up to `position`, or to its end as of now where nil. Each wait
-    /// for another process that writes the generation lasts at most `Options.readModelDeadline`.
-    /// - Returns: up to where it has consumed the log.
-    /// - Throws: `EvstoreError.epochChanged` where the generation has consumed events that a cut took off: it must be
-    ///   built anew. `programNeeded` where it is written in Swift and this program does not have it. `deadlinePassed`, naming who
-    ///   writes it; `interrupted`.
+    /// Blocks until the generation has consumed the log up to `position`, or up to its current end if nil. Each wait for another process
+    /// that writes the generation lasts at most `Options.readModelDeadline`.
+    /// - Returns: the checkpoint up to which the generation has consumed the log.
+    /// - Throws: `EvstoreError.epochChanged` if the generation has consumed events that a cut removed, so that it must be rebuilt.
+    ///   `programNeeded` if it is written in Swift and this program does not contain it. `deadlinePassed`, naming the process that writes
+    ///   it; `interrupted`.
     @discardableResult
     package func catchUp(
         _ generation: Generation, _ definition: Definition, to position: Position? = nil, _ job: Job? = nil
     ) throws(EvstoreError) -> Checkpoint {
-        var chase = try Chase(evolving, generation, definition, to: position)
-        defer { idle.give(chase.batch, chase.key) }
-        while chase.isDue {
+        var task = try CatchUpTask(evolving, generation, definition, to: position)
+        defer { idle.give(task.batch, task.key) }
+        while task.isDue {
             try job?.check()
             let turn = try converting("following with \(generation.directory)") {
-                try generation.environment.takeTurn(within: seconds) { chase.isWanted && job?.isCancelled != true }
+                try generation.environment.takeTurn(within: seconds) { task.isWanted && job?.isCancelled != true }
             }
-            if try !advance(&chase, turn, job) { break }
+            if try !advance(&task, turn, job) { break }
         }
-        return chase.header.checkpoint
+        return task.header.checkpoint
     }
 
-    /// The same, suspended while others write the generation; done as well when they have brought it there.
+    /// As `catchUp`, but suspends while others write the generation. Also returns when they have brought it to the position.
     package func follow(
         _ generation: Generation, _ definition: Definition, to position: Position
     ) async throws(EvstoreError) {
-        var chase = try Chase(evolving, generation, definition, to: position)
-        defer { idle.give(chase.batch, chase.key) }
-        while chase.isDue {
+        var task = try CatchUpTask(evolving, generation, definition, to: position)
+        defer { idle.give(task.batch, task.key) }
+        while task.isDue {
             let turn: WriteTurn?
-            do { turn = try await generation.environment.takeTurn(within: seconds) { chase.isWanted } } catch {
+            do { turn = try await generation.environment.takeTurn(within: seconds) { task.isWanted } } catch {
                 throw EvstoreError(converting: error, at: generation.directory, doing: "following with \(generation.directory)")
             }
-            if try !advance(&chase, turn, nil) { break }
+            if try !advance(&task, turn, nil) { break }
         }
     }
 
     private var seconds: Double { evolving.options.readModelDeadline.inSeconds }
 
-    /// Consumes a batch where the generation is still behind; false where a cut has removed the rest of the events to consume.
-    private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ job: Job?) throws(EvstoreError) -> Bool {
-        let before = chase.header.checkpoint
-        chase.header = try chase.generation.header
-        guard chase.isDue, let turn else { return true }
-        let batch = try batch(for: chase)
-        // Order: dropped before the error is thrown, so that no later call uses a half-filled batch.
-        chase.batch = nil
-        chase.header = try batch.run(chase.generation, turn, through: chase.target)
-        chase.batch = batch
+    /// Consumes a batch if the generation is still behind. Returns false if a cut has removed the remaining events.
+    private func advance(_ task: inout CatchUpTask, _ turn: WriteTurn?, _ job: Job?) throws(EvstoreError) -> Bool {
+        let before = task.header.checkpoint
+        task.header = try task.generation.header
+        guard task.isDue, let turn else { return true }
+        let batch = try batch(for: task)
+        // Order: the batch is dropped before an error can be thrown, so that no later call uses a half-filled batch.
+        task.batch = nil
+        task.header = try batch.run(task.generation, turn, through: task.target)
+        task.batch = batch
         job?.report(
-            "follow", done: chase.header.checkpoint.position.rawValue, total: chase.target.rawValue, quarantined: chase.header.quarantined,
-            chase.definition.name)
-        return chase.header.checkpoint != before
+            "follow", done: task.header.checkpoint.position.rawValue, total: task.target.rawValue, quarantined: task.header.quarantined,
+            task.definition.name)
+        return task.header.checkpoint != before
     }
 
-    private func batch(for chase: Chase) throws(EvstoreError) -> FollowBatch {
-        if let batch = chase.batch ?? idle.take(chase.key) { return batch }
-        return try FollowBatch(evolving, chase.evolution, chase.definition)
+    private func batch(for task: CatchUpTask) throws(EvstoreError) -> FollowBatch {
+        if let batch = task.batch ?? idle.take(task.key) { return batch }
+        return try FollowBatch(evolving, task.evolution, task.definition)
     }
 
-    /// Whether a generation at this checkpoint has consumed nothing that a cut has since taken off.
-    /// - Throws: `EvstoreError.epochChanged` where it has.
+    /// Checks that a generation at this checkpoint has consumed no event that a cut has since removed.
+    /// - Throws: `EvstoreError.epochChanged` if it has.
     static func check(_ checkpoint: Checkpoint, _ reader: borrowing LogReader) throws {
         try reader.requireUncut(checkpoint)
-        // What has consumed more than there is was made of another life of the log, such as one that a copy was put in the place of.
+        // A checkpoint beyond the log's end belongs to another life of the log, such as one that was replaced by an older copy.
         if reader.last.position < checkpoint.position { throw EvstoreError.epochChanged(seen: checkpoint, cut: reader.last) }
     }
 }
 
-/// A generation on its way to a position.
-private struct Chase {
+/// A generation that is being brought to a position.
+private struct CatchUpTask {
     let generation: Generation
     let definition: Definition
-    let evolution: Evolution
+    let evolution: SchemaSnapshot
     let target: Position
     var header: GenerationHeader
     /// Nil before the first batch.
     var batch: FollowBatch?
 
-    init(_ evolving: EvolvingLog, _ generation: Generation, _ definition: Definition, to position: Position?) throws(EvstoreError) {
+    init(_ evolving: VersionedLog, _ generation: Generation, _ definition: Definition, to position: Position?) throws(EvstoreError) {
         (self.generation, self.definition, evolution) = (generation, definition, try evolving.current())
         guard generation.fingerprint == definition.fingerprint else {
             throw .misuse("\(generation.name) is no generation of \(definition.name) at \(definition.version)")
@@ -126,18 +126,18 @@ private struct Chase {
         header.checkpoint.position < target || header.checkpoint.epoch < evolution.state.epoch
     }
 
-    /// Whether the generation still has to be brought there; true where its header can't be read.
+    /// Whether the generation is still behind; true if its header can't be read.
     var isWanted: Bool { do throws(EvstoreError) { return isDue(try generation.header) } catch { return false } }
 }
 
-/// Compiled batches between calls; each is used by one call at a time.
+/// A cache of batches between calls; each batch is used by one call at a time.
 private final class IdleBatches: Sendable {
     struct Key: Hashable {
         var fingerprint: Digest
         var version: SchemaVersion
         /// A newer history has steps for events that an older one does not know.
         var history: Digest
-        /// Another epoch's streams are others.
+        /// Streams may have other names in another epoch.
         var epoch: Epoch
     }
 
@@ -148,7 +148,8 @@ private final class IdleBatches: Sendable {
 
     func take(_ key: Key) -> FollowBatch? { batches.withLock { $0.removeValue(forKey: key) } }
 
-    /// Keeps a batch without the events that it has read; drops batches of another history or epoch, and one of an epoch that has ended.
+    /// Keeps a batch without the events that it has read. Drops batches of another history or epoch; drops this batch if its epoch has
+    /// ended.
     func give(_ batch: FollowBatch?, _ key: Key) {
         guard let batch else { return }
         batch.removeEvents()

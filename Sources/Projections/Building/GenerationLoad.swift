@@ -4,9 +4,9 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Loads rows, in the order of their keys, into an empty generation, and marks it ready.
+/// Loads rows in key order into an empty generation and marks it as ready.
 struct GenerationLoad: ~Copyable {
-    /// What the header says of the rows.
+    /// The header's totals over the rows.
     struct Sums {
         var rows: UInt64 = 0
         var digest = SetDigest()
@@ -19,11 +19,12 @@ struct GenerationLoad: ~Copyable {
     private let check: () throws -> Void
     private var batch = LoadBatch()
 
-    /// Bytes of rows that one transaction loads.
+    /// How many bytes of rows one transaction loads.
     private static let batchBytes = 8 << 20
 
-    /// - Parameter indexBytes: memory for the entries of indexes.
-    /// - Parameter check: asked before each transaction; throws where the build is to end.
+    /// - Parameters:
+    ///   - indexBytes: the memory for index entries.
+    ///   - check: called before each transaction; throws if the build must stop.
     init(_ generation: Generation, _ definition: Definition, indexBytes: Int, check: @escaping () throws -> Void) throws {
         (self.generation, self.definition, self.indexBytes, self.check) = (generation, definition, indexBytes, check)
         try generation.environment.setSyncing(false)
@@ -34,7 +35,7 @@ struct GenerationLoad: ~Copyable {
         try loadWhereFull()
     }
 
-    /// - Returns: whether rows were loaded.
+    /// - Returns: whether a transaction has loaded rows.
     @discardableResult
     mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer) throws -> Bool {
         try batch.append(key, text, of: generation.rows)
@@ -49,11 +50,11 @@ struct GenerationLoad: ~Copyable {
         return true
     }
 
-    /// Loads what is left, and the indexes.
+    /// Loads the remaining rows, and the indexes.
     mutating func finish(_ sums: Sums, at checkpoint: Checkpoint) throws -> GenerationHeader {
         try batch.load(into: generation)
         try IndexBuild(definition.indexes, bytes: indexBytes, check: check).fill(generation)
-        // Order: the rows are on the disk before the header that calls them ready.
+        // Order: the rows are synced to disk before the header that marks them as ready.
         try generation.environment.sync()
         try generation.environment.setSyncing(true)
         var header = try generation.header

@@ -1,14 +1,14 @@
 internal import Bytes
 internal import LMDB
 
-/// Fills the indexes of a generation whose rows are loaded: reads them once, and loads their entries in sorted runs of so many bytes of
-/// memory. The first run is appended; the entries of each further one are put between those that are there, in their order.
+/// Fills the indexes of a generation whose rows are loaded: reads the rows once and loads their index entries in sorted runs of limited
+/// size. The first run is appended to the table; the entries of later runs are inserted in order.
 struct IndexBuild {
     private let indexes: RowIndexes
     private let bytes: Int
     private let check: () throws -> Void
 
-    /// Rows of one read transaction.
+    /// The number of rows that one read transaction reads.
     private static let pageRows = 8_192
 
     init(_ indexes: RowIndexes, bytes: Int, check: @escaping () throws -> Void) {
@@ -18,7 +18,7 @@ struct IndexBuild {
     func fill(_ generation: Generation) throws {
         guard let table = generation.indexes, !indexes.isEmpty else { return }
         var run = IndexRun(of: table)
-        var making = RowIndexes.Making()
+        var making = RowIndexes.EntryBuilder()
         var (range, isFirst) = (KeyRange.all, true)
         while true {
             try check()
@@ -39,22 +39,22 @@ struct IndexBuild {
     }
 }
 
-/// Entries of indexes in one buffer, as they will lie in the table, and their order.
+/// Index entries in one buffer, in the form that they have in the table, and their order.
 struct IndexRun: ~Copyable {
-    /// Most comparisons end within the first eight bytes of the keys.
+    /// Most comparisons are decided by the first eight bytes of the keys.
     private typealias Place = (prefix: UInt64, offset: Int)
 
     private let table: CheckedTable
-    /// As rows stand in a run.
+    /// The entries in the format of a `SortedRun`.
     private var entries = ByteBuffer(capacity: 1 << 12)
     private var places: [Place] = []
 
-    /// Entries of one write transaction.
+    /// The number of entries that one write transaction loads.
     private static let loadEntries = 65_536
 
     init(of table: CheckedTable) { self.table = table }
 
-    /// The memory that it uses, nearly.
+    /// The approximate memory use in bytes.
     var bytes: Int { entries.count + places.count * MemoryLayout<Place>.stride }
 
     mutating func append(_ key: RawSpan, _ text: RawSpan) throws {
@@ -63,7 +63,7 @@ struct IndexRun: ~Copyable {
         try table.writeRow(key, text, to: &entries)
     }
 
-    /// Puts the entries into the table in the order of their keys, and forgets them.
+    /// Writes the entries to the table in key order and clears the run.
     /// - Parameter isFirst: whether the table is empty.
     mutating func load(into generation: Generation, isFirst: Bool, _ check: () throws -> Void) throws {
         Self.sort(&places, entries)

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import SchemaEvolution
 
-/// The operations on one row: where they begin, in the order of the log.
+/// The operations on one row, with their offsets in the order of the log.
 struct RowOperations: ~Escapable {
     let key: RawSpan
     let bytes: RawSpan
@@ -14,17 +14,17 @@ struct RowOperations: ~Escapable {
     }
 }
 
-/// The operations and rejections of one definition, from one thread.
+/// The operations and rejections of one definition, produced by one thread.
 struct PreparedOperations: ~Copyable, Sendable {
     private let fold: any Fold
     private var operations: OperationBuffer
     private(set) var rejections: [Rejection] = []
-    /// The last event, where its operations begin, and whether it was rejected.
+    /// The last event, the offset of its first operation, and whether it was rejected.
     private var position: Position?
     private var eventStart = 0
     private var isRejected = false
-    /// Where the operations of each partition begin, in the order of the log, after `distribute`.
-    private var offsets = Slots<UInt32>()
+    /// The offsets of each partition's operations in the order of the log, after `distribute`.
+    private var offsets = UniqueArray<UInt32>()
     private var starts: [Int] = []
 
     init(_ fold: any Fold, keyBytesMax: Int) {
@@ -32,7 +32,7 @@ struct PreparedOperations: ~Copyable, Sendable {
         operations = OperationBuffer(keyBytesMax: keyBytesMax)
     }
 
-    /// Of operations that are waiting to be applied.
+    /// The size of the pending operations.
     var bytes: Int { operations.bytes.count }
 
     mutating func removeAll() {
@@ -51,7 +51,7 @@ struct PreparedOperations: ~Copyable, Sendable {
         } catch { reject(facts.position, .fold(error, key: nil)) }
     }
 
-    /// Removes the operations of an event that is rejected.
+    /// Rejects an event and removes its operations.
     mutating func reject(_ event: Position, _ reason: Rejection.Reason) {
         begin(event)
         operations.truncate(to: eventStart)
@@ -67,10 +67,10 @@ struct PreparedOperations: ~Copyable, Sendable {
         isRejected = false
     }
 
-    /// Sorts the operations into partitions, at least two, by the upper bits of their keys' hashes.
+    /// Distributes the operations among partitions, at least two, by the upper bits of their keys' hashes.
     mutating func distribute(among partitions: Int) {
         let shift = UInt64(64 - partitions.trailingZeroBitCount)
-        var ends = Slots<Int>(repeating: 0, count: partitions + 1)
+        var ends = UniqueArray<Int>(repeating: 0, count: partitions + 1)
         var total = 0
         forEach { operation in
             ends[Int(Operation.hash(operation) >> shift) + 1] += 1
@@ -84,8 +84,8 @@ struct PreparedOperations: ~Copyable, Sendable {
     }
 
     private static func place(
-        _ operations: borrowing OperationBuffer, _ partitions: Int, _ shift: UInt64, _ ends: inout Slots<Int>,
-        _ offsets: inout Slots<UInt32>
+        _ operations: borrowing OperationBuffer, _ partitions: Int, _ shift: UInt64, _ ends: inout UniqueArray<Int>,
+        _ offsets: inout UniqueArray<UInt32>
     ) {
         var offset = 0
         while offset < operations.bytes.count {
@@ -96,23 +96,23 @@ struct PreparedOperations: ~Copyable, Sendable {
         }
     }
 
-    /// Lends all operations, where each begins, and which of them are those of one partition, in order.
-    func lend(_ partition: Int, _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void) rethrows {
+    /// Lends all operations, their offsets, and the range of offsets that belong to one partition, in order.
+    func lend(_ partition: Int, _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void) rethrows {
         try Self.lend(operations, offsets, starts[partition] ..< starts[partition + 1], body)
     }
 
     private static func lend(
-        _ operations: borrowing OperationBuffer, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>,
-        _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void
+        _ operations: borrowing OperationBuffer, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>,
+        _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void
     ) rethrows { try body(operations.bytes.bytes, offsets, range) }
 
-    /// Lends the operations of each row together; rows in the order of their keys.
+    /// Lends the operations of each row together; rows come in key order.
     func forEachRow(_ body: (borrowing RowOperations) throws -> Void) rethrows {
         try Self.forEachRow(operations.bytes, body)
     }
 
     private static func forEachRow(_ all: borrowing ByteBuffer, _ body: (borrowing RowOperations) throws -> Void) rethrows {
-        // Most comparisons end within the first eight bytes.
+        // Most comparisons are decided by the first eight bytes.
         var order: [(prefix: UInt64, offset: Int)] = []
         var offset = 0
         while offset < all.count {
@@ -135,7 +135,7 @@ struct PreparedOperations: ~Copyable, Sendable {
         }
     }
 
-    /// Lends the operations in order.
+    /// Lends the operations one by one, in order.
     func forEach(_ body: (RawSpan) throws -> Void) rethrows { try Self.forEach(operations, body) }
 
     private static func forEach(_ operations: borrowing OperationBuffer, _ body: (RawSpan) throws -> Void) rethrows {

@@ -2,13 +2,13 @@ internal import EventLog
 internal import EventModel
 internal import LMDB
 
-/// Handles the rejections of a build: writes them into the quarantine, or stops the build. Used by one thread at a time.
+/// Handles the rejections of a build: writes them to the quarantine or stops the build. Used by one thread at a time.
 final class RejectionHandler: @unchecked Sendable {
-    // Sound to share: the last stage of a pass serves one chunk at a time, and after the pass there is one thread.
+    // Sound to share: the last stage of a pass serves one chunk at a time, and after the pass only one thread remains.
     private let build: BulkBuild
-    /// For each target, the events in its quarantine.
+    /// The number of quarantined events of each target.
     private(set) var quarantined: [UInt64]
-    /// The events in the quarantine of any target, where there are several; each counts once.
+    /// With several targets, the events that are quarantined in any of them; each counts once.
     private var positions: Set<Position> = []
 
     var events: UInt64 { quarantined.count > 1 ? UInt64(positions.count) : quarantined.reduce(0, +) }
@@ -18,7 +18,7 @@ final class RejectionHandler: @unchecked Sendable {
         quarantined = build.targets.map { _ in 0 }
     }
 
-    /// Throws at the first rejection that no version file declares, or writes all of them into the quarantine.
+    /// Throws at the first rejection that no version file declares, or writes all of them to the quarantine.
     func handle(_ all: [(target: Int, rejection: Rejection)]) throws {
         if all.isEmpty { return }
         if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {

@@ -4,10 +4,10 @@ internal import Hashing
 internal import LMDB
 internal import SchemaEvolution
 
-/// The rows of one definition whose keys have the same upper bits of their hash.
+/// The rows of one definition whose keys have equal upper bits in their hashes.
 ///
-/// When memory is short it is frozen: rows that are in it go on being folded, operations on other keys are put
-/// into a file, in order, and folded afterwards. So the rows in memory and those in the file share no key.
+/// When memory is short, the partition is frozen: rows in memory continue to be folded, while operations on other keys are written to a
+/// file, in order, and folded later. Rows in memory and rows in the file therefore share no key.
 final class RowPartition: @unchecked Sendable {
     // Sound to share: the build lets one thread at a time use a partition.
     private let shape: EventShape?
@@ -17,7 +17,7 @@ final class RowPartition: @unchecked Sendable {
     private var spill: SpillFile?
     private var level = 0
 
-    /// - Parameter shape: the shape that each row has to keep; nil where it is not checked.
+    /// - Parameter shape: the shape that every row must fit; nil if rows are not checked.
     init(_ fold: any Fold, keeping shape: EventShape?, of generation: Generation, number: Int) {
         (self.shape, self.generation, self.number) = (shape, generation, number)
         memory = FoldedRows(fold)
@@ -37,8 +37,8 @@ final class RowPartition: @unchecked Sendable {
         return memory.rejections
     }
 
-    /// Applies the operations that begin at some of the offsets, in this order.
-    func apply(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>) throws {
+    /// Applies the operations at the given offsets, in order.
+    func apply(_ operations: RawSpan, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>) throws {
         memory.apply(operations, offsets, range)
         for index in 0 ..< memory.aside.count {
             let offset = Int(memory.aside[index])
@@ -55,9 +55,9 @@ final class RowPartition: @unchecked Sendable {
     }
 
     /// Removes the rows from memory and returns them as a sorted run.
-    /// - Throws: `EvstoreError.invalidRow` where a row does not keep its shape.
+    /// - Throws: `EvstoreError.invalidRow` if a row does not fit its shape.
     func takeRun(of projection: String, toFile: Bool) throws -> SortedRun {
-        // Its values are sealed already where they have to be, one by one.
+        // The file need not be sealed, since its values are already sealed one by one if necessary.
         let file = toFile ? try SpillFile(in: generation.directory, named: "run-\(number)-\(level)", isSealed: false) : nil
         var run = SortedRun(of: generation.rows, file: file)
         level += 1
@@ -76,7 +76,7 @@ final class RowPartition: @unchecked Sendable {
         return run
     }
 
-    /// Folds what was put aside into the empty partition; what again does not fit into the bytes of memory is put aside anew.
+    /// Folds the operations that were set aside into the empty partition. Operations that again exceed the memory limit are set aside anew.
     func foldSpilled(memory bytesMax: Int) throws {
         guard var file = spill.take() else { return }
         try file.flush()

@@ -1,11 +1,11 @@
 internal import Bytes
 
-/// Rows in memory by their keys: an open-addressing table over a growing arena, in which key, state and flags of a row
-/// lie side by side, so that one look-up waits for memory twice.
+/// Rows in memory, by key: an open-addressing hash table over a growing arena. The key, state and flags of a row are adjacent, so that a
+/// lookup waits for memory only twice.
 ///
-/// A row is named by the offset at which it stands, a multiple of 8, which holds until the store is changed:
-/// hash of the key (u64), bytes of the key (u32), of the state (u32, 0xffffffff where there is no row of this key), bytes
-/// that the state may fill (u32), flags (u32), key, state.
+/// A row is identified by its offset, a multiple of 8, which is valid until the store is changed. At this offset: hash of the key (u64),
+/// size of the key (u32), size of the state (u32, 0xffffffff if there is no row of this key), capacity for the state (u32), flags (u32),
+/// key, state.
 struct RowStore: ~Copyable {
     private enum Field {
         static let keyBytes = 8
@@ -16,14 +16,14 @@ struct RowStore: ~Copyable {
     }
 
     private enum Flag {
-        /// The row stands elsewhere now.
+        /// The row has moved to another offset.
         static let hasMoved: UInt32 = 1
     }
 
     private static let noState = UInt32.max
 
-    /// A place of the table: where the row stands, in units of 8 bytes and counted from 1 (0 where there is none), and the
-    /// lower half of its hash, so that most others are told apart without a look at them.
+    /// An entry of the hash table: the location of a row, in units of 8 bytes and counted from 1 (0 marks an empty entry), and the lower
+    /// half of its hash, which distinguishes most rows without reading them.
     struct Bucket: BitwiseCopyable, Sendable {
         var unit: UInt32 = 0
         var tag: UInt32 = 0
@@ -31,15 +31,15 @@ struct RowStore: ~Copyable {
         var row: Int { (Int(unit) &- 1) &* 8 }
     }
 
-    private var buckets = Slots<Bucket>(repeating: Bucket(), count: 64)
+    private var buckets = UniqueArray<Bucket>(repeating: Bucket(), count: 64)
     private var arena = ByteBuffer(capacity: 1 << 12)
     private var count = 0
-    /// Where the last row stands, which can grow in its place.
+    /// The offset of the last row, which can grow in place.
     private var last = 0
-    /// Bytes of the arena that no row uses any more.
+    /// The number of bytes in the arena that no row uses any more.
     private var waste = 0
 
-    /// The memory that it uses, nearly: the part of the arena that is not written yet does not count.
+    /// The approximate memory use in bytes, not counting the unwritten part of the arena.
     var bytes: Int { arena.count + buckets.count * MemoryLayout<Bucket>.stride }
 
     private func keyBytes(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.keyBytes)) }
@@ -50,7 +50,7 @@ struct RowStore: ~Copyable {
     @_lifetime(borrow self)
     private func key(_ row: Int) -> RawSpan { arena.slice(row &+ Field.size, keyBytes(row)) }
 
-    /// Empty where there is no row of its key.
+    /// Empty if there is no row of this key.
     @_lifetime(borrow self)
     private func state(_ row: Int) -> RawSpan {
         let size = arena.bytes.load(UInt32.self, at: row &+ Field.stateBytes)
@@ -59,7 +59,7 @@ struct RowStore: ~Copyable {
 
     private func end(_ row: Int) -> Int { (row &+ Field.size &+ keyBytes(row) &+ room(row) &+ 7) & ~7 }
 
-    /// Where the row of a key stands, or -1.
+    /// The offset of the row of a key; -1 if there is none.
     func find(_ key: RawSpan, hash: UInt64) -> Int {
         let mask = buckets.count &- 1
         let tag = UInt32(truncatingIfNeeded: hash)
@@ -72,14 +72,16 @@ struct RowStore: ~Copyable {
         }
     }
 
-    /// Where a hash's bucket is looked for first: not by its lowest bits, which are the tag, nor by its highest, by which
-    /// rows are partitioned.
+    /// The first bucket to try for a hash. Uses neither the lowest bits, which form the tag, nor the highest, by which rows are
+    /// partitioned.
     @inline(__always)
     private func home(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash >> 24) & (buckets.count &- 1) }
 
-    /// Loads the rows of some operations into the processor's cache: read one after the other, each would wait for memory; read in steps,
-    /// all wait together. The returned number means nothing; it keeps the reads from being optimized away.
-    func touch(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>, _ places: inout Slots<Int>) -> Int {
+    /// Loads the rows of several operations into the processor's cache. Reading them one after another would wait for memory each time;
+    /// reading them in steps lets all waits overlap. The returned number has no meaning; it prevents the reads from being optimized away.
+    func touch(
+        _ operations: RawSpan, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>, _ places: inout UniqueArray<Int>
+    ) -> Int {
         if arena.count == 0 { return 0 }
         places.removeAll()
         for index in range { places.append(home(of: Operation.hash(operations, at: Int(offsets[index])))) }
@@ -93,7 +95,7 @@ struct RowStore: ~Copyable {
         return sum
     }
 
-    /// A place without a row yet, for a key that has none.
+    /// Adds an entry without a state, for a key that has none yet.
     mutating func insert(_ key: RawSpan, hash: UInt64) -> Int {
         if waste > 1 << 20, waste > arena.count / 2 { compact() }
         if (count + 1) * 4 > buckets.count * 3 { growBuckets() }
@@ -128,7 +130,7 @@ struct RowStore: ~Copyable {
     }
 
     private mutating func growBuckets() {
-        buckets = Slots(repeating: Bucket(), count: buckets.count * 2)
+        buckets = UniqueArray(repeating: Bucket(), count: buckets.count * 2)
         placeAll()
     }
 
@@ -158,9 +160,9 @@ struct RowStore: ~Copyable {
         arena.store(littleEndian: UInt32(state.count), at: row &+ Field.stateBytes)
     }
 
-    /// Where the row stands with so much room.
+    /// The offset of the row after it was enlarged.
     private mutating func grown(_ old: Int, for count: Int) -> Int {
-        // States differ a little from event to event; a row that has grown once tends to grow again.
+        // States vary slightly from event to event; a row that has grown once is likely to grow again.
         let room = count + count / (self.room(old) == 0 ? 4 : 2)
         if old == last {
             arena.truncate(to: old + Field.size + keyBytes(old) + self.room(old))
@@ -183,7 +185,7 @@ struct RowStore: ~Copyable {
         return row
     }
 
-    /// Forgets the places that rows have moved away from.
+    /// Reclaims the space of rows that have moved.
     private mutating func compact() {
         var kept = ByteBuffer(capacity: arena.count - waste + 1 << 16)
         var row = 0
@@ -201,9 +203,9 @@ struct RowStore: ~Copyable {
         placeAll()
     }
 
-    /// The rows in the order of their keys' bytes.
+    /// The rows, sorted bytewise by their keys.
     func sorted() -> [Int] {
-        // Most comparisons end within the first eight bytes.
+        // Most comparisons are decided by the first eight bytes.
         var order: [(prefix: UInt64, row: Int)] = []
         order.reserveCapacity(count)
         var row = 0
@@ -220,7 +222,7 @@ struct RowStore: ~Copyable {
 
     func withKey<R>(_ row: Int, _ body: (RawSpan) throws -> R) rethrows -> R { try body(key(row)) }
 
-    /// Appends a row as JSON text; false where there is none.
+    /// Appends a row as JSON text. Returns false if there is none.
     func render(_ row: Int, _ fold: any Fold, into json: inout ByteBuffer) -> Bool {
         guard isThere(row) else { return false }
         fold.render(state(row), into: &json)
@@ -229,7 +231,7 @@ struct RowStore: ~Copyable {
 }
 
 extension RawSpan {
-    /// The first eight bytes as a number whose order is theirs; zeros stand in for those that are not there.
+    /// The first eight bytes as a number that sorts like the bytes; missing bytes count as zero.
     var prefix: UInt64 {
         if byteCount >= 8 { return load(UInt64.self, at: 0).byteSwapped }
         var prefix: UInt64 = 0

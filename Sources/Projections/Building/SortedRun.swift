@@ -3,8 +3,8 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Rows in the order of their keys, in memory or in a file: size of the key (u32), size of the value (u32), key, and the value as
-/// it will lie in the table.
+/// Rows in key order, in memory or in a file: size of the key (u32), size of the value (u32), key, and the value in the form that it has in
+/// the table.
 struct SortedRun: ~Copyable {
     private(set) var count: UInt64 = 0
     private(set) var digest = SetDigest()
@@ -43,7 +43,7 @@ struct SortedRun: ~Copyable {
 }
 
 extension CheckedTable {
-    /// Appends a row as it stands in a run.
+    /// Appends a row in the format of a run.
     func writeRow(_ key: RawSpan, _ text: RawSpan, to bytes: inout ByteBuffer) throws {
         let start = bytes.count
         bytes.append(littleEndian: UInt32(key.byteCount))
@@ -55,18 +55,18 @@ extension CheckedTable {
     }
 }
 
-/// Stands at one row of a run.
+/// A cursor on the rows of a run.
 struct RunReader {
     private var source: SpillReader
     private var keyCount = 0
-    /// Of the row as it stands in the run; 0 before the first.
+    /// The size of the current row in the run; 0 before the first row.
     private var size = 0
-    /// Says of most rows which comes first.
+    /// The prefix of the key, which decides most comparisons.
     fileprivate private(set) var prefix: UInt64 = 0
 
     init(_ source: SpillReader) { self.source = source }
 
-    /// Goes to the next row; false at the end.
+    /// Moves to the next row. Returns false at the end.
     mutating func next() throws -> Bool {
         source.skip(size)
         size = 0
@@ -83,11 +83,11 @@ struct RunReader {
         source.slice(8, keyCount).compare(other.source.slice(8, other.keyCount)) < 0
     }
 
-    /// Appends the row as it stands in the run.
+    /// Appends the current row in the format of the run.
     func append(to rows: inout ByteBuffer) { rows.append(source.slice(0, size)) }
 }
 
-/// Several runs without a common key as one, by a heap of their next rows.
+/// Merges several runs without common keys, using a heap of their next rows.
 struct RunMerge {
     private var heap: [RunReader] = []
 
@@ -96,7 +96,7 @@ struct RunMerge {
         heap.sort { $0.precedes($1) }
     }
 
-    /// Gives the rows in order.
+    /// Calls the body with each row in order.
     mutating func forEach(_ body: (_ row: RunReader) throws -> Void) throws {
         while !heap.isEmpty {
             try body(heap[0])
@@ -127,7 +127,7 @@ struct RunMerge {
     }
 }
 
-/// Rows on their way into a generation, as they stand in a run.
+/// Rows that are to be loaded into a generation, in the format of a run.
 struct LoadBatch: ~Copyable {
     private var rows = ByteBuffer(capacity: 1 << 20)
 
@@ -145,7 +145,7 @@ struct LoadBatch: ~Copyable {
         rows.removeAll()
     }
 
-    /// LMDB may run a transaction again with a larger map, so it loads what is there already.
+    /// LMDB may run a transaction again with a larger map, so rows that are already in the table may be loaded again.
     private static func load(_ rows: borrowing ByteBuffer, into generation: Generation) throws {
         let bytes = rows.bytes
         try generation.write { transaction in

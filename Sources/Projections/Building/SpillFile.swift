@@ -2,19 +2,19 @@ internal import Bytes
 internal import LMDB
 internal import Platform
 
-/// Bytes that do not fit into memory: written once from the beginning to the end, then read the same way.
+/// Temporary storage for bytes that do not fit into memory: written once from beginning to end, then read in the same order.
 struct SpillFile: ~Copyable {
     private let file: File
     private var pending = ByteBuffer()
     private var written = 0
-    /// Nil where the log's events are not sealed.
+    /// Nil if the log's events are not sealed.
     private var pieces: SpilledPieces?
 
-    /// What is written at once is small, since every partition may have a file; files are read one after the other.
+    /// The write buffer is small, since every partition may have a file; files are read one after another.
     static let writtenBytes = 1 << 16
     static let readBytes = 1 << 20
 
-    /// The file has no name any more once it is open, so that nothing is left of it whatever happens.
+    /// Opens the file and removes its name immediately, so that nothing remains of it whatever happens.
     init(in directory: String, named name: String, isSealed: Bool) throws(StorageError) {
         self.init(file: try Self.unnamed(directory + "/" + name), isSealed ? SpilledPieces() : nil)
     }
@@ -41,7 +41,7 @@ struct SpillFile: ~Copyable {
         pending.removeAll()
     }
 
-    /// Begins to read; everything must have been flushed.
+    /// Starts reading; all bytes must have been flushed.
     func reader() -> SpillReader { SpillReader(file, written, pieces) }
 }
 
@@ -51,22 +51,22 @@ struct SpillReader {
     private let total: Int
     private var piece: [UInt8]
     private var offset = 0
-    /// Where it begins in the file, and its number among those that are sealed.
+    /// The offset of the next piece in the file, and its number if pieces are sealed.
     private var (nextPiece, number) = (0, 0)
     private let pieces: SpilledPieces?
 
     init(_ file: File, _ total: Int, _ pieces: SpilledPieces?) { (self.file, self.total, piece, self.pieces) = (file, total, [], pieces) }
 
-    /// Reads what is in memory already.
+    /// Reads bytes that are already in memory.
     init(_ bytes: [UInt8]) { (file, total, piece, pieces) = (nil, 0, bytes, nil) }
 
-    /// Has the next `count` bytes at hand; false where there are not so many.
+    /// Makes the next `count` bytes available. Returns false if there are not that many.
     mutating func fill(_ count: Int) throws -> Bool {
         if piece.count - offset < count { try refill(count) }
         return piece.count - offset >= count
     }
 
-    /// Lends some of the next bytes, which `fill` has made sure of.
+    /// Lends some of the next bytes, which `fill` has made available.
     @_lifetime(borrow self)
     func slice(_ start: Int, _ count: Int) -> RawSpan { piece.lent.slice(offset + start, count) }
 

@@ -2,17 +2,17 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// The pieces of a spilled file, each sealed under a key that is nowhere but in memory.
+/// The pieces of a spilled file, each sealed under a key that exists only in memory.
 struct SpilledPieces: Sendable {
-    private let sealer = ValueSealer.passing()
-    /// The bytes of each in the file.
+    private let sealer = ValueSealer.ephemeral()
+    /// The size of each piece in the file.
     private var sizes: [Int] = []
 
     var count: Int { sizes.count }
 
     func size(_ number: Int) -> Int { sizes[number] }
 
-    /// Seals the next one in its place.
+    /// Seals the next piece in place.
     mutating func seal(_ piece: inout ByteBuffer) throws(EvstoreError) {
         var envelope = ByteBuffer(capacity: piece.count + ValueSealer.addedBytes)
         do throws(SealError) { try sealer.seal(piece.bytes, Self.place(sizes.count).lent, into: &envelope) } catch {

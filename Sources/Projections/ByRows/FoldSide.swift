@@ -2,30 +2,30 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What a read model's folds of one type find, as it is defined at the older of two versions or at the newer one: told by the older image.
+/// The folds of one type in one of two definitions of a read model, the older or the newer one, described in terms of the older image.
 struct FoldSide {
     enum Age { case older, newer }
 
     let age: Age
     let projection: DeclaredProjection
-    /// The type's name at the version.
+    /// The name of the type at the definition's version.
     let type: String
-    /// The shape that its images have there.
+    /// The shape of its images at that version.
     let shape: Shape
-    let way: TracedWay
+    let branch: TracedBranch
 
     var folds: [FoldRule]? { projection.on[Name(type)] }
 
-    func find(_ source: Source) -> TracedWay.Found {
+    func find(_ source: Source) -> TracedBranch.Found {
         let found = term(of: source)
-        guard case .term(let term) = found, way.conditions(of: term) == nil else { return found }
-        // A text without one of its parts is none, and another part may fail before that is known.
-        return way.mayFail(term) ? .unclear : .nothing
+        guard case .term(let term) = found, branch.conditions(of: term) == nil else { return found }
+        // A text without one of its parts is absent, but another part may fail before this is known.
+        return branch.mayFail(term) ? .unclear : .nothing
     }
 
-    private func term(of source: Source) -> TracedWay.Found {
+    private func term(of source: Source) -> TracedBranch.Found {
         switch source {
-        case .pointer(let place): return age == .older ? .term(.member(place)) : way.find(place)
+        case .pointer(let place): return age == .older ? .term(.member(place)) : branch.find(place)
         case .constant(let value): return .term(.constant(value.canonical()))
         case .type: return .term(.constant(JSONValue.string(type).canonical()))
         case .payload: return .unclear
@@ -33,7 +33,7 @@ struct FoldSide {
         case .day(let source): return term(of: source).mapped { .prefix($0, 10) }
         case .month(let source): return term(of: source).mapped { .prefix($0, 7) }
         case .template(let template):
-            var (pieces, isNothing): ([Term.Piece], Bool) = ([], false)
+            var (pieces, isNothing): ([ValueTerm.Piece], Bool) = ([], false)
             for part in template.parts {
                 switch part {
                 case .literal(let text): pieces.append(.literal(Array(text.utf8)))
@@ -45,51 +45,51 @@ struct FoldSide {
                     }
                 }
             }
-            if isNothing { return way.mayFail(.text(pieces)) ? .unclear : .nothing }
+            if isNothing { return branch.mayFail(.text(pieces)) ? .unclear : .nothing }
             return .term(.text(pieces))
         }
     }
 
     /// What a fold does to the row.
-    struct Site {
-        /// By the slot that they change; what never changes anything is left out.
-        var edits: [Int: [SiteEdit]] = [:]
+    struct Effect {
+        /// The edits by the slot that they change; edits that never change anything are omitted.
+        var edits: [Int: [TracedEdit]] = [:]
         var makesRow: Bool
-        let way: TracedWay
+        let branch: TracedBranch
     }
 
-    func site(of fold: FoldRule, _ layout: RowLayout) -> Site {
-        var site = Site(makesRow: !fold.edits.isEmpty && !fold.onlyExisting && !fold.deletes, way: way)
+    func effect(of fold: FoldRule, _ layout: RowLayout) -> Effect {
+        var effect = Effect(makesRow: !fold.edits.isEmpty && !fold.onlyExisting && !fold.deletes, branch: branch)
         for edit in fold.edits {
             guard let (slot, names) = layout.slot(of: edit.target.fixed) else { continue }
-            let tokens = edit.target.tokens.dropFirst(edit.target.fixed.count).map { token -> SiteEdit.Token in
+            let tokens = edit.target.tokens.dropFirst(edit.target.fixed.count).map { token -> TracedEdit.Token in
                 switch token {
                 case .name(let name): .name(MemberName(name.text))
                 case .template(let template): .found(find(.template(template)))
                 }
             }
-            let value = edit.kind == .unset ? TracedWay.Found.nothing : find(edit.source)
-            // What is never there changes nothing, unless the name of its target fails.
+            let value = edit.kind == .unset ? TracedBranch.Found.nothing : find(edit.source)
+            // A value that is never present changes nothing, unless the name of its target fails.
             if edit.kind != .unset, value == .nothing, !tokens.contains(where: { mayFail($0) }) { continue }
-            site.edits[slot, default: []].append(
-                SiteEdit(
+            effect.edits[slot, default: []].append(
+                TracedEdit(
                     kind: edit.kind, within: names.map { .name($0) } + tokens, keep: edit.keep,
                     isInstant: isInstant(edit.source, fold.each),
                     value: value, conditions: conditions(of: value)))
         }
-        return site
+        return effect
     }
 
-    private func mayFail(_ token: SiteEdit.Token) -> Bool {
+    private func mayFail(_ token: TracedEdit.Token) -> Bool {
         switch token {
         case .name, .found(.nothing): false
         case .found(.unclear): true
-        case .found(.term(let term)): way.mayFail(term)
+        case .found(.term(let term)): branch.mayFail(term)
         }
     }
 
-    private func conditions(of value: TracedWay.Found) -> Set<Condition>? {
-        if case .term(let term) = value { way.conditions(of: term) } else { nil }
+    private func conditions(of value: TracedBranch.Found) -> Set<PresenceCondition>? {
+        if case .term(let term) = value { branch.conditions(of: term) } else { nil }
     }
 
     private func isInstant(_ source: Source, _ each: JSONPointer?) -> Bool {
@@ -102,31 +102,31 @@ struct FoldSide {
     }
 }
 
-/// An edit of a fold, told by the older image.
-struct SiteEdit {
+/// An edit of a fold, described in terms of the older image.
+struct TracedEdit {
     enum Token: Hashable {
         case name(MemberName)
-        case found(TracedWay.Found)
+        case found(TracedBranch.Found)
     }
 
     let kind: Edit.Kind
-    /// Where in its slot it is made.
+    /// The location of the edit inside its slot.
     let within: [Token]
     let keep: Int?
     /// Whether values are compared as moments.
     let isInstant: Bool
-    /// Nothing for `unset`.
-    let value: TracedWay.Found
-    let conditions: Set<Condition>?
+    /// `nothing` for `unset`.
+    let value: TracedBranch.Found
+    let conditions: Set<PresenceCondition>?
 
-    var term: Term? { if case .term(let term) = value { term } else { nil } }
+    var term: ValueTerm? { if case .term(let term) = value { term } else { nil } }
 
-    /// Whether all of it can be told.
+    /// Whether all parts of the edit could be determined.
     var isClear: Bool { value != .unclear && !within.contains(.found(.unclear)) }
 }
 
-extension TracedWay.Found {
-    fileprivate func mapped(_ change: (Term) -> Term) -> TracedWay.Found {
+extension TracedBranch.Found {
+    fileprivate func mapped(_ change: (ValueTerm) -> ValueTerm) -> TracedBranch.Found {
         if case .term(let term) = self { .term(change(term)) } else { self }
     }
 }

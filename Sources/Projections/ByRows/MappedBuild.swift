@@ -3,24 +3,24 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 
-/// Builds a generation from the rows of another one, by a proved function of them.
+/// Builds a generation from the rows of another one, by a function that is proved to be equivalent to folding.
 package struct MappedBuild: Sendable {
-    package typealias Place = (definition: Definition, generation: Generation)
+    package typealias Target = (definition: Definition, generation: Generation)
 
-    private let evolving: EvolvingLog
+    private let evolving: VersionedLog
     private let map: RowMap
-    /// An empty generation, that `Generation.create` made.
-    private let target: Place
+    /// An empty generation, created by `Generation.create`.
+    private let target: Target
     private let source: Generation
 
-    package init(_ evolving: EvolvingLog, _ map: RowMap, of source: Generation, into target: Place) {
+    package init(_ evolving: VersionedLog, _ map: RowMap, of source: Generation, into target: Target) {
         (self.evolving, self.map, self.source, self.target) = (evolving, map, source, target)
     }
 
-    /// Maps all rows and marks the generation ready, as of the moment of the source; blocks until then. O(bytes of the rows).
-    /// - Parameter rowsMax: maps only so many of the first, to measure how long that takes.
-    /// - Returns: false where the source does not hold what its events give: its quarantine is not empty, its digest is not that of its rows,
-    ///   or a value is none that an event gives. Then the generation is left as it is, and has to be removed.
+    /// Maps all rows and marks the generation as ready, at the checkpoint of the source. Blocks until then. O(bytes of the rows).
+    /// - Parameter rowsMax: maps only the first rows, up to this number, to measure the speed.
+    /// - Returns: false if the source does not contain what its events produce: its quarantine is not empty, its digest does not match its
+    ///   rows, or no event can have produced a value. The generation is then unfinished and must be removed.
     /// - Throws: `EvstoreError.interrupted`.
     package func run(rowsMax: UInt64 = .max, _ job: Job) throws(EvstoreError) -> Bool {
         try converting("building \(target.definition.name) from its rows", at: evolving.log.path) {

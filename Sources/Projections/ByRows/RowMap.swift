@@ -2,25 +2,26 @@ internal import Bytes
 internal import JSONText
 internal import SchemaEvolution
 
-/// What the rows of a read model at a version are at a later one: each has the same key, and each slot is made of slots of the row that was.
+/// Maps the rows of a read model at one version to its rows at a later one: keys are kept, and each slot is a function of slots of the
+/// older row.
 package struct RowMap: Sendable {
     let older, newer: RowLayout
-    /// What each slot of a newer row is, made of slots of the older one; nil where it never is.
-    let slots: [Term?]
-    /// How many events the rows are made of.
+    /// For each slot of a newer row, the function of slots of the older row; nil if the slot is always absent.
+    let slots: [ValueTerm?]
+    /// The number of events from which the rows were built.
     package let events: UInt64
 
-    /// What rows are mapped with, one for each thread.
+    /// The buffers for mapping rows; each thread has its own.
     struct Workspace: ~Copyable {
-        fileprivate var picks = Slots<ByteSlice>()
+        fileprivate var picks = UniqueArray<ByteSlice>()
         fileprivate var state = ByteBuffer(capacity: 1 << 10)
         fileprivate var made = ByteBuffer(capacity: 1 << 10)
         fileprivate var sizes: [Int32] = []
-        /// What was made of the last row.
+        /// The result for the last row.
         fileprivate(set) var row = ByteBuffer(capacity: 1 << 10)
     }
 
-    /// Makes the JSON text of a later row, into `workspace.row`, of that of the older one; false where a slot holds what no event gives it.
+    /// Writes the JSON text of the later row to `workspace.row`. Returns false if a slot contains a value that no event can have produced.
     func map(_ row: RawSpan, _ workspace: inout Workspace) -> Bool {
         workspace.state.removeAll()
         older.open(row, into: &workspace.state, &workspace.picks)
@@ -42,8 +43,8 @@ package struct RowMap: Sendable {
         return true
     }
 
-    /// Whether a slot becomes a value, or nothing where that is nil, of an older row's state.
-    static func makes(_ value: [UInt8]?, of term: Term, from state: [UInt8], _ layout: RowLayout) -> Bool {
+    /// Whether the function of a slot produces a value from an older row's state; nil means that it produces none.
+    static func makes(_ value: [UInt8]?, of term: ValueTerm, from state: [UInt8], _ layout: RowLayout) -> Bool {
         var old = ByteBuffer(capacity: state.count)
         var made = ByteBuffer(capacity: 64)
         old.append(state)
@@ -61,10 +62,10 @@ package struct RowMap: Sendable {
     }
 
     private static func append(
-        _ term: Term, _ layout: RowLayout, _ state: borrowing ByteBuffer, into output: inout ByteBuffer
+        _ term: ValueTerm, _ layout: RowLayout, _ state: borrowing ByteBuffer, into output: inout ByteBuffer
     ) -> Outcome { append(term, layout, state.bytes, into: &output) }
 
-    private static func append(_ term: Term, _ layout: RowLayout, _ state: RawSpan, into output: inout ByteBuffer) -> Outcome {
+    private static func append(_ term: ValueTerm, _ layout: RowLayout, _ state: RawSpan, into output: inout ByteBuffer) -> Outcome {
         switch term {
         case .constant(let json): output.append(json)
         case .slot(let slot):
@@ -112,7 +113,7 @@ package struct RowMap: Sendable {
         return .made
     }
 
-    private static func chosen(_ value: RawSpan, _ choices: [Term.Choice]) -> [UInt8]? {
+    private static func chosen(_ value: RawSpan, _ choices: [ValueTerm.Choice]) -> [UInt8]? {
         if JSONKind(firstByte: value.peek(at: 0)) == .null { return Array(copying: value) }
         let canonical: [UInt8]
         do { canonical = try Canonical.bytes(of: value) } catch { return nil }

@@ -3,32 +3,32 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// From what a read model of a version is made.
+/// The source from which a read model of a version is built.
 package enum RowSource: Sendable {
-    /// From the rows that it has at an older version.
+    /// Its rows at an older version.
     case rows(RowMap)
-    /// From events; why not from rows, as a clause.
+    /// The events; the reason why rows are not enough, as a clause.
     case events(because: String)
 }
 
-/// Proves that the rows of a read model at a version are a function of its rows at an older one, whatever the events of the log are.
+/// Proves that the rows of a read model at one version are a function of its rows at an older one, for any log.
 ///
-/// The proof is by induction over events, a simulation: both folds begin without rows, and each event, seen as its image at the older version,
-/// does to the row at the newer one what the function makes of what it does to the older row. So for each way that images take from the
-/// one version to the other both have the same key, take the same of their folds, and make, keep and delete rows alike; and each slot
-/// is written exactly when the slots are written that it is made of, by values that one function leads from the ones to the others. No event
-/// may fail at the newer version that has not failed at the older one. What isn't decided by these rules is a no.
+/// The proof is by induction over events, a simulation: both folds begin without rows, and the effect of each event on the newer row is the
+/// function applied to its effect on the older row, where events are seen as images at the older version. So, for each branch that images
+/// take between the two versions, both folds must have the same key and guard, and must create, keep and delete rows alike. Each slot must
+/// be written exactly when the slots from which it is made are written, with values that one function maps to each other. No event may fail
+/// at the newer version unless it fails at the older one. Whatever these rules do not decide counts as not proved.
 package struct RowMapProof {
     private let older, newer: Definition
     private let history: History
     private let projections: (older: DeclaredProjection, newer: DeclaredProjection)
     private let slots: (older: RowSlots, newer: RowSlots)
-    private var sites: [(older: FoldSide.Site, newer: FoldSide.Site)] = []
+    private var effects: [(older: FoldSide.Effect, newer: FoldSide.Effect)] = []
     private var events: UInt64 = 0
-    /// Places of the row that are read, which must be the same at both versions.
+    /// Locations in the row that folds read; they must be equal at both versions.
     private var rowPlaces: Set<JSONPointer> = []
 
-    /// - Parameter census: of the events that the older rows are made of; others may be in it.
+    /// - Parameter census: counts of the events from which the older rows were built; it may include others.
     package static func prove(
         _ older: Definition, _ newer: Definition, _ history: History, _ census: [CensusRow]
     ) throws(EvstoreError) -> RowSource {
@@ -46,9 +46,9 @@ package struct RowMapProof {
         slots = (RowSlots(projections.older), RowSlots(projections.newer))
     }
 
-    /// Follows the images of all events; returns why rows don't do.
+    /// Traces the images of all events. Returns why rows are not enough; nil if they are.
     private mutating func follow(_ census: [CensusRow]) throws(EvstoreError) -> String? {
-        var followed: Set<String> = []
+        var followed: Set<Name> = []
         for row in census where row.count > 0 {
             let seen = try history.path(type: row.type, born: row.born, to: older.version).types
             var becomes: Set<Name> = []
@@ -59,10 +59,10 @@ package struct RowMapProof {
             }
             if older.consumes.isDisjoint(with: Set(of: seen)), newer.consumes.isDisjoint(with: becomes) { continue }
             events += row.count
-            // Order: for these the newer version is no step behind the older one.
+            // Order: this comes before tracing, since the newer version is not a later step for these events.
             if row.born > older.version { return "\(row.type) has events that were born at \(row.born)" }
-            // Where one part of an event has no image, none has.
-            for type in seen where followed.insert(type).inserted {
+            // If one part of an event has no image, the whole event has none, so all types are traced.
+            for type in seen where followed.insert(type) {
                 if let no = try follow(type) { return no }
             }
         }
@@ -71,24 +71,24 @@ package struct RowMapProof {
 
     private mutating func follow(_ type: String) throws(EvstoreError) -> String? {
         switch try history.trace(type, from: older.version, to: newer.version) {
-        case .untold(let why): return "\(type) at \(newer.version): \(why)"
-        case .ways(let ways):
-            for way in ways {
-                if let no = pair(type, way) { return "\(type): \(no)" }
+        case .undetermined(let why): return "\(type) at \(newer.version): \(why)"
+        case .branches(let branches):
+            for branch in branches {
+                if let no = pair(type, branch) { return "\(type): \(no)" }
             }
             return nil
         }
     }
 
-    /// Pairs the folds of both versions for the images that go one way.
-    private mutating func pair(_ type: String, _ way: TracedWay) -> String? {
+    /// Pairs the folds of both versions for the images that take one branch.
+    private mutating func pair(_ type: String, _ branch: TracedBranch) -> String? {
         let before = FoldSide(
             age: .older, projection: projections.older, type: type, shape: history.shape(of: type, at: older.version)?.shape ?? .any,
-            way: way)
-        guard let made = way.type else { return before.folds == nil ? nil : "\(newer.version) does not show all of them" }
+            branch: branch)
+        guard let made = branch.type else { return before.folds == nil ? nil : "\(newer.version) does not show all of them" }
         let after = FoldSide(
             age: .newer, projection: projections.newer, type: made, shape: history.shape(of: made, at: newer.version)?.shape ?? .any,
-            way: way)
+            branch: branch)
         guard let olderFolds = before.folds, let newerFolds = after.folds else {
             return before.folds == nil && after.folds == nil ? nil : "one of the two versions has no fold of them"
         }
@@ -96,17 +96,17 @@ package struct RowMapProof {
         guard olderFolds.count == newerFolds.count else { return "there are \(newerFolds.count) folds in the place of \(olderFolds.count)" }
         for (old, new) in zip(olderFolds, newerFolds) {
             if let no = differ(before, old, after, new) { return no }
-            let site = (older: before.site(of: old, slots.older.layout), newer: after.site(of: new, slots.newer.layout))
-            for edit in site.newer.edits.values.joined() {
+            let effect = (older: before.effect(of: old, slots.older.layout), newer: after.effect(of: new, slots.newer.layout))
+            for edit in effect.newer.edits.values.joined() {
                 note(edit.value)
                 for case .found(let found) in edit.within { note(found) }
             }
-            sites.append(site)
+            effects.append(effect)
         }
         return nil
     }
 
-    /// Why two folds don't run alike.
+    /// Why two folds do not run alike; nil if they do.
     private mutating func differ(_ before: FoldSide, _ old: FoldRule, _ after: FoldSide, _ new: FoldRule) -> String? {
         if old.deletes != new.deletes || old.onlyExisting != new.onlyExisting || old.edits.isEmpty != new.edits.isEmpty {
             return "a fold makes or deletes rows where the other does not"
@@ -131,7 +131,7 @@ package struct RowMapProof {
         return found != .unclear && found == after.find(new)
     }
 
-    private mutating func note(_ found: TracedWay.Found) {
+    private mutating func note(_ found: TracedBranch.Found) {
         guard case .term(let term) = found else { return }
         for case .source(.row(let place)) in term.leaves { rowPlaces.insert(place) }
     }
@@ -139,11 +139,11 @@ package struct RowMapProof {
     /// Finds the function of each slot.
     private func solved() -> RowSource {
         let (before, after) = slots
-        let solver = SlotSolver(sites: sites, older: before, newer: after)
-        var slots: [Term?] = []
+        let solver = SlotSolver(effects: effects, older: before, newer: after)
+        var slots: [ValueTerm?] = []
         for slot in after.layout.slots.indices {
             switch solver.solve(slot) {
-            case .untold: return .events(because: "the rows at \(older.version) do not tell \(after.layout.slots[slot])")
+            case .undetermined: return .events(because: "the rows at \(older.version) do not tell \(after.layout.slots[slot])")
             case .never: slots.append(nil)
             case .told(let term): slots.append(term)
             }

@@ -3,8 +3,8 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension DeclaredProjection {
-    /// Proposes the definition that follows this one from a version on: the same with the names that types and members have there. Nil
-    /// where one of its types becomes several, or nothing.
+    /// Proposes the next definition after this one, from a version on: a copy with the names that types and members have at that version.
+    /// Nil if one of its types becomes several types or none.
     func following(at version: SchemaVersion, _ history: History) -> Repair? {
         guard case .object(let members) = json else { return nil }
         var turns: [TypeSuccessor] = []
@@ -24,7 +24,7 @@ extension DeclaredProjection {
             }
             made.append(.init(name: "on", value: .object(folds)))
         }
-        // A key is made of the same members of every type.
+        // The key must consist of equal members for every type.
         if let index = made.firstIndex(where: { $0.name == "key" }) {
             let keys = Set(turns.map { made[index].value.moving($0.place(of:)).text })
             guard keys.count == 1, let turn = turns.first else { return nil }
@@ -35,12 +35,12 @@ extension DeclaredProjection {
 }
 
 extension JSONValue {
-    /// The same with other places of what it reads: texts that are pointers, and pointers within braces.
+    /// The value with all pointers moved: texts that are pointers, and pointers in braces.
     fileprivate func moving(_ place: (JSONPointer) -> JSONPointer) -> JSONValue {
         switch self {
         case .string(let text): .string(Self.moved(text, place))
         case .array(let values): .array(values.map { $0.moving(place) })
-        // What a constant says stays.
+        // Constants are not changed.
         case .object(let members):
             .object(members.map { .init(name: $0.name, value: $0.name == "value" ? $0.value : $0.value.moving(place)) })
         default: self

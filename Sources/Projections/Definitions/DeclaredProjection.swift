@@ -2,25 +2,25 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// One definition of a projection file, from its `since` until the next: what it says, not yet checked against shapes.
+/// One definition of a projection file, valid from its `since` until the next one; not yet checked against shapes.
 struct DeclaredProjection: Sendable {
     var name: String
     var since: SchemaVersion
     var key: Source
     var initial: [(target: Target, value: JSONValue)] = []
-    /// Event type to its folds.
+    /// The folds of each event type.
     var on: [Name: [FoldRule]] = [:]
     var row: Shape?
-    var indexes: [(index: RowIndex, mark: Mark)] = []
-    /// The definition as JSON, complete (`like` is resolved) and without `since`.
+    var indexes: [(index: RowIndex, mark: FileLocation)] = []
+    /// The complete definition as JSON: `like` is resolved, and `since` is left out.
     var json: JSONValue
-    var mark: Mark
-    var keyMark: Mark
-    var typeMarks: [Name: Mark] = [:]
+    var mark: FileLocation
+    var keyMark: FileLocation
+    var typeMarks: [Name: FileLocation] = [:]
 
     var consumes: Set<Name> { Set(on.keys) }
 
-    /// What its folds read of a type's events: the members, and what they hold; nil where that is the whole payload.
+    /// The pointers that its folds read of a type's events; nil if they read the whole payload.
     func reads(of type: Name) -> [JSONPointer]? {
         let folds = on[type, default: []]
         var sources = [key] + folds.compactMap(\.guardTest?.source)
@@ -28,18 +28,18 @@ struct DeclaredProjection: Sendable {
         return sources.contains(where: \.readsPayload) ? nil : folds.compactMap(\.each) + sources.flatMap(\.pointers)
     }
 
-    /// The names of the members that its folds make in rows, sorted by their bytes.
+    /// The names of the members that its folds create in rows, sorted bytewise.
     var rowNames: [String] {
         let targets = initial.map(\.target) + on.values.joined().flatMap { $0.edits.map(\.target) }
         return Set(targets.flatMap(\.fixed)).sorted().map(\.text)
     }
 
-    /// A row that is wider holds a map, whose members' names come from events.
+    /// A row that needs more targets should contain a map whose member names come from events.
     static let targetsMax = 1_000
 
     static let members = ["since", "like", "key", "initial", "on", "row", "indexes"]
 
-    /// - Parameter node: complete: without `like`.
+    /// - Parameter node: the complete definition, without `like`.
     init(name: String, since: SchemaVersion, _ node: FileNode) throws(FileProblem) {
         (self.name, self.since, mark) = (name, since, node.mark)
         let members = try node.map("the definition of \(name)", allowing: Self.members)
@@ -72,7 +72,7 @@ struct DeclaredProjection: Sendable {
         }
     }
 
-    /// A row is an object, so the shape need not say so.
+    /// A row is always an object, so its shape need not say so.
     private static func rowShape(_ node: FileNode) throws(FileProblem) -> Shape {
         let members = try node.map("row")
         let isTyped = members.contains { $0.name == "type" }
@@ -84,8 +84,7 @@ struct DeclaredProjection: Sendable {
 }
 
 extension FileNode {
-    /// This definition with everything that it does not say anew taken over from the previous one;
-    /// within `on`, type by type.
+    /// This definition completed with everything that it does not override from the previous one; within `on`, type by type.
     func completed(from previous: FileNode) throws(FileProblem) -> FileNode {
         var members = try map("a definition").filter { $0.name != "like" }
         for old in try previous.map("a definition") where old.name != "since" {

@@ -3,26 +3,26 @@ package import Hashing
 internal import JSONText
 package import SchemaEvolution
 
-/// A projection as it is defined at one version.
+/// A projection as defined at one version.
 package struct Definition: Sendable {
     package let name: String
-    /// The version from which on this definition holds.
+    /// The first version at which this definition applies.
     package let since: SchemaVersion
-    /// The version that it was looked up for; types and pointers are those of this version.
+    /// The version for which it was looked up; types and pointers refer to this version.
     package let version: SchemaVersion
     package let consumes: Set<Name>
-    /// Names generations: equal for versions at which the read model is the same.
+    /// Identifies generations: equal for versions at which the read models are equal.
     package let fingerprint: Digest
-    /// The shape that every row has to keep; nil where none is declared.
+    /// The shape that every row must fit; nil if none is declared.
     package let rowShape: EventShape?
     package let isSwift: Bool
     package let indexes: RowIndexes
-    /// Nil where it is written in Swift.
+    /// Nil if it is written in Swift.
     let declared: DeclaredProjection?
-    /// Nil where it is written in Swift and this program does not have it.
+    /// Nil if it is written in Swift and this program does not contain it.
     private let compile: (@Sendable () -> any Fold)?
 
-    /// Grows with every change of what steps and folds make of the same files and events.
+    /// Increases with every change in what steps and folds produce from unchanged files and events.
     static let engine: UInt64 = 3
 
     init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
@@ -58,10 +58,10 @@ package struct Definition: Sendable {
         fingerprint = hasher.finalize()
     }
 
-    /// Whether this program can follow and build it.
+    /// Whether this program can build and follow it.
     package var isAvailable: Bool { compile != nil }
 
-    /// Makes a fold for one thread: counting references to a shared one would be slow.
+    /// Makes a fold for one thread, since reference counting of a shared fold would be slow.
     /// - Throws: `EvstoreError.programNeeded`.
     func makeFold() throws(EvstoreError) -> any Fold {
         guard let compile else { throw .programNeeded(what: "the projection \(name)") }

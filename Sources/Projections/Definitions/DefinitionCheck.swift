@@ -10,19 +10,19 @@ struct DefinitionCheck {
     private var seen: Set<Place> = []
 
     private struct Place: Hashable {
-        var mark: Mark
+        var mark: FileLocation
         var id: String
         var subject: String
     }
 
-    /// The event that sources are read from.
+    /// The event from which sources are read.
     private struct Site {
         var type: String
         var version: SchemaVersion
         var shape: Shape
         var item: Shape?
-        var mark: Mark
-        /// The history for which a following definition can be proposed; nil where one follows already.
+        var mark: FileLocation
+        /// The history for which a following definition can be proposed; nil if one exists already.
         var next: History?
     }
 
@@ -31,7 +31,7 @@ struct DefinitionCheck {
         layout = RowSlots(projection).layout
     }
 
-    /// - Parameter isLast: whether no other definition follows, so that one can.
+    /// - Parameter isLast: whether no other definition follows, so that one can be proposed.
     mutating func run(through end: SchemaVersion, _ history: History, isLast: Bool = true) {
         guard projection.since <= history.head else {
             note(
@@ -57,20 +57,20 @@ struct DefinitionCheck {
                     note(
                         ProjectionRule.type, mark, "there is no event type \(type) at \(version)", type,
                         fix: meant.map { "did you mean \($0)?" } ?? "the types of \(version) are: \(types.joined(separator: ", "))",
-                        mend: meant.map { mark.mend(.rename($0)) })
+                        repair: meant.map { mark.repair(.rename($0)) })
                     continue
                 }
                 check(type, folds, Site(type: type, version: version, shape: shape, mark: mark, next: isLast ? history : nil))
             }
             for finding in NestingCheck(projection, at: version, history).findings {
-                let mark = Mark(file: finding.file ?? "", line: finding.line ?? 0, column: finding.column ?? 0)
+                let mark = FileLocation(file: finding.file ?? "", line: finding.line ?? 0, column: finding.column ?? 0)
                 let place = Place(mark: mark, id: finding.id, subject: "nesting: \(finding.severity)")
                 if seen.insert(place).inserted { findings.append(finding) }
             }
         }
     }
 
-    /// Members that rows are ordered by, and that no fold makes.
+    /// Reports members that order rows although no fold creates them.
     private mutating func checkIndexes() {
         let targets = (projection.initial.map(\.target) + projection.on.values.joined().flatMap { $0.edits.map(\.target) }).map(\.fixed)
         for (index, mark) in projection.indexes {
@@ -85,14 +85,14 @@ struct DefinitionCheck {
         }
     }
 
-    /// A type that was there up to a version: the definition is right as far as it goes, and another one has to follow.
-    private mutating func ended(_ type: String, _ mark: Mark, _ version: SchemaVersion, _ history: History, _ isLast: Bool) {
+    /// Reports a type that existed only up to some version: the definition is correct so far, but another one must follow.
+    private mutating func ended(_ type: String, _ mark: FileLocation, _ version: SchemaVersion, _ history: History, _ isLast: Bool) {
         let names = history.names(of: type, from: version.previous, upTo: version)
         let there = names.isEmpty ? "nothing takes its place" : "it is \(names.joined(separator: " or "))"
         note(
             ProjectionRule.type, mark, "there is no event type \(type) at \(version)", type,
             fix: "from \(version) on \(there): give \(projection.name) another definition, since: \(version.number)",
-            mend: isLast ? projection.following(at: version, history) : nil)
+            repair: isLast ? projection.following(at: version, history) : nil)
     }
 
     private mutating func check(_ type: String, _ folds: [FoldRule], _ given: Site) {
@@ -119,7 +119,7 @@ struct DefinitionCheck {
         }
     }
 
-    /// The members of the key that an event may lack.
+    /// Reports members of the key that an event may lack.
     private mutating func checkKey(_ site: Site) {
         for pointer in projection.key.pointers where site.shape.at(pointer) != nil && !site.shape.isAlwaysPresent(at: pointer) {
             note(
@@ -129,7 +129,7 @@ struct DefinitionCheck {
         }
     }
 
-    private mutating func check(_ test: Guard, at mark: Mark, _ given: Site) {
+    private mutating func check(_ test: Guard, at mark: FileLocation, _ given: Site) {
         var site = given
         site.mark = mark
         if case .below(let bound) = test.test, let problem = bound.problem(of: test.source) {
@@ -169,7 +169,7 @@ struct DefinitionCheck {
         }
     }
 
-    /// The shape of a source's value; nil where it is not known, or a finding was noted.
+    /// The shape of a source's value; nil if it is unknown or if a finding was added.
     private mutating func shape(of source: Source, _ site: Site) -> Shape? {
         switch source {
         case .pointer(let pointer) where pointer.isRoot:
@@ -230,7 +230,7 @@ struct DefinitionCheck {
             note(
                 ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",
                 fix: "from \(site.version) on \(there): give \(projection.name) another definition, since: \(site.version.number)",
-                mend: projection.following(at: site.version, history))
+                repair: projection.following(at: site.version, history))
             return nil
         }
         let names = (pointer.parent.flatMap { shape.at($0) } ?? shape).properties.map(\.name)
@@ -239,7 +239,7 @@ struct DefinitionCheck {
         note(
             ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",
             fix: meant.map { "did you mean \($0)?" } ?? "its members are: \(names.joined(separator: ", "))",
-            mend: meant.map { site.mark.mend(.swap(pointer.description, JSONValue.string($0).text)) })
+            repair: meant.map { site.mark.repair(.swap(pointer.description, JSONValue.string($0).text)) })
         return nil
     }
 
@@ -253,7 +253,7 @@ struct DefinitionCheck {
             "\(site.type) \(what)")
     }
 
-    /// A row's shape is closed, so it has to name what the folds make.
+    /// A row's shape is closed, so it must name everything that the folds create.
     private mutating func checkRow() {
         guard let row = projection.row, row.kind != .any else { return }
         for rules in projection.on.values.sorted(by: { $0[0].mark.line < $1[0].mark.line }) {
@@ -271,13 +271,13 @@ struct DefinitionCheck {
     }
 
     private mutating func note(
-        _ id: String, _ mark: Mark, _ message: String, _ subject: String = "", severity: Finding.Severity = .error, fix: String? = nil,
-        mend: Repair? = nil
+        _ id: String, _ mark: FileLocation, _ message: String, _ subject: String = "", severity: Finding.Severity = .error,
+        fix: String? = nil, repair: Repair? = nil
     ) {
         guard seen.insert(Place(mark: mark, id: id, subject: subject)).inserted else { return }
         var finding = Finding(
             id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        if let mend { finding.repairs = [mend] }
+        if let repair { finding.repairs = [repair] }
         findings.append(finding)
     }
 }

@@ -2,28 +2,28 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// The ids of what can be wrong with a projection.
+/// The ids of findings about projections.
 enum ProjectionRule {
-    /// It begins at a version that does not exist.
+    /// The definition begins at a version that does not exist.
     static let since = "PROJ101"
     static let type = "PROJ102"
     static let pointer = "PROJ103"
-    /// A value of a kind that the fold can't take.
+    /// A value has a kind that the fold does not accept.
     static let kind = "PROJ104"
-    /// `$item` without `each`, or the other way round.
+    /// `$item` is used without `each`, or the other way round.
     static let item = "PROJ105"
     static let row = "PROJ106"
-    /// A guard that can't hold.
+    /// A guard can never hold.
     static let guarded = "PROJ107"
-    /// A key that an event may lack.
+    /// An event may lack a member of the key.
     static let key = "PROJ108"
-    /// Of members that no row has.
+    /// An index uses members that no row has.
     static let index = "PROJ109"
 }
 
 extension DefinitionSet {
-    /// Checks every definition against the shapes of each version from its `since` until the next one's: errors,
-    /// and warnings and notes about what may be meant otherwise. One finding for each place, at the first version it shows.
+    /// Checks every definition against the shapes of each version from its `since` until the next definition. Returns errors, and warnings
+    /// and notes about possible mistakes; one finding for each location, at the first version that shows it.
     package func check(against history: History) -> [Finding] {
         var findings: [Finding] = []
         var lookAlikes = LookAlikes(history)

@@ -3,8 +3,8 @@ internal import JSONText
 package import SchemaEvolution
 
 extension DefinitionSet {
-    /// Keys of rows that hold data of persons (PERS401): keys are never sealed. One finding for each type, at the first version it
-    /// shows.
+    /// Reports row keys that contain personal data (PERS401), since keys are never sealed. One finding for each type, at the first version
+    /// that shows it.
     package func exposedKeys(_ history: History) -> [Finding] {
         var findings: [Finding] = []
         for name in names {
@@ -37,7 +37,7 @@ extension DeclaredProjection {
 }
 
 extension Source {
-    /// The first pointer in here that leads to data of a person.
+    /// The first pointer in the source that leads to personal data.
     fileprivate func personal(in shape: Shape, each: JSONPointer?) -> JSONPointer? {
         switch self {
         case .pointer(let pointer): return shape.isPersonal(at: pointer) ? pointer : nil

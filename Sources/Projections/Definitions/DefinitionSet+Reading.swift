@@ -5,12 +5,12 @@ package import SchemaEvolution
 
 extension DefinitionSet {
     /// Reads a projection file and checks it against the shapes of every version that its definitions span.
-    /// - Throws: `EvstoreError.schemaInvalid` with every error that was found.
+    /// - Throws: `EvstoreError.schemaInvalid` with all errors.
     package static func load(file path: String, history: History) throws(EvstoreError) -> DefinitionSet {
         try read(try FileReader.read(path: path), history: history)
     }
 
-    /// The same with a text, whose findings carry `file`.
+    /// Reads and checks a projection file given as text; `file` is the name in findings.
     package static func load(text: [UInt8], file: String, history: History) throws(EvstoreError) -> DefinitionSet {
         try read(try FileReader.read(text: text, file: file), history: history)
     }
@@ -65,8 +65,8 @@ extension DefinitionSet {
         return text.utf8.allSatisfy { letters($0) || (48 ... 57).contains($0) || [45, 46, 95].contains($0) }
     }
 
-    /// From what a store keeps.
-    /// - Throws: `EvstoreError.schemaNewer` where a newer program registered what this one can't read.
+    /// The definitions that a store keeps.
+    /// - Throws: `EvstoreError.schemaNewer` if a newer program registered a definition that this one can't read.
     package init(stored rows: [StoredDefinition]) throws(EvstoreError) {
         self.init()
         for row in rows {

@@ -4,8 +4,8 @@ package import Hashing
 internal import JSONText
 package import SchemaEvolution
 
-/// All projections of a store, each with its definitions in the order of `since`: those of projection
-/// files, and those that programs bring in Swift.
+/// All projections of a store, each with its definitions in the order of `since`: those from projection files and those that programs
+/// define in Swift.
 package struct DefinitionSet: Sendable {
     enum Entry: Sendable {
         case declared(DeclaredProjection)
@@ -21,24 +21,24 @@ package struct DefinitionSet: Sendable {
 
     package static let empty = DefinitionSet()
 
-    /// Name to definitions, oldest first; no two with one `since`.
+    /// The definitions of each projection, oldest first; no two have equal `since`.
     private(set) var entries: [String: [Entry]] = [:]
 
     init() {}
 
-    /// In the order of their bytes.
+    /// Sorted bytewise.
     package var names: [String] { entries.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) } }
 
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// Adds a definition, or puts it in the place of the one with its name and `since`.
+    /// Adds a definition, which replaces one with equal name and `since`.
     mutating func put(_ entry: Entry, named name: String) {
         var list = entries[name, default: []].filter { $0.since != entry.since }
         list.append(entry)
         entries[name] = list.sorted { $0.since < $1.since }
     }
 
-    /// These with the projections of a program, which replace registered ones of the same name.
+    /// This set with the projections of a program, which replace registered ones of equal name.
     package func adding(_ projections: [any SwiftProjection]) -> DefinitionSet {
         var result = self
         for projection in projections {
@@ -47,21 +47,21 @@ package struct DefinitionSet: Sendable {
         return result
     }
 
-    /// These with others, which replace those of the same name and `since`.
+    /// This set merged with another one, whose definitions replace those with equal name and `since`.
     package func merging(_ others: DefinitionSet) -> DefinitionSet {
         var result = self
         for (name, list) in others.entries { for entry in list { result.put(entry, named: name) } }
         return result
     }
 
-    /// Those that hold from a version up to this one on.
+    /// The definitions whose `since` is at or below a version.
     package func through(_ version: SchemaVersion) -> DefinitionSet {
         var result = DefinitionSet()
         for (name, list) in entries { for entry in list where entry.since <= version { result.put(entry, named: name) } }
         return result
     }
 
-    /// What a store keeps: one row for each name and `since`, in order.
+    /// The rows that a store keeps: one for each name and `since`, in order.
     package var stored: [StoredDefinition] {
         names.flatMap { name in
             entries[name, default: []].map { entry in
@@ -86,7 +86,7 @@ package struct DefinitionSet: Sendable {
         return hasher.finalize()
     }
 
-    /// What holds at a version: one definition for each projection that exists there, in the order of names.
+    /// The definitions that apply at a version: one for each projection that exists there, in the order of names.
     package func definitions(at version: SchemaVersion, _ history: History) throws(EvstoreError) -> [Definition] {
         var result: [Definition] = []
         for name in names {
@@ -106,7 +106,7 @@ package struct DefinitionSet: Sendable {
     }
 }
 
-/// A definition as a store keeps it: RFC 8785 of what the projection file says, without `since`.
+/// A definition as a store keeps it: RFC 8785 of the projection file's definition, without `since`.
 package struct StoredDefinition: Hashable, Sendable {
     package var name: String
     package var since: SchemaVersion

@@ -5,7 +5,7 @@ internal import SchemaEvolution
 extension FoldRule {
     private static let members = ["when", "only-existing", "each", "delete"] + Edit.Kind.allCases.map(\.rawValue)
 
-    /// The folds of one type: `delete`, a fold, or a list of which the first that holds runs.
+    /// The folds of one type: `delete`, a fold, or a list of folds, of which the first applicable one runs.
     static func list(_ node: FileNode, of type: String) throws(FileProblem) -> [FoldRule] {
         var rules: [FoldRule] = []
         switch node.kind {
@@ -63,7 +63,7 @@ extension FoldRule {
         for edit in edits where !seen.insert(edit.target).inserted {
             throw FileProblem(FileRule.value, "\(quoted(edit.target.text)) is changed twice in one fold", at: edit.mark)
         }
-        // Order: files keep the order of members and the store's canonical form sorts them; both must fold alike.
+        // Order: edits are sorted, since files keep the order of members while the store's canonical form sorts them; both must fold alike.
         let order = Edit.Kind.allCases
         edits.sort {
             let (a, b) = (order.firstIndex(of: $0.kind) ?? 0, order.firstIndex(of: $1.kind) ?? 0)
@@ -87,8 +87,8 @@ extension Edit {
 }
 
 extension Target {
-    /// `/a/b`, or `/a/{/b}` where one member's name comes from the event.
-    init(_ text: String, at mark: Mark) throws(FileProblem) {
+    /// Parses `/a/b`, or `/a/{/b}` if the name of one member comes from the event.
+    init(_ text: String, at mark: FileLocation) throws(FileProblem) {
         guard text.hasPrefix("/"), text != "/" else {
             throw FileProblem(
                 FileRule.value, "a target must be a pointer to a member of the row, not \(quoted(text))", at: mark,
@@ -114,7 +114,7 @@ extension Target {
         if fixed.isEmpty { throw FileProblem(FileRule.value, "the first member of a target can't be a template: \(text)", at: mark) }
     }
 
-    private static func token(_ text: String, of target: String, at mark: Mark) throws(FileProblem) -> Token {
+    private static func token(_ text: String, of target: String, at mark: FileLocation) throws(FileProblem) -> Token {
         if text.contains("{") || text.contains("}") {
             return .template(try Template(text: text, of: FileNode(.string(target), at: mark), "the target"))
         }

@@ -2,23 +2,23 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What one event type does to a row: a fold of a projection file.
+/// A fold of a projection file: what one event type does to a row.
 struct FoldRule: Sendable {
     var guardTest: Guard?
-    /// Where that is written.
-    var guardMark: Mark?
+    /// The location of the guard in the file.
+    var guardMark: FileLocation?
     var edits: [Edit] = []
     var deletes = false
-    /// Never makes a row.
+    /// Whether the fold never creates a row.
     var onlyExisting = false
-    /// Once per element of this list.
+    /// The list for whose elements the fold runs, once for each.
     var each: JSONPointer?
-    var mark: Mark
+    var mark: FileLocation
 }
 
 /// One change to one member of a row.
 struct Edit: Sendable {
-    /// In the order in which the edits of a fold are made.
+    /// In the order in which the edits of a fold are applied.
     enum Kind: String, CaseIterable, Sendable {
         case unset
         case initial = "init"
@@ -27,14 +27,14 @@ struct Edit: Sendable {
 
     var kind: Kind
     var target: Target
-    /// Unused by `unset`.
+    /// Not used by `unset`.
     var source: Source
-    /// How many of a list's last elements `append` keeps; all where nil.
+    /// How many of the list's last elements `append` keeps; nil keeps all.
     var keep: Int?
-    var mark: Mark
+    var mark: FileLocation
 }
 
-/// A place in a row: member names, of which one may be a template.
+/// A location in a row: member names, of which one may be a template.
 struct Target: Hashable, Sendable {
     enum Token: Hashable, Sendable {
         case name(Name)
@@ -44,7 +44,7 @@ struct Target: Hashable, Sendable {
     var tokens: [Token]
     var text: String
 
-    /// What its templates read.
+    /// The sources that its templates read.
     var sources: [Source] {
         tokens.flatMap { token -> [Source] in if case .template(let template) = token { template.members } else { [] } }
     }

@@ -2,14 +2,14 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Finds targets that lie within another one which holds no object: a member of a number or a text can't be changed.
+/// Finds targets inside another target that is not an object: members of a number or text can't be changed.
 struct NestingCheck {
-    /// A change that leaves no object in its target.
+    /// A change after which its target is not an object.
     private struct Plain {
-        /// The fold that makes it, and after how many others; nil for what a made row holds first.
-        var fold: Mark?
+        /// The fold that makes the change, and its index in the fold; nil for the initial value of a new row.
+        var fold: FileLocation?
         var order = -1
-        /// Whether it is made whenever its fold is.
+        /// Whether the change is made whenever its fold runs.
         var isCertain: Bool
     }
 
@@ -17,7 +17,7 @@ struct NestingCheck {
     private var plain: [[Target.Token]: [Plain]] = [:]
 
     init(_ projection: DeclaredProjection, at version: SchemaVersion, _ history: History) {
-        var edits: [(edit: Edit, fold: Mark, order: Int)] = []
+        var edits: [(edit: Edit, fold: FileLocation, order: Int)] = []
         var open: Set<[Target.Token]> = []
         for (type, rules) in projection.on {
             guard let shape = history.shape(of: type.text, at: version)?.shape else { continue }
@@ -46,7 +46,7 @@ struct NestingCheck {
         }
     }
 
-    private mutating func check(_ edit: Edit, _ fold: Mark, _ order: Int, at version: SchemaVersion) {
+    private mutating func check(_ edit: Edit, _ fold: FileLocation, _ order: Int, at version: SchemaVersion) {
         let tokens = edit.target.tokens
         for count in tokens.indices.dropFirst() {
             guard let outer = plain[Array(tokens[..<count])] else { continue }
@@ -57,7 +57,7 @@ struct NestingCheck {
                     id: ProjectionRule.kind, severity: isSure ? .error : .warning, file: edit.mark.file, line: edit.mark.line,
                     column: edit.mark.column,
                     message: "\(edit.target.text) lies within \(text), which is \(isSure ? "" : "made ")no object at \(version)",
-                    fix: "give one of them another place in the row"))
+                    fix: "choose another location in the row for one of them"))
             return
         }
     }

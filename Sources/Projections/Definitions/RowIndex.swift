@@ -4,13 +4,13 @@ internal import Hashing
 package import JSONText
 internal import SchemaEvolution
 
-/// Rows in the order of some of their members, beside their order by key: declared in `indexes` of a projection.
+/// An order of rows by some of their members, in addition to their order by key; declared in `indexes` of a projection.
 package struct RowIndex: Hashable, Sendable {
     package let name: String
-    /// What rows are ordered by, the first member first.
+    /// The members that determine the order, most significant first.
     package let members: [JSONPointer]
 
-    /// Indexes of a read model, and members of one.
+    /// The maximum number of indexes of a read model, and of members of an index.
     static let (indexesMax, membersMax) = (16, 8)
 
     init(_ name: String, _ members: [JSONPointer]) { (self.name, self.members) = (name, members) }
@@ -22,13 +22,13 @@ package struct RowIndex: Hashable, Sendable {
 ///
 ///     0          u8   number of the index, in the order of the names' bytes
 ///     1               the members' values (`OrderedValue`), at most 300 bytes
-///     …               the row's key; where there is no room for it its first bytes and 16 of a hash of values and key
+///     …               the row's key; if it does not fit, its first bytes and 16 bytes of a hash of values and key
 ///
-/// and its text is empty; where values or key are not whole: bytes of the values (u32), the values, the row's key.
+/// Its text is empty, unless values or key are truncated; then it is: size of the values (u32), the values, the row's key.
 package struct RowIndexes: Sendable {
     package let list: [RowIndex]
-    /// Finds all members of all indexes, and which of those found are an index's, in its order.
-    private let picker: Picker
+    /// Finds all members of all indexes; `picks` contains, for each index, which of them it uses, in its order.
+    private let picker: PointerPicker
     private let picks: [[Int]]
 
     static let none = RowIndexes([])
@@ -40,13 +40,13 @@ package struct RowIndexes: Sendable {
         list = indexes.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         var pointers: [JSONPointer] = []
         for pointer in list.flatMap(\.members) where !pointers.contains(pointer) { pointers.append(pointer) }
-        picker = Picker(pointers)
+        picker = PointerPicker(pointers)
         picks = list.map { index in index.members.compactMap(pointers.firstIndex(of:)) }
     }
 
     var isEmpty: Bool { list.isEmpty }
 
-    /// An entry of the table: its key, and its text.
+    /// An entry of the table: its key and its text.
     struct Entry: Hashable, Comparable, Sendable {
         var key: [UInt8]
         var text: [UInt8]
@@ -54,16 +54,16 @@ package struct RowIndexes: Sendable {
         static func < (a: Entry, b: Entry) -> Bool { a.key.lexicographicallyPrecedes(b.key) }
     }
 
-    /// An entry while it is made, in buffers that are used again for the next one.
-    struct Making: ~Copyable {
-        fileprivate var found = Slots<ByteSlice>()
+    /// An entry under construction, in buffers that are reused for the next one.
+    struct EntryBuilder: ~Copyable {
+        fileprivate var found = UniqueArray<ByteSlice>()
         fileprivate var key = ByteBuffer(capacity: 512)
         fileprivate var text = ByteBuffer()
     }
 
     /// Lends the entries of a row, one for each index, in the order of their keys. O(bytes of the row).
     func forEachEntry(
-        _ rowKey: RawSpan, _ json: RawSpan, _ making: inout Making, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Void
+        _ rowKey: RawSpan, _ json: RawSpan, _ making: inout EntryBuilder, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Void
     ) rethrows {
         if isEmpty { return }
         picker.pick(json, into: &making.found)
@@ -80,17 +80,17 @@ package struct RowIndexes: Sendable {
         }
     }
 
-    /// The same as values of their own.
+    /// The entries of a row as owned values.
     func entries(_ key: RawSpan, _ json: RawSpan) -> [Entry] {
         if isEmpty { return [] }
         var entries: [Entry] = []
-        var making = Making()
+        var making = EntryBuilder()
         entries.reserveCapacity(list.count)
         forEachEntry(key, json, &making) { entries.append(Entry(key: [UInt8](copying: $0), text: [UInt8](copying: $1))) }
         return entries
     }
 
-    /// Puts the row's key behind the number and the values; where there is no room, what stands for both of them.
+    /// Appends the row's key to the number and the values; if it does not fit, replaces both by a truncated form and a hash.
     private static func complete(_ key: inout ByteBuffer, _ text: inout ByteBuffer, _ rowKey: RawSpan) {
         let count = key.count - 1
         if count <= valuesBytesMax, key.count + rowKey.byteCount <= KeyRange.keyBytesMax { return key.append(rowKey) }
@@ -103,7 +103,7 @@ package struct RowIndexes: Sendable {
         key.append(hash.bytes.lent.slice(0, hashBytes))
     }
 
-    /// What an entry stands for: the number of the index with the whole values, and the row's key. Nil where it is malformed.
+    /// Decodes an entry: the number of the index with the complete values, and the row's key. Nil if it is malformed.
     static func content(of key: RawSpan, _ text: RawSpan, _ index: RowIndex) -> (place: [UInt8], rowKey: [UInt8])? {
         guard key.byteCount > 1 else { return nil }
         if text.byteCount > 0 {
@@ -119,18 +119,19 @@ package struct RowIndexes: Sendable {
         return ([UInt8](copying: key.slice(0, offset)), [UInt8](copying: key.slice(offset, key.byteCount - offset)))
     }
 
-    /// A bound as the first bytes of keys: those that are before it whole are before it, or agree with it, when they are cut.
+    /// Truncates a lower bound like keys: a key before the bound is, when truncated, before the truncated bound or equal to it.
     static func cut(_ bound: [UInt8]) -> [UInt8] { Array(bound.prefix(1 + valuesBytesMax)) }
 
-    /// The same of a bound before which keys are.
+    /// Truncates an upper bound like keys.
     static func cutEnd(_ bound: [UInt8]) -> [UInt8] { bound.count > 1 + valuesBytesMax ? cut(bound) + [0xff, 0xff] : bound }
 
-    // MARK: What is asked for
+    // MARK: Queries
 
-    /// The number of an index; nil where there is none of the name.
+    /// The number of an index; nil if the name is unknown.
     package func number(of name: String) -> Int? { list.firstIndex { $0.name == name } }
 
-    /// Where the places of some first values begin, and end, and between them those of bounds for the value behind: bytes of JSON texts.
+    /// The lower and upper bounds of entries with given first values, and optionally with bounds on the next value; all values are JSON
+    /// texts.
     static func bounds(_ number: Int, equal: [[UInt8]], from: [UInt8]?, to: [UInt8]?) -> (lower: [UInt8], upper: [UInt8]) {
         var prefix = ByteBuffer(capacity: 64)
         prefix.append(UInt8(number))
@@ -146,20 +147,20 @@ package struct RowIndexes: Sendable {
 }
 
 extension RowIndex {
-    /// The member `indexes` of a definition: from names to a pointer, or a list of them.
+    /// Reads the member `indexes` of a definition, which maps names to a pointer or a list of pointers.
     static func list(_ node: FileNode, of projection: String) throws(FileProblem) -> [RowIndex] {
         var indexes: [RowIndex] = []
         for member in try node.map("indexes") {
             guard DefinitionSet.isName(member.name) else {
                 throw member.problem(
-                    "\(quoted(member.name)) is no name for an index", fix: "letters, digits, _, - and . (the first a letter)")
+                    "\(quoted(member.name)) is not a valid name for an index", fix: "letters, digits, _, - and . (the first a letter)")
             }
             var pointers: [JSONPointer] = []
             let nodes = if case .list(let nodes) = member.value.kind { nodes } else { [member.value] }
             for node in nodes {
                 let pointer = try node.pointer("a member of the index \(member.name)")
                 if pointer.isRoot { throw node.problem("a row is ordered by some of its members, and not by itself", fix: "write /member") }
-                if pointers.contains(pointer) { throw node.problem("\(pointer) stands twice in the index \(member.name)") }
+                if pointers.contains(pointer) { throw node.problem("\(pointer) occurs twice in the index \(member.name)") }
                 pointers.append(pointer)
             }
             guard (1 ... membersMax).contains(pointers.count) else {

@@ -2,30 +2,30 @@ public import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// A projection in Swift: what the closed set of folds can't say.
+/// A projection in Swift, for what the built-in folds can't express.
 ///
-/// Pure: the same events in the same order give the same rows. It sees the row of one key at a time.
+/// It must be a pure function: equal events in equal order give equal rows. It sees the row of one key at a time.
 public protocol SwiftProjection: Sendable {
-    /// Kept as JSON text with sorted members.
+    /// Stored as JSON text with sorted members.
     associatedtype Row: Codable
 
     var name: String { get }
-    /// The first version at which it holds, until one of the same name with a later `since`.
+    /// The first version at which it applies, until the next definition of equal name with a later `since`.
     var since: SchemaVersion { get }
-    /// Grows with every change of what it does; a generation of another revision is built anew.
+    /// Raise it with every change of behaviour; generations of another revision are rebuilt.
     var revision: Int { get }
-    /// The event types, as they are called at the version it is built at.
+    /// The event types, by their names at the version for which it is built.
     var consumes: Set<String> { get }
 
-    /// What rows are ordered by beside their keys: from names to the members of the row, as JSON pointers.
+    /// Orders of rows in addition to their keys: maps names to members of the row, as JSON pointers.
     var indexes: [String: [String]] { get }
 
-    /// The keys of the rows that the event changes, each of at most 500 bytes; none where it changes none.
+    /// The keys of the rows that the event changes, each of at most 500 bytes; empty if it changes none.
     func keys(of event: RecordedEvent) throws -> [String]
 
-    /// Changes the row of one of the event's keys; nil where there is none, and to remove it.
+    /// Changes the row of one of the event's keys. The row is nil if it does not exist; set it to nil to remove it.
     ///
-    /// What it throws puts the event into quarantine, or stops a strict build; the row stays as it was.
+    /// If this throws, the event is quarantined or a strict build stops; the row stays unchanged.
     func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws
 }
 
@@ -33,7 +33,7 @@ extension SwiftProjection {
     public var indexes: [String: [String]] { [:] }
 }
 
-/// What a store knows of a projection in Swift, and the projection itself where this program has it.
+/// What a store knows about a projection in Swift, and the projection itself if this program contains it.
 struct SwiftDeclaration: Sendable {
     var name: String
     var since: SchemaVersion
@@ -41,13 +41,13 @@ struct SwiftDeclaration: Sendable {
     var consumes: Set<Name>
     var indexes: [RowIndex] = []
     var program: (any SwiftProjection)?
-    /// What is wrong with its indexes.
+    /// The problem with its indexes, if any.
     var problem: Finding?
 
     init(_ projection: any SwiftProjection) {
         (name, since, revision, consumes) = (projection.name, projection.since, projection.revision, Set(of: projection.consumes))
         program = projection
-        let place = Mark(file: projection.name, line: 0, column: 0)
+        let place = FileLocation(file: projection.name, line: 0, column: 0)
         let members = projection.indexes.sorted { $0.key < $1.key }.map { name, pointers in
             FileNode.Member(name: name, place: place, value: FileNode(.list(pointers.map { FileNode(.string($0), at: place) }), at: place))
         }

@@ -2,10 +2,11 @@ internal import Bytes
 internal import JSONText
 
 extension DeclarativeFold.CompiledEdit {
-    /// What a member becomes, as a piece of the scratch; nil where it stays as it is.
+    /// The new value of a member, as a slice of the scratch buffer; nil if it is unchanged.
     ///
-    /// - Parameter isPresent: whether the member is there; its text is then in `workspace.spare`.
-    /// - Parameter value: the source's value, a piece of `workspace.scratch`.
+    /// - Parameters:
+    ///   - isPresent: whether the member is present; its text is then in `workspace.spare`.
+    ///   - value: the source's value, a slice of `workspace.scratch`.
     func result(isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         switch kind {
         case .unset: nil
@@ -24,7 +25,7 @@ extension DeclarativeFold.CompiledEdit {
         let old = isPresent ? workspace.spare.bytes.plainInteger : 0
         let start = workspace.scratch.count
         if let added, let old {
-            // Both have at most 18 digits, so their sum is an integer of this machine.
+            // Both have at most 18 digits, so their sum fits an `Int`.
             workspace.scratch.append(integer: old + added)
         } else {
             let new = try Self.number(workspace.scratch.slice(value.start, value.size))
@@ -55,7 +56,7 @@ extension DeclarativeFold.CompiledEdit {
     }
 
     private func extreme(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
-        // The first one is compared with itself, so that a value of the wrong kind never comes in.
+        // The first value is compared with itself, so that a value of the wrong kind is never accepted.
         let order =
             isPresent
             ? try order.compare(workspace.spare.bytes, workspace.scratch.slice(value.start, value.size))
@@ -64,12 +65,12 @@ extension DeclarativeFold.CompiledEdit {
         return (kind == .max ? order < 0 : order > 0) ? value : nil
     }
 
-    /// The list with one more element, of which the last `keep` stay.
+    /// The list with one more element, of which only the last `keep` are kept.
     private func appended(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
-        // Lists of rows have no spaces: the elements that stay are one piece.
+        // Lists in rows contain no spaces, so the kept elements are contiguous.
         var kept = 1 ..< 1
         if isPresent {
-            // A row that is damaged may have a list cut short.
+            // A damaged row may contain a truncated list.
             let end = workspace.spare.count - 1
             guard end > 0, workspace.spare.bytes.byte(at: 0) == UInt8(ascii: "["), workspace.spare.bytes.byte(at: end) == UInt8(ascii: "]")
             else {
@@ -101,7 +102,8 @@ extension DeclarativeFold.CompiledEdit {
         }
     }
 
-    /// A list that is kept as a set: in canonical form, numbers first and in their order, then the rest by their bytes.
+    /// Changes a list that is kept as a set: elements in canonical form, numbers first and in numeric order, then the rest in bytewise
+    /// order.
     private func changedSet(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         let element = try Self.element(workspace.scratch.slice(value.start, value.size))
         try listElements(isPresent, &workspace)

@@ -12,7 +12,7 @@ extension DeclarativeFold {
         return try apply(rules[Operation.rule(operation)], operation, initial.lent, exists: false, &workspace)
     }
 
-    private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout Slots<ByteSlice>) {
+    private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout UniqueArray<ByteSlice>) {
         inputs.removeAll()
         let sizes = Operation.bodyStart(operation)
         var offset = sizes &+ 4 &* count
@@ -23,7 +23,7 @@ extension DeclarativeFold {
         }
     }
 
-    /// - Parameter base: the row before the event: what it is, or what a made row holds first.
+    /// - Parameter base: the row before the event, or the initial row if it does not exist.
     private func apply(
         _ rule: Rule, _ operation: RawSpan, _ base: RawSpan, exists: Bool, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> FoldOutcome {
@@ -51,7 +51,7 @@ extension DeclarativeFold {
         return .changed
     }
 
-    /// The first fold of those that may run whose guard on the row holds.
+    /// The first of the candidate folds whose guard on the row holds.
     private func chosen(_ rule: Rule, _ mask: UInt64, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Int? {
         var rest = mask
         while rest != 0 {
@@ -69,7 +69,7 @@ extension DeclarativeFold {
         return nil
     }
 
-    /// Appends what stands at a place of the row to the scratch; false where nothing does.
+    /// Appends the value at a location of the row to the scratch buffer. Returns false if there is none.
     private func append(_ place: RowPlace, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Bool {
         switch place {
         case .slot(let slot):
@@ -91,7 +91,7 @@ extension DeclarativeFold {
         }
     }
 
-    /// Appends the value of an operand to the scratch.
+    /// Appends the value of an operand to the scratch buffer.
     private func append(_ operand: Operand, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> ByteSlice {
         let start = workspace.scratch.count
         switch operand {
@@ -108,7 +108,7 @@ extension DeclarativeFold {
 
     private func make(_ edit: CompiledEdit, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) {
         let value = edit.kind == .unset ? ByteSlice.absent : append(edit.value, operation, base, &workspace)
-        // An absent source leaves its target as it is.
+        // An absent source leaves its target unchanged.
         if edit.kind != .unset && !value.isPresent { return }
         if !edit.within.isEmpty { return try make(edit, within: value, operation, base, &workspace) }
         let current = workspace.slots[edit.slot]
@@ -134,7 +134,7 @@ extension DeclarativeFold {
         }
     }
 
-    /// Changes a member within a slot: its text is taken apart and put together again.
+    /// Changes a member inside a slot, by parsing the slot's text and writing it again.
     private func make(
         _ edit: CompiledEdit, within value: ByteSlice, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace
     ) throws(FoldError) {
@@ -156,7 +156,7 @@ extension DeclarativeFold {
         if !slot.slice.isPresent { workspace.spare.append("{}") }
         do { try workspace.splice.load(workspace.spare) } catch { throw FoldError("the row is malformed: \(error.reason)") }
         guard let name = names.popLast() else { return }
-        var (parent, missing): (Splice.Node, ArraySlice<MemberName>) = (workspace.splice.root, names[...])
+        var (parent, missing): (JSONEditor.Node, ArraySlice<MemberName>) = (workspace.splice.root, names[...])
         while workspace.splice.kind(parent) == .object, let next = missing.first,
             let child = workspace.splice.member(next, of: parent)
         {
@@ -181,8 +181,8 @@ extension DeclarativeFold {
 }
 
 extension FoldWorkspace {
-    /// Leaves in `output` what the state becomes, where that is plain.
-    fileprivate mutating func write(_ sources: borrowing Slots<SlotSource>, _ base: RawSpan, _ operation: RawSpan) -> Bool {
+    /// Writes the new state to `output` if all edits are plain. Returns false if they turn out not to be.
+    fileprivate mutating func write(_ sources: borrowing UniqueArray<SlotSource>, _ base: RawSpan, _ operation: RawSpan) -> Bool {
         RowLayout.write(sources, old: base, operation: operation, inputs: inputs, into: &output)
     }
 }

@@ -49,7 +49,7 @@ extension DeclarativeFold.Rule {
         }
     }
 
-    /// The same as below, where the key and all inputs are values of the payload and nothing is asked before.
+    /// Fast path: the key and all inputs are values of the payload, and no guard has to be evaluated.
     ///
     /// - Parameter places: a slice for each value of the payload that the rule picks.
     private func prepare(
@@ -78,7 +78,7 @@ extension DeclarativeFold.Rule {
         operations.end()
     }
 
-    /// Writes one operation: the sizes of its inputs in the rule's order (i32, -1 where one is absent), then their JSON texts.
+    /// Writes one operation: the sizes of its inputs in the rule's order (i32, -1 if absent), followed by their JSON texts.
     private func prepare(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
@@ -104,7 +104,7 @@ extension DeclarativeFold.Rule {
         operations.end()
     }
 
-    /// A bit for each fold that may run: none after the first that surely does.
+    /// A bit mask of the folds that may run: none after the first one that certainly does.
     private func candidates(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> UInt64 {

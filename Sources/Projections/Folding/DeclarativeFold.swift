@@ -5,37 +5,37 @@ internal import SchemaEvolution
 
 /// A definition of a projection file, compiled for the shapes of one version.
 final class DeclarativeFold: Fold {
-    /// What is done on one event type.
+    /// The folds of one event type.
     final class Rule: Sendable {
-        /// Its place among the rules of the fold.
+        /// Its index among the rules of the fold.
         let number: Int
         let key: ValuePlan
-        /// What the operations of this type carry, in order.
+        /// The inputs that operations of this type carry, in order.
         let inputs: [ValuePlan]
-        /// For each input a bit for each fold that reads it: what no fold reads that may run is not looked at.
-        let readers: Slots<UInt64>
-        let folds: Row<CompiledFold>
-        /// Which pick is the list of `each`.
+        /// For each input, a bit mask of the folds that read it; inputs of folds that can't run are not evaluated.
+        let readers: UniqueArray<UInt64>
+        let folds: FixedArray<CompiledFold>
+        /// The index of the pick that is the list of `each`.
         let each: Int?
-        let payload, item, metadata: Picker
-        /// What the payload's picks stand at; nil where the whole payload is looked at too.
+        let payload, item, metadata: PointerPicker
+        /// The pointers of the payload's picks; nil if the whole payload is read too.
         let reads: [JSONPointer]?
-        /// For each input the number of the pick of the payload that it is; -1 where it is something else.
-        let picks: Slots<Int>
-        /// Which pick of the payload the key is; -1 where it is something else.
+        /// For each input, the index of the payload pick that it is; -1 if it is something else.
+        let picks: UniqueArray<Int>
+        /// The index of the payload pick that is the key; -1 if the key is something else.
         let keyPick: Int
-        /// Whether an event is one operation, made of nothing but picks of the payload.
+        /// Whether an event yields one operation that consists only of payload picks.
         let isDirect: Bool
 
         init(
-            number: Int, key: ValuePlan, inputs: [ValuePlan], readers: [UInt64], folds: [CompiledFold], each: Int?, payload: Picker,
-            reads: [JSONPointer]?, item: Picker, metadata: Picker
+            number: Int, key: ValuePlan, inputs: [ValuePlan], readers: [UInt64], folds: [CompiledFold], each: Int?, payload: PointerPicker,
+            reads: [JSONPointer]?, item: PointerPicker, metadata: PointerPicker
         ) {
             (self.number, self.reads) = (number, reads)
             (self.key, self.inputs, self.each) = (key, inputs, each)
-            self.readers = Slots(readers)
-            self.folds = Row(folds)
-            picks = Slots(inputs.map(\.payloadPick))
+            self.readers = UniqueArray(readers)
+            self.folds = FixedArray(folds)
+            picks = UniqueArray(inputs.map(\.payloadPick))
             keyPick = key.payloadPick
             isDirect =
                 each == nil && metadata.count == 0 && keyPick >= 0 && inputs.allSatisfy { $0.payloadPick >= 0 }
@@ -45,14 +45,14 @@ final class DeclarativeFold: Fold {
     }
 
     final class CompiledFold: Sendable {
-        /// Decided from the event alone, before the row is looked at.
+        /// Evaluated on the event alone, before the row is read.
         let eventGuard: CompiledGuard<ValuePlan>?
         let rowGuard: CompiledGuard<RowPlace>?
         let edits: [CompiledEdit]
         let deletes: Bool
         let onlyExisting: Bool
-        /// What each slot of the row becomes, in order, where every edit is as plain as that; else empty.
-        let sources: Slots<SlotSource>
+        /// The new value of each slot, in order, if all edits are plain; otherwise empty.
+        let sources: UniqueArray<SlotSource>
 
         init(
             slots: Int, eventGuard: CompiledGuard<ValuePlan>?, rowGuard: CompiledGuard<RowPlace>?, edits: [CompiledEdit], deletes: Bool,
@@ -69,7 +69,7 @@ final class DeclarativeFold: Fold {
         var test: Guard.Test
     }
 
-    /// What becomes of a target. A class, since a fold passes through all of its edits for each event.
+    /// A change of one target. A class, since a fold iterates over all of its edits for each event.
     final class CompiledEdit: Sendable {
         let kind: Edit.Kind
         let slot: Int
@@ -97,17 +97,17 @@ final class DeclarativeFold: Fold {
         case row(RowPlace)
     }
 
-    /// A place in the row: in a slot, or an object that holds slots.
+    /// A location in the row: a slot, a value inside a slot, or an object that contains slots.
     enum RowPlace: Sendable {
         case slot(Int)
-        case within(Int, Picker)
+        case within(Int, PointerPicker)
         case object(Range<Int>, depth: Int)
     }
 
     private let numbers: [Name: Int]
-    let rules: Row<Rule>
+    let rules: FixedArray<Rule>
     let layout: RowLayout
-    /// The state of a row that was just made.
+    /// The state of a new row.
     let initial: [UInt8]
     let readsStream: Bool
     func reads(_ rule: Int) -> [JSONPointer]? { rules[rule].reads }
@@ -124,7 +124,7 @@ final class DeclarativeFold: Fold {
             readsStream = readsStream || compiler.readsStream
         }
         (self.numbers, self.readsStream) = (numbers, readsStream)
-        self.rules = Row(rules)
+        self.rules = FixedArray(rules)
     }
 
     func rule(of type: String) -> Int? { numbers[type] }

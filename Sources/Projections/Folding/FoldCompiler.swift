@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Compiles the folds of one type: gives each value that they read from the event a number.
+/// Compiles the folds of one type and assigns an index to each value that they read from the event.
 struct FoldCompiler {
     let layout: RowLayout
     let shape: Shape
@@ -11,7 +11,7 @@ struct FoldCompiler {
     private var itemPointers: [JSONPointer] = []
     private var metadataPointers: [JSONPointer] = []
     private var inputs: [Source] = []
-    /// For each input a bit for each fold that reads it.
+    /// For each input, a bit mask of the folds that read it.
     private var readers: [UInt64] = []
     private var fold = 0
     private var item: Shape = .any
@@ -35,8 +35,8 @@ struct FoldCompiler {
         let inputPlans = inputs.map { plan($0) }
         return DeclarativeFold.Rule(
             number: number, key: keyPlan, inputs: inputPlans, readers: readers, folds: compiled, each: list,
-            payload: Picker(payloadPointers), reads: readsPayload ? nil : payloadPointers, item: Picker(itemPointers),
-            metadata: Picker(metadataPointers))
+            payload: PointerPicker(payloadPointers), reads: readsPayload ? nil : payloadPointers, item: PointerPicker(itemPointers),
+            metadata: PointerPicker(metadataPointers))
     }
 
     private mutating func compile(_ fold: FoldRule) -> DeclarativeFold.CompiledFold {
@@ -131,7 +131,7 @@ struct FoldCompiler {
 
     private func place(_ pointer: JSONPointer) -> DeclarativeFold.RowPlace {
         if let (slot, within) = layout.slot(of: pointer.tokens.map { Name($0.text) }) {
-            return within.isEmpty ? .slot(slot) : .within(slot, Picker([JSONPointer(tokens: within)]))
+            return within.isEmpty ? .slot(slot) : .within(slot, PointerPicker([JSONPointer(tokens: within)]))
         }
         return .object(layout.slots(within: pointer), depth: pointer.tokens.count)
     }

@@ -1,34 +1,34 @@
 internal import Bytes
 internal import JSONText
 
-/// The buffers that folding reuses from event to event: one for each thread.
+/// The buffers that folding reuses for every event; each thread has its own.
 struct FoldWorkspace: ~Copyable {
     /// The state that `Fold.apply` made.
     var output = ByteBuffer(capacity: 1 << 12)
-    /// Values that come up while one operation is done.
+    /// Intermediate values of one operation.
     var scratch = ByteBuffer(capacity: 1 << 12)
-    /// A value on its way from one buffer to another.
+    /// A value that is being moved from one buffer to another.
     var spare = ByteBuffer(capacity: 1 << 10)
-    var splice = Splice()
-    var slots = Slots<SlotValue>()
-    var inputs = Slots<ByteSlice>()
-    var payloadPicks = Slots<ByteSlice>()
-    var itemPicks = Slots<ByteSlice>()
-    var metadataPicks = Slots<ByteSlice>()
-    var rowPicks = Slots<ByteSlice>()
+    var splice = JSONEditor()
+    var slots = UniqueArray<SlotValue>()
+    var inputs = UniqueArray<ByteSlice>()
+    var payloadPicks = UniqueArray<ByteSlice>()
+    var itemPicks = UniqueArray<ByteSlice>()
+    var metadataPicks = UniqueArray<ByteSlice>()
+    var rowPicks = UniqueArray<ByteSlice>()
     var elements: [ByteSlice] = []
-    /// Where the rows of some operations stand, and a number that keeps the look at them from being left out.
-    var places = Slots<Int>(capacity: 32)
+    /// The table offsets of the rows of some operations, and a number that keeps the prefetching reads from being optimized away.
+    var places = UniqueArray<Int>(capacity: 32)
     var touched = 0
 }
 
-// Two buffers of one workspace are handed over as they are: spans of one would count as a use of the whole.
+// Buffers of one workspace are passed as they are: a span of one would count as an access to the whole workspace.
 extension ByteBuffer {
-    /// Appends a piece of another buffer.
+    /// Appends a slice of another buffer.
     mutating func append(_ slice: ByteSlice, of source: borrowing ByteBuffer) { append(source.slice(slice.start, slice.size)) }
 }
 
-extension Splice {
+extension JSONEditor {
     mutating func load(_ source: borrowing ByteBuffer) throws(JSONError) { try load(source.bytes) }
 
     mutating func set(_ name: MemberName, of parent: Node, to slice: ByteSlice, of source: borrowing ByteBuffer) {
@@ -38,10 +38,10 @@ extension Splice {
 
 func findElements(of source: borrowing ByteBuffer, into found: inout [ByteSlice]) -> Bool { findElements(of: source.bytes, into: &found) }
 
-/// What a slot of the row at hand holds, and which buffer holds it.
+/// The value of a slot of the current row, and the buffer that contains it.
 struct SlotValue: BitwiseCopyable {
     enum Home: BitwiseCopyable {
-        /// The state that the operation began with.
+        /// The state before the operation.
         case state
         case operation
         /// `FoldWorkspace.scratch`.

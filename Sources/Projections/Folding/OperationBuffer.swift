@@ -2,13 +2,12 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 
-/// Operations, one after the other: what prepared events do to rows, in the order of the log.
+/// A sequence of operations: what prepared events do to rows, in the order of the log.
 ///
-/// An operation, little-endian: size of the whole (u32), bytes of the key (u16), rule (u16), XXH3-64
-/// of the key (u64), position (u64), number of the operation within its event (u32), folds that may
-/// run (u64, a bit each), key, then whatever the fold wrote.
+/// Format of an operation, little-endian: total size (u32), size of the key (u16), rule (u16), XXH3-64 of the key (u64), position (u64),
+/// number of the operation within its event (u32), folds that may run (u64, one bit each), key, then the fold's own data.
 struct OperationBuffer: ~Copyable {
-    /// What is appended between `begin` and `endKey` is the key, and between that and `end` the fold's own part.
+    /// The bytes appended between `begin` and `endKey` are the key; those between `endKey` and `end` are the fold's own data.
     var bytes = ByteBuffer(capacity: 1 << 16)
     private var start = 0
     private var keyStart = 0
@@ -18,25 +17,25 @@ struct OperationBuffer: ~Copyable {
 
     init(keyBytesMax: Int) { self.keyBytesMax = keyBytesMax }
 
-    /// The next operation is the first of an event.
+    /// Marks the next operation as the first of an event.
     mutating func beginEvent() { ordinal = 0 }
 
     mutating func removeAll() { bytes.removeAll() }
 
-    /// Takes back what was written after the first `count` bytes.
+    /// Removes everything after the first `count` bytes.
     mutating func truncate(to count: Int) { bytes.truncate(to: count) }
 
     /// Begins an operation; the caller then appends the key to `bytes`.
     mutating func begin(rule: Int, mask: UInt64, position: Position) {
         start = bytes.count
-        // The sizes and the hash are known when it ends.
+        // The sizes and the hash are filled in when they are known.
         bytes.append(littleEndian: UInt128(UInt16(rule)) << 48)
         bytes.append(littleEndian: UInt128(position.rawValue) | UInt128(ordinal) << 64 | UInt128(UInt32(truncatingIfNeeded: mask)) << 96)
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: mask >> 32))
         keyStart = bytes.count
     }
 
-    /// Everything since `begin` is the key.
+    /// Ends the key, which consists of everything since `begin`.
     mutating func endKey() throws(FoldError) {
         let count = bytes.count - keyStart
         guard count > 0 else { throw FoldError("the key is empty") }
@@ -52,7 +51,7 @@ struct OperationBuffer: ~Copyable {
     }
 }
 
-/// Where the fields of an operation are.
+/// The locations of an operation's fields.
 enum Operation {
     static let headerBytes = 36
 
@@ -69,6 +68,6 @@ enum Operation {
     static func position(_ operation: RawSpan) -> Position { Position(operation.load(UInt64.self, at: 16)) }
     static func ordinal(_ operation: RawSpan) -> UInt32 { operation.load(UInt32.self, at: 24) }
     static func mask(_ operation: RawSpan) -> UInt64 { operation.load(UInt64.self, at: 28) }
-    /// Where the fold's own part begins.
+    /// The offset of the fold's own data.
     static func bodyStart(_ operation: RawSpan) -> Int { headerBytes + keyCount(operation) }
 }

@@ -2,35 +2,34 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Which members the rows of a definition have, and how a row's state holds them.
+/// The members of a definition's rows, and the format of a row's state.
 ///
-/// A slot is a member that is changed as a whole: the shortest targets of a definition, so that no
-/// slot lies within another. A state is the number of slots (u32, little-endian), for each slot in order the
-/// size of its JSON text (u32, 0xffffffff where it is absent), then these texts one after the other. As JSON text
-/// a row has its members in the order of their names' bytes; an object without any present slot is
-/// left out.
+/// A slot is a member that is changed as a whole: slots are the shortest targets of a definition, so that no slot lies inside another.
+/// Format of a state: the number of slots (u32, little-endian), for each slot in order the size of its JSON text (u32, 0xffffffff if
+/// absent), then these texts. In the JSON text of a row, members are sorted bytewise by name; an object without any present slot is
+/// omitted.
 struct RowLayout: Sendable {
     /// Sorted by their names, outermost first.
     let slots: [JSONPointer]
-    private let picker: Picker
-    /// What stands in a row before the text of each slot and at the end, where all slots are there; and where each begins.
+    private let picker: PointerPicker
+    /// The constant text of a row in which all slots are present: the text before each slot and at the end, and the start of each piece.
     private let fixed: [UInt8]
     private let fixedStarts: [Int]
 
     init(targets: [[Name]]) {
         let sorted = Set(targets).sorted { Self.precedes($0, $1) }
         var kept: [[Name]] = []
-        // What a target holds comes right behind it.
+        // Targets inside a target directly follow it.
         for target in sorted where kept.last.map({ !target.starts(with: $0) }) ?? true { kept.append(target) }
         slots = kept.map { JSONPointer(tokens: $0.map { MemberName($0.text) }) }
-        picker = Picker(slots)
+        picker = PointerPicker(slots)
         (fixed, fixedStarts) = Self.fixedText(of: slots)
     }
 
     private static func fixedText(of slots: [JSONPointer]) -> (text: [UInt8], starts: [Int]) {
         var text = ByteBuffer()
         var starts: [Int] = []
-        var braces = Braces(into: &text)
+        var braces = OpenObjects(into: &text)
         for slot in slots {
             starts.append(starts.isEmpty ? 0 : text.count)
             braces.open(slot.tokens[...], into: &text)
@@ -45,21 +44,21 @@ struct RowLayout: Sendable {
         return a.count < b.count
     }
 
-    /// The slot that a target lies in, and the names within it.
+    /// The slot that contains a target, and the names inside the slot.
     func slot(of target: [Name]) -> (slot: Int, within: [MemberName])? {
         let tokens = target.map { MemberName($0.text) }
         guard let slot = slots.firstIndex(where: { tokens.starts(with: $0.tokens) }) else { return nil }
         return (slot, Array(tokens.dropFirst(slots[slot].tokens.count)))
     }
 
-    /// The slots that lie within an object of the row.
+    /// The slots inside an object of the row.
     func slots(within object: JSONPointer) -> Range<Int> {
         let first = slots.firstIndex { $0.hasPrefix(object) } ?? 0
         return first ..< first + slots.filter { $0.hasPrefix(object) }.count
     }
 
     /// Finds the slots of a state.
-    func read(_ state: RawSpan, into slots: inout Slots<SlotValue>) {
+    func read(_ state: RawSpan, into slots: inout UniqueArray<SlotValue>) {
         slots.removeAll()
         var offset = bodyStart
         for index in 0 ..< self.slots.count {
@@ -73,9 +72,10 @@ struct RowLayout: Sendable {
         }
     }
 
-    /// Appends the state that slots make, whose texts are in an older state, in the operation or in `scratch`.
+    /// Appends the state that consists of the given slots, whose texts are in the old state, in the operation or in `scratch`.
     func write(
-        _ slots: borrowing Slots<SlotValue>, old: RawSpan, operation: RawSpan, scratch: borrowing ByteBuffer, into state: inout ByteBuffer
+        _ slots: borrowing UniqueArray<SlotValue>, old: RawSpan, operation: RawSpan, scratch: borrowing ByteBuffer,
+        into state: inout ByteBuffer
     ) {
         state.append(littleEndian: UInt32(slots.count))
         for index in 0 ..< slots.count {
@@ -93,8 +93,8 @@ struct RowLayout: Sendable {
         }
     }
 
-    /// Appends the state of a row's JSON text.
-    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout Slots<ByteSlice>) {
+    /// Appends the state of a row given as JSON text.
+    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout UniqueArray<ByteSlice>) {
         picker.pick(json, into: &picks)
         state.append(littleEndian: UInt32(slots.count))
         for index in 0 ..< picks.count { state.append(littleEndian: picks[index].isPresent ? UInt32(picks[index].size) : .max) }
@@ -103,7 +103,7 @@ struct RowLayout: Sendable {
 
     private var bodyStart: Int { 4 + slots.count * 4 }
 
-    /// Where a slot's text stands in a state.
+    /// The location of a slot's text in a state.
     func slice(of slot: Int, in state: RawSpan) -> ByteSlice {
         let size = state.load(UInt32.self, at: 4 + slot * 4)
         if size == .max { return .absent }
@@ -130,9 +130,9 @@ struct RowLayout: Sendable {
         json.append(fixed.lent.slice(fixedStarts[slots.count], fixed.count - fixedStarts[slots.count]))
     }
 
-    /// Appends some slots of a state as JSON text: those in `range`, whose first `depth` names are left out.
+    /// Appends the slots of a state in `range` as JSON text, without their first `depth` names.
     func render(_ state: RawSpan, _ range: Range<Int>, depth: Int = 0, into json: inout ByteBuffer) {
-        var braces = Braces(into: &json)
+        var braces = OpenObjects(into: &json)
         var offset = bodyStart
         for index in slots.indices {
             let size = state.load(UInt32.self, at: 4 + index * 4)
@@ -148,13 +148,13 @@ struct RowLayout: Sendable {
 }
 
 /// The objects that are open while a row is written, outermost first.
-private struct Braces {
+private struct OpenObjects {
     private var opened: ArraySlice<MemberName> = []
     private var isFirst = true
 
     init(into json: inout ByteBuffer) { json.append(UInt8(ascii: "{")) }
 
-    /// Goes to where the value at a pointer is to be written.
+    /// Opens and closes objects so that the value at a pointer can be written next.
     mutating func open(_ names: ArraySlice<MemberName>, into json: inout ByteBuffer) {
         let shared = zip(opened, names.dropLast()).prefix { $0 == $1 }.count
         for _ in shared ..< opened.count { json.append(UInt8(ascii: "}")) }

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// The slots of a definition's rows, and what a row holds that was just made.
+/// The slots of a definition's rows, and the initial row.
 struct RowSlots: Sendable {
     let layout: RowLayout
     /// The state of a new row.
@@ -18,12 +18,12 @@ struct RowSlots: Sendable {
         }
         var state = ByteBuffer()
         let text = Array(row.text.utf8)
-        var picks = Slots<ByteSlice>()
+        var picks = UniqueArray<ByteSlice>()
         layout.open(text.lent, into: &state, &picks)
         start = state.array()
     }
 
-    /// What a slot of a new row holds.
+    /// The initial value of a slot.
     func initial(_ slot: Int) -> [UInt8]? {
         let slice = layout.slice(of: slot, in: start.lent)
         return slice.isPresent ? Array(start[slice.start ..< slice.start + slice.size]) : nil

@@ -3,40 +3,40 @@ package import EventLog
 package import EventModel
 package import SchemaEvolution
 
-/// What one event made of one row.
-package struct RowStep: Hashable, Sendable {
+/// The effect of one event on one row.
+package struct RowChange: Hashable, Sendable {
     package var position: Position
-    /// The type it was stored as.
+    /// The type under which it was stored.
     package var type: String
-    /// Empty where the event has no operation on a row, since it could not be prepared.
+    /// Empty if the event could not be prepared and thus has no operation on a row.
     package var key: String
-    /// The row's JSON after it; nil where there is no row then.
+    /// The row's JSON afterwards; nil if there is no row.
     package var row: [UInt8]?
-    /// Why the event does not fold; nil where it does.
+    /// Why the event can't be folded; nil if it can.
     package var error: String?
 }
 
-/// Folds events of the log one after the other, in memory alone and with the fold of a read model, and tells what each makes of the rows
-/// that it touches. For who looks at a store: rows begin as nothing, whatever the read model holds. Used by one thread.
+/// Folds events of the log one after another, in memory and with the fold of a read model, and reports the effect of each event on the
+/// rows. It serves inspection: all rows start out empty, whatever the read model contains. Used by one thread.
 package final class RowTrace {
     private let log: EventLog
     private let preparer: EventPreparer
     private let fold: any Fold
     private var states: [[UInt8]: [UInt8]] = [:]
-    /// The events of parts of the log that do not fold.
+    /// The folded events that failed.
     package private(set) var failed: Set<Position> = []
     private var workspace = FoldWorkspace()
 
-    /// - Throws: `EvstoreError.programNeeded` for a projection in Swift that this program does not have.
+    /// - Throws: `EvstoreError.programNeeded` for a projection in Swift that this program does not contain.
     package init(_ definition: Definition, _ log: EventLog, _ history: History, at version: SchemaVersion) throws(EvstoreError) {
         self.log = log
         preparer = try EventPreparer(log, history, [definition], at: version)
         fold = try definition.makeFold()
     }
 
-    /// Folds the event at a position; nothing where it does not concern the read model.
-    /// - Parameter showing: false where nobody looks at what it made of the rows: there are no steps then.
-    package func take(_ position: Position, showing isShown: Bool = true, _ reader: borrowing LogReader) throws -> [RowStep] {
+    /// Folds the event at a position. Returns no steps if it does not affect the read model.
+    /// - Parameter showing: whether the caller needs the steps; if false, none are returned.
+    package func take(_ position: Position, showing isShown: Bool = true, _ reader: borrowing LogReader) throws -> [RowChange] {
         preparer.removeAll()
         var type = ""
         try reader.blocks(from: position) { block in
@@ -47,30 +47,30 @@ package final class RowTrace {
             try preparer.prepare(block, reader, first ..< first + 1)
             return false
         }
-        var steps: [RowStep] = []
+        var steps: [RowChange] = []
         preparer.outputs[0].forEach { operation in
             let key = Array(copying: Operation.key(operation))
             let error = apply(operation, to: key)
             if !isShown { return }
             steps.append(
-                RowStep(
+                RowChange(
                     position: position, type: type, key: String(decoding: key, as: UTF8.self), row: states[key].map(rendered), error: error)
             )
         }
         for rejection in preparer.outputs[0].rejections where isShown {
-            steps.append(RowStep(position: position, type: type, key: "", error: rejection.message))
+            steps.append(RowChange(position: position, type: type, key: "", error: rejection.message))
         }
         return steps
     }
 
-    /// Folds the events of parts of the log, one after the other.
+    /// Folds the events in several ranges of the log, one after another.
     package func take(_ ranges: [ClosedRange<Position>], _ log: EventLog) throws(EvstoreError) {
         try converting("folding events of \(log.path)") {
             for range in ranges { try log.read { reader in try take(range, reader) } }
         }
     }
 
-    /// Folds the events of one part, in a read that is under way.
+    /// Folds the events in one range, within a read that is in progress.
     package func take(_ range: ClosedRange<Position>, _ reader: borrowing LogReader) throws {
         try reader.blocks(from: range.lowerBound) { block in
             guard let first = block.indices.first, case let start = block.record(first).position, start <= range.upperBound else {
@@ -88,14 +88,14 @@ package final class RowTrace {
         }
     }
 
-    /// The rows that there are now, as JSON text, by key.
+    /// The current rows as JSON text, by key.
     package var rows: [[UInt8]: [UInt8]] { states.mapValues(rendered) }
 
-    /// What the events of a part of the log do to the row of a key, the newest of them alone, in order; and whether there are older ones.
-    /// Where the part begins with the log, the states are the row's own.
+    /// The effects of the events in a range of the log on the row of a key: only the newest ones, in order, and whether older ones were
+    /// left out. If the range begins with the log, the states are those of the actual row.
     package func history(
         of key: [UInt8], from first: Position, through last: Position, newest limit: Int, _ reader: borrowing LogReader
-    ) throws -> (steps: [RowStep], isCut: Bool) {
+    ) throws -> (steps: [RowChange], isCut: Bool) {
         var taken: [(position: Position, state: [UInt8]?, error: String?)] = []
         var isCut = false
         try reader.blocks(from: first) { block in
@@ -106,7 +106,7 @@ package final class RowTrace {
                 let position = Operation.position(operation)
                 guard position <= last, Operation.key(operation).equals(key.lent) else { return }
                 let error = apply(operation, to: key)
-                // One event may do several things to a row.
+                // One event may have several operations on a row.
                 if taken.last?.position == position { taken.removeLast() }
                 taken.append((position, states[key], error))
             }
@@ -117,15 +117,15 @@ package final class RowTrace {
             return block.last < last
         }
         let name = String(decoding: key, as: UTF8.self)
-        var steps: [RowStep] = []
+        var steps: [RowChange] = []
         for step in taken {
             let type = try reader.closedRecord(at: step.position) { record in log.name(ofType: record.type) } ?? ""
-            steps.append(RowStep(position: step.position, type: type, key: name, row: step.state.map(rendered), error: step.error))
+            steps.append(RowChange(position: step.position, type: type, key: name, row: step.state.map(rendered), error: step.error))
         }
         return (steps, isCut)
     }
 
-    /// Applies an operation to its row; returns why it does not fold, where it does not.
+    /// Applies an operation to its row. Returns the reason if it can't be folded.
     private func apply(_ operation: RawSpan, to key: [UInt8]) -> String? {
         let state = states[key] ?? []
         do throws(FoldError) {

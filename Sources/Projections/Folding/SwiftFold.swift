@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// A projection in Swift as a fold: its states are the rows' JSON texts, and its operations carry the whole event.
+/// A projection in Swift as a fold: its states are the rows' JSON texts, and its operations contain the whole event.
 final class SwiftFold: Fold {
     let projection: any SwiftProjection
     private let numbers: [Name: Int]
@@ -67,8 +67,8 @@ final class SwiftFold: Fold {
     func render(_ state: RawSpan, into json: inout ByteBuffer) { json.append(state) }
 }
 
-/// A whole event in an operation, little-endian: epoch (u32), revision (u64), time (i64), born (u32), version
-/// (u32), part (u32), then type, stream, id, payload and metadata, each with its size (u32) before it.
+/// The format of an event inside an operation, little-endian: epoch (u32), revision (u64), time (i64), born (u32), version (u32), part
+/// (u32), then type, stream, id, payload and metadata, each preceded by its size (u32).
 private enum EventCoding {
     static func append(_ event: RecordedEvent, into bytes: inout ByteBuffer) {
         bytes.append(littleEndian: event.epoch.rawValue)

@@ -4,12 +4,12 @@ internal import JSONText
 
 /// How `max`, `min` and sorted sets compare two values.
 enum ValueOrder: Sendable {
-    /// Numbers as numbers and texts as texts.
+    /// Numbers by value, and texts bytewise.
     case values
-    /// Date-times as the instants that they name, whatever their offsets.
+    /// Date-times by the instants that they denote, regardless of their offsets.
     case instants
 
-    /// Below, equal or above zero as the first value comes before, with or after the second.
+    /// Negative, zero or positive if the first value is before, equal to or after the second one.
     func compare(_ a: RawSpan, _ b: RawSpan) throws(FoldError) -> Int {
         let first = try Kind(a)
         let second = try Kind(b)

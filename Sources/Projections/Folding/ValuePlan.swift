@@ -2,19 +2,19 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A source that is read from an event, compiled: pointers have become numbers of picks.
+/// A compiled source that is read from an event: pointers are replaced by indexes of picks.
 enum ValuePlan: Sendable {
     case payloadPick(Int)
     case itemPick(Int)
     case metadataPick(Int)
     case payload, stream, type, time, position
-    /// The first so many characters of a date or date-time.
+    /// The given number of leading characters of a date or date-time.
     indirect case prefix(ValuePlan, Int)
     case template([Piece])
     /// Canonical JSON text.
     case constant([UInt8])
 
-    /// Which pick of the payload it is; -1 where it is something else.
+    /// The index of the payload pick; -1 if the plan is something else.
     var payloadPick: Int {
         if case .payloadPick(let pick) = self { pick } else { -1 }
     }
@@ -25,11 +25,11 @@ enum ValuePlan: Sendable {
     }
 }
 
-/// An image, with its values found.
+/// An image with the values found in it.
 struct EventView: ~Copyable, ~Escapable {
     let payload: RawSpan
     let metadata: RawSpan
-    /// The element that `each` is at; the payload where there is none.
+    /// The current element of `each`; the payload if there is none.
     let item: RawSpan
 
     @_lifetime(copy payload, copy metadata, copy item)
@@ -39,7 +39,7 @@ struct EventView: ~Copyable, ~Escapable {
 }
 
 extension ValuePlan {
-    /// Appends the value as compact JSON text; false where it is absent.
+    /// Appends the value as compact JSON text. Returns false if it is absent.
     func appendJSON(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
     ) throws(FoldError) -> Bool {
@@ -61,7 +61,7 @@ extension ValuePlan {
         return true
     }
 
-    /// Appends the value as text: strings as they are, numbers in canonical form, flags; false where it is absent.
+    /// Appends the value as text: the characters of a string, the canonical form of a number, or a boolean. Returns false if it is absent.
     func appendText(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
     ) throws(FoldError) -> Bool {

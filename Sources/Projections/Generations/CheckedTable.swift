@@ -6,25 +6,26 @@ internal import LMDB
 internal import Platform
 internal import Sealing
 
-/// The tables of a generation, declared once. They are all of one kind, so a name is enough: keys in the order of their bytes, rows
-/// that are checked and, in a store whose events are sealed, sealed; `Generation.checkPages` looks at all of them, and after a cut
-/// that took what it has consumed the generation goes as a whole.
+/// All tables of a generation. They are all of one kind, so that a name describes each: keys in bytewise order, and rows with checksums,
+/// which are sealed if the store's events are sealed. `Generation.checkPages` checks all of them. If a cut removes events that a generation
+/// has consumed, the whole generation is discarded.
 enum GenerationTable: String, CaseIterable {
     case rows, meta, quarantine
-    /// Entries of `RowIndexes`: of generations whose projection declares indexes, and whose rows are not sealed, since keys never are.
+    /// The entries of `RowIndexes`. Exists only in generations whose projection declares indexes and whose rows are not sealed, since keys
+    /// are never sealed.
     case indexes
 
-    /// Every table's name, and whether its keys are integers: what there may be in the file.
+    /// The name of every table that the file may contain, and whether its keys are integers.
     static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, false) }) }
 }
 
-/// A table of a generation, whose rows are checked when they are read. From format 2 of a generation on a value is
+/// A table of a generation whose rows are verified when they are read. From format 2 of a generation on, a value is
 ///
-///     0    u8   kind: 0 plain (format 2), 2 sealed (format 4), 1 sealed under a key made of the master key (format 3)
-///     1         plain: JSON text; sealed: what `ValueSealer` makes of it, bound to the row's key
+///     0    u8   kind: 0 plain (format 2), 2 sealed (format 4), 1 sealed under a key derived from the master key (format 3)
+///     1         plain: JSON text; sealed: the output of `ValueSealer`, bound to the row's key
 ///     end  u32  the low half of XXH3-64(the bytes from 1 on, with the seed XXH3-64(key))
 ///
-/// and in format 1 it is the text alone. The checksum stands in sealed values too: the walk over all pages has no keys.
+/// In format 1, it is only the text. Sealed values have the checksum too, since the check of all pages has no keys.
 struct CheckedTable: Sendable {
     private static let checksumBytes = 4
 
@@ -33,13 +34,13 @@ struct CheckedTable: Sendable {
     private let sealer: ValueSealer?
     private let note: DamageNote
 
-    /// - Parameter keys: of the generation, where its format is that of sealed ones.
+    /// - Parameter keys: the keys of the generation, if its format is sealed.
     init(_ table: GenerationTable, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(StorageError) {
         (self.table, self.format, self.note) = (try environment.table(table.rawValue), format, note)
         sealer = keys?.sealer(ofTable: table.rawValue)
     }
 
-    /// The format of the generation that has such a value; JSON text begins with neither kind.
+    /// The format of the generation that contains such a value; JSON text begins with neither of these kinds.
     static func format(of value: RawSpan) -> Int {
         switch value.byteCount > 0 ? value.byte(at: 0) : .max {
         case 0: 2
@@ -49,7 +50,7 @@ struct CheckedTable: Sendable {
         }
     }
 
-    /// The checks of rows that the walk over all pages makes: all rows are of one format, and checksums, where there are any, are right.
+    /// The row checks that the structural check of all pages uses: all rows must have one format, and checksums, if any, must be correct.
     static func checks() -> [String: StructuralCheck.RowCheck] {
         let known = Monitor<Int?>(nil)
         let check: StructuralCheck.RowCheck = { key, value in
@@ -65,22 +66,22 @@ struct CheckedTable: Sendable {
 
     // MARK: Reading
 
-    /// Whether what `find` gives must be opened.
+    /// Whether results of `find` must be opened.
     var isSealed: Bool { sealer != nil }
 
-    /// A row's text as it lies there, or its envelope.
+    /// A row's text as stored, or its envelope if it is sealed.
     @_lifetime(borrow transaction)
     func find(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
         guard let value = try transaction.get(table, key) else { return nil }
         return try checked(key, value)
     }
 
-    /// Appends the text in an envelope that `find` gave.
+    /// Appends the text inside an envelope that `find` returned.
     func open(_ envelope: RawSpan, _ key: RawSpan, into text: inout ByteBuffer) throws {
         do throws(SealError) { try sealer?.open(envelope, key, into: &text) } catch { throw damaged() }
     }
 
-    /// Lends a row's text; nil where there is none.
+    /// Lends a row's text; returns nil if there is no row.
     func get<R>(_ key: RawSpan, _ transaction: borrowing ReadTransaction, _ body: (_ text: RawSpan) throws -> R) throws -> R? {
         guard let found = try find(key, transaction) else { return nil }
         if !isSealed { return try body(found) }
@@ -89,7 +90,7 @@ struct CheckedTable: Sendable {
         return try body(text.bytes)
     }
 
-    /// Lends the rows of a range in the order of their keys, or from its end to its beginning, until `body` returns false.
+    /// Lends the rows of a range in key order, or in reverse order, until `body` returns false.
     func forEach(
         in range: KeyRange = .all, backwards: Bool = false, _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
@@ -99,7 +100,7 @@ struct CheckedTable: Sendable {
         var cursor = transaction.cursor(table)
         var isThere: Bool
         if backwards {
-            // The first key that is behind the range, where there is one, follows its last.
+            // If a key after the range exists, the last key of the range directly precedes it.
             let isEndBehind = try range.upper.map { try cursor.seek($0.lent) } ?? false
             isThere = isEndBehind ? try cursor.previous() : try cursor.last()
         } else {
@@ -130,7 +131,7 @@ struct CheckedTable: Sendable {
         return body
     }
 
-    /// What stands between kind and checksum; nil where that is wrong.
+    /// The bytes between kind and checksum; nil if the checksum is wrong.
     @_lifetime(copy value)
     private static func body(_ key: RawSpan, _ value: RawSpan) -> RawSpan? {
         let count = value.byteCount - 1 - checksumBytes
@@ -146,12 +147,12 @@ struct CheckedTable: Sendable {
 
     private func damaged() -> EvstoreError { note.damaged("a row of its table \(table.name) is not as it was written") }
 
-    /// How many rows it has.
+    /// The number of rows.
     func count(_ transaction: borrowing ReadTransaction) throws -> UInt64 { UInt64(try transaction.count(table)) }
 
     // MARK: Writing
 
-    /// Appends the value of a row to a buffer, as it is put into the table.
+    /// Appends the value of a row, in the form that it has in the table, to a buffer.
     func write(_ key: RawSpan, _ text: RawSpan, to value: inout ByteBuffer) throws(EvstoreError) {
         if format == 1 { return value.append(text) }
         let start = value.count + 1
@@ -172,18 +173,18 @@ struct CheckedTable: Sendable {
         try transaction.put(table, key, value.bytes)
     }
 
-    /// False where the table has the key.
+    /// Returns false if the table already has the key.
     func insert(_ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction) throws -> Bool {
         let value = try value(key, text)
         return try transaction.insert(table, key, value.bytes)
     }
 
-    /// Appends a key that sorts after all others, with a value that `write` has made.
+    /// Appends a key that sorts after all others, with a value made by `write`.
     func append(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) {
         try transaction.append(table, key, value)
     }
 
-    /// Puts a value that `write` has made.
+    /// Writes a value made by `write`.
     func put(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) {
         try transaction.put(table, key, value)
     }

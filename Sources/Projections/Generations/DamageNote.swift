@@ -2,8 +2,8 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// Remembers that a generation is damaged, also for other processes: a file `damaged` in its directory. A damaged
-/// generation counts as missing, and is built anew.
+/// Records that a generation is damaged, also for other processes, in a file `damaged` in its directory. A damaged generation counts as
+/// missing and is rebuilt.
 final class DamageNote: Sendable {
     private static let fileName = "/damaged"
     private let directory: String
@@ -11,18 +11,18 @@ final class DamageNote: Sendable {
 
     init(_ directory: String) { self.directory = directory }
 
-    /// Notes the damage and returns it as an error.
+    /// Records the damage and returns it as an error.
     func damaged(_ reason: String) -> EvstoreError {
         found.withLock { $0 = true }
         do { _ = try File(directory + Self.fileName, .create) } catch {
-            // Where the disk can't be written, the next reader finds the damage again.
+            // If the disk can't be written, the next reader will find the damage again.
         }
         return .storeDamaged(path: directory, reason: reason)
     }
 
-    /// - Throws: `EvstoreError.storeDamaged` where it was found before.
+    /// - Throws: `EvstoreError.storeDamaged` if damage was found before.
     func check() throws {
         let isNoted = try found.withLock { $0 } || Directory.status(directory + Self.fileName) != nil
-        if isNoted { throw EvstoreError.storeDamaged(path: directory, reason: "it was found to be damaged, and is built anew") }
+        if isNoted { throw EvstoreError.storeDamaged(path: directory, reason: "it was found to be damaged and must be rebuilt") }
     }
 }

@@ -7,16 +7,16 @@ internal import LMDB
 internal import Platform
 
 extension Generation {
-    /// Makes an empty generation that has consumed nothing: whole at its name, or not at all.
+    /// Creates an empty generation that has consumed nothing. It appears under its name either complete or not at all.
     ///
-    /// It is not ready before a `BulkBuild` has completed it.
+    /// It is not ready until a `BulkBuild` has completed it.
     /// - Parameters:
-    ///   - store: the directory to make it in: the log's, or a scratch directory.
-    ///   - log: the log whose events it is built from; its rows are sealed where those are.
+    ///   - store: the directory in which it is created: that of the log, or a scratch directory.
+    ///   - log: the log from whose events it is built; its rows are sealed if those events are.
     package static func create(for definition: Definition, in store: String, of log: EventLog) throws(EvstoreError) -> Generation {
         try converting("making a generation of \(definition.name)", at: store) {
             let home = try StoreFiles.directory(Directory.name(of: home(in: store)), of: store)
-            // Also where another process has made it, since that one may have been killed before its sync.
+            // Syncs even if another process created the directory, since that process may have been killed before its sync.
             try Directory.sync(store)
             let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
             let made = home + "/new-" + name
@@ -44,7 +44,7 @@ extension Generation {
         }
     }
 
-    /// A name that no other generation has had: a process that has a removed one open must not mistake the next for it.
+    /// A name that no other generation has had: a process that still has a removed generation open must not mistake the next one for it.
     private static func freeName(_ prefix: String, in home: String) throws -> String {
         let taken = Set(try Directory.names(home))
         while true {
@@ -53,7 +53,7 @@ extension Generation {
         }
     }
 
-    /// Removes a generation's directory, or a leftover's, its key first: nothing else opens what the disk may still hold of it. Nobody
+    /// Removes the directory of a generation, or a leftover, key first, so that nothing can open what may remain on the disk. No process
     /// may have it open.
     package static func remove(named name: String, in store: String) throws(EvstoreError) {
         try converting("removing the generation \(name)") {
@@ -62,7 +62,7 @@ extension Generation {
         }
     }
 
-    /// Lists an event; false where it was listed before.
+    /// Lists an event. Returns false if it was already listed.
     func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws -> Bool {
         let key = QuarantineRow.key(row.position)
         return try quarantine.insert(key.lent, row.error.lent, &transaction)

@@ -2,19 +2,19 @@ internal import Bytes
 package import EventModel
 internal import LMDB
 
-/// What is asked of an index: the values that rows have in its first members, and bounds for the next one, as JSON texts.
+/// A query on an index: values of its first members, and bounds for the next one, as JSON texts.
 package struct IndexRange: Hashable, Sendable {
     let number: Int
     let index: RowIndex
     private let lower, upper: [UInt8]
-    /// The entry behind which it goes on, in the direction of the walk.
+    /// The entry after which the query continues, in its direction.
     private var after: [UInt8]?
     private let isBackwards: Bool
 
     /// - Parameters:
-    ///   - equal: at most as many as the index has members.
-    ///   - from: the lowest value of the member behind; nil for no bound.
-    ///   - to: the value before which that of this member is.
+    ///   - equal: at most as many values as the index has members.
+    ///   - from: the lowest value of the next member; nil for no bound.
+    ///   - to: an exclusive upper bound for the next member.
     package init(
         _ indexes: RowIndexes, number: Int, equal: [[UInt8]], from: [UInt8]? = nil, to: [UInt8]? = nil, backwards: Bool = false
     ) {
@@ -22,14 +22,14 @@ package struct IndexRange: Hashable, Sendable {
         (lower, upper) = RowIndexes.bounds(number, equal: equal, from: from, to: to)
     }
 
-    /// Goes on behind an entry; false where that is none of this index.
+    /// Continues after an entry. Returns false if the entry does not belong to this index.
     package mutating func leave(_ entry: [UInt8]) -> Bool {
         guard entry.first == UInt8(number) else { return false }
         after = entry
         return true
     }
 
-    /// Keys of the table between which its entries are: bounds are cut as the keys are.
+    /// The range of table keys that contains its entries; bounds are truncated like keys.
     var keys: KeyRange {
         var range = KeyRange(lower: RowIndexes.cut(lower), upper: RowIndexes.cutEnd(upper))
         if let after { range.leave(after, backwards: isBackwards) }
@@ -39,20 +39,20 @@ package struct IndexRange: Hashable, Sendable {
     func holds(_ place: [UInt8]) -> Bool { !place.lexicographicallyPrecedes(lower) && place.lexicographicallyPrecedes(upper) }
 }
 
-/// A row as an index leads to it.
+/// A row found through an index.
 package struct IndexedRow: Hashable, Sendable {
-    /// The entry's key, by which a walk goes on.
+    /// The entry's key, from which a query can continue.
     package var entry: [UInt8]
     package var key: [UInt8]
     package var value: [UInt8]
 }
 
 extension Generation {
-    /// Whether its indexes are on the disk; else they are made of its rows for each query.
+    /// Whether its indexes are stored on disk; otherwise each query derives them from the rows.
     package var hasIndexes: Bool { indexes != nil }
 
-    /// Up to `limit` rows in the order of an index, from one transaction. O(log n) and the rows; O(n) memory and time where the
-    /// generation is sealed.
+    /// Up to `limit` rows in the order of an index, from one transaction. O(log n + rows returned); O(n) memory and time if the generation
+    /// is sealed.
     package func page(
         _ range: IndexRange, _ all: RowIndexes, backwards: Bool, limit: Int
     ) throws(EvstoreError) -> [IndexedRow] {
@@ -71,7 +71,7 @@ extension Generation {
         }
     }
 
-    /// The number of rows in a range of an index; reads entries alone. O(rows of the range).
+    /// The number of rows in a range of an index. Reads only entries. O(rows of the range).
     package func count(_ range: IndexRange, _ all: RowIndexes) throws(EvstoreError) -> UInt64 {
         try converting("reading \(directory)") {
             try read { transaction in
@@ -107,7 +107,7 @@ extension Generation {
         for entry in backwards ? entries.reversed() : entries where try !take(entry.key.lent, entry.text.lent) { return }
     }
 
-    /// What is wrong with the indexes: an entry that a row lacks, or one that no row has; nil where nothing is. O(n log n).
+    /// The first inconsistency of the indexes: a row without its entry, or an entry without a row; nil if there is none. O(n log n).
     package func indexFault(_ all: RowIndexes, _ job: Job? = nil) throws(EvstoreError) -> String? {
         guard let indexes, !all.isEmpty else { return nil }
         return try converting("reading \(directory)") {

@@ -4,7 +4,7 @@ package import Hashing
 internal import LMDB
 
 extension Generation {
-    /// Its header as it is now.
+    /// Its current header.
     package var header: GenerationHeader {
         get throws(EvstoreError) { try converting("reading \(directory)") { try read { try header($0) } } }
     }
@@ -14,7 +14,7 @@ extension Generation {
         return try Self.header(transaction, meta, directory, format, knownHeader)
     }
 
-    /// Finds the format by how the header's row begins.
+    /// Determines the format from the first byte of the header's row.
     static func format(of environment: Environment, _ directory: String) throws -> Int {
         let meta = try environment.table(GenerationTable.meta.rawValue)
         return try environment.read { transaction in
@@ -39,7 +39,7 @@ extension Generation {
         .storeDamaged(path: directory, reason: "the generation says nothing of itself")
     }
 
-    /// The JSON text of a row, or nil.
+    /// The JSON text of a row; nil if there is none.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
         try converting("reading \(directory)") {
             let key = Array(key.utf8)
@@ -47,8 +47,8 @@ extension Generation {
         }
     }
 
-    /// Lends the rows of a range in the order of their keys' bytes, or backwards, until `body` returns false.
-    /// - Returns: the header as of the rows.
+    /// Lends the rows of a range in bytewise key order, or in reverse order, until `body` returns false.
+    /// - Returns: the header as of these rows.
     @discardableResult
     package func scan(
         _ range: KeyRange = .all, backwards: Bool = false, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
@@ -60,7 +60,7 @@ extension Generation {
         }
     }
 
-    /// Up to `limit` rows of a range as owned copies: what a reader takes between two transactions.
+    /// Up to `limit` rows of a range as owned copies, for readers that use several transactions.
     package func page(
         _ range: KeyRange = .all, backwards: Bool = false, limit: Int
     ) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
@@ -74,7 +74,7 @@ extension Generation {
         }
     }
 
-    /// The events that it passed without folding them, in the order of the log: the first of them, at most `limit`.
+    /// The events that were not folded, in the order of the log; at most the first `limit` of them.
     package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
         if limit <= 0 { return [] }
         return try converting("reading \(directory)") {
@@ -89,14 +89,15 @@ extension Generation {
         }
     }
 
-    /// Puts an empty generation at a checkpoint, as if it had consumed the log up to there, to measure how following goes on from there.
+    /// Sets an empty generation to a checkpoint, as if it had consumed the log up to there, to measure the speed of following from that
+    /// point.
     package func begin(at checkpoint: Checkpoint) throws(EvstoreError) {
         var begun = try header
         (begun.checkpoint, begun.isReady) = (checkpoint, true)
         try converting("writing \(directory)") { [begun] in try write { transaction in try put(begun, &transaction) } }
     }
 
-    /// How many events at least one of several generations passed without folding it: an event that several of them lack counts once.
+    /// The number of events that at least one of several generations did not fold; an event that several of them lack counts once.
     package static func countQuarantined(_ generations: [Generation]) throws(EvstoreError) -> UInt64 {
         var lacking: [(generation: Generation, events: UInt64)] = []
         for generation in generations {
@@ -120,7 +121,7 @@ extension Generation {
         }
     }
 
-    /// Counts and digests all rows anew, to compare with the header.
+    /// Counts and digests all rows again, for comparison with the header.
     package func recount(_ job: Job? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
         try converting("reading \(directory)") {
             var (count, sum): (UInt64, SetDigest) = (0, SetDigest())
@@ -134,7 +135,7 @@ extension Generation {
         }
     }
 
-    /// The keys of rows that do not keep the shape that their definition gives them, with why; up to `limit`.
+    /// The keys of rows that do not fit the shape of their definition, with the reasons; at most `limit`.
     package func violations(of definition: Definition, limit: Int = 10) throws(EvstoreError) -> [(key: String, reason: String)] {
         guard let shape = definition.rowShape else { return [] }
         return try converting("reading \(directory)") {

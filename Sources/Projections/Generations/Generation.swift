@@ -5,11 +5,11 @@ package import Hashing
 internal import LMDB
 internal import Platform
 
-/// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
+/// One built copy of a projection: a separate LMDB environment in `generations/<fingerprint16>-<random>/`.
 ///
-/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); `indexes` (`RowIndexes`); each a `CheckedTable`,
-/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark`
-/// (`GenerationMark`), `key` (`ModelKeys`) where it is sealed and, where something is wrong, `damaged` (`DamageNote`).
+/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); `indexes` (`RowIndexes`). Each
+/// is a `CheckedTable` whose values are sealed if the log's events are. Rows, quarantine and header always change in one transaction. The
+/// directory also contains `mark` (`GenerationMark`), `key` (`ModelKeys`) if it is sealed, and `damaged` (`DamageNote`) if it is damaged.
 package final class Generation: Sendable {
     /// The name of its directory.
     package let name: String
@@ -17,9 +17,9 @@ package final class Generation: Sendable {
     package let fingerprint: Digest
     let environment: Environment
     let rows, meta, quarantine: CheckedTable
-    /// Nil where there is no such table.
+    /// Nil if the table does not exist.
     let indexes: CheckedTable?
-    /// 2 since rows carry checksums; 4 where they are sealed, 3 where that was under the master key; older ones stay as they are.
+    /// 2: rows have checksums. 4: rows are sealed. 3: rows are sealed under the master key. Older formats are kept as they are.
     let format: Int
     let note: DamageNote
     let knownHeader = KnownHeader()
@@ -27,12 +27,12 @@ package final class Generation: Sendable {
 
     static let headerKey = Array("generation".utf8)
 
-    /// What is open of a generation's directory.
+    /// The open resources of a generation's directory.
     struct Files {
         let directory: String
         let environment: Environment
         let mark: GenerationMark
-        /// Nil where its rows are not sealed.
+        /// Nil if its rows are not sealed.
         let keys: ModelKeys?
     }
 
@@ -52,21 +52,21 @@ package final class Generation: Sendable {
 
     deinit {
         environment.close()
-        // In the child of a fork the lock is its parent's.
+        // In the child of a fork, the lock belongs to the parent.
         if environment.isOfThisProcess { mark.leave() }
     }
 
-    /// Where a store's generations are.
+    /// The directory of a store's generations.
     package static func home(in store: String) -> String { store + "/generations" }
 
-    /// The names of the directories there: whole generations, and leftovers of interrupted work.
+    /// The names of the directories in it: complete generations, and leftovers of interrupted work.
     package static func names(in store: String) throws(EvstoreError) -> [String] {
         try converting("listing the generations of \(store)") {
             try Directory.status(home(in: store)) == nil ? [] : try Directory.names(home(in: store))
         }
     }
 
-    /// Whether a directory's name is that of a generation; the others are leftovers.
+    /// Whether a directory's name is that of a generation; other directories are leftovers.
     package static func isName(_ name: String) -> Bool {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         let isHex = { (text: Substring) in !text.isEmpty && text.utf8.allSatisfy { (48 ... 57).contains($0) || (97 ... 102).contains($0) } }
@@ -74,9 +74,9 @@ package final class Generation: Sendable {
     }
 
     /// Opens a generation of a log's events.
-    /// - Parameter store: where it lies: the log's directory, or a scratch directory, which can be written where the log can't.
-    /// - Throws: `EvstoreError.storeDamaged` where it is not there, is damaged, belongs to another store, or lies in the clear
-    ///   where the log's events are sealed.
+    /// - Parameter store: the directory that contains it: that of the log, or a scratch directory, which may be writable if the log is not.
+    /// - Throws: `EvstoreError.storeDamaged` if it does not exist, is damaged, belongs to another store, or is unsealed although the log's
+    ///   events are sealed.
     package static func open(
         named name: String, in store: String, of log: EventLog, readOnly: Bool = false
     ) throws(EvstoreError) -> Generation {
@@ -91,7 +91,7 @@ package final class Generation: Sendable {
             let note = DamageNote(directory)
             do { return try enter(name, directory, log, readOnly, note) } catch let error as StorageError {
                 if error.isDamage { throw note.damaged(error.message) }
-                // It was deleted meanwhile.
+                // It was deleted in the meantime.
                 if error.isMissing { throw EvstoreError.storeDamaged(path: directory, reason: error.message) }
                 throw error
             }
@@ -111,11 +111,11 @@ package final class Generation: Sendable {
             let isOwn = format == GenerationHeader.sealedFormat
             let keys = isOwn ? try log.modelKeys(of: name, in: directory) : log.derivedModelKeys(of: name)
             if keys != nil, !isSealed {
-                // Made by an older program, or put there by another user: its content can't be authenticated.
-                throw EvstoreError.storeDamaged(path: directory, reason: "its rows are in the clear, and the store's events are sealed")
+                // It was made by an older program or placed there by another user; its content can't be authenticated.
+                throw EvstoreError.storeDamaged(path: directory, reason: "its rows are not sealed, but the store's events are")
             }
             if keys == nil, isSealed {
-                throw note.damaged("its rows are sealed, and the store's events are not")
+                throw note.damaged("its rows are sealed, but the store's events are not")
             }
             let meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
             let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format, KnownHeader()) }
@@ -142,7 +142,7 @@ package final class Generation: Sendable {
 
     package var isReadOnly: Bool { environment.isReadOnly }
 
-    /// Reads, and notes damage that LMDB comes upon.
+    /// Reads in a transaction, and records damage that LMDB detects.
     func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
         do { return try environment.read(body) } catch let error as StorageError where error.isDamagedPage {
@@ -150,7 +150,7 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Writes in one transaction (`Environment.write`), and notes damage that LMDB comes upon.
+    /// Writes in one transaction (`Environment.write`), and records damage that LMDB detects.
     func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
         try mark.begin()
@@ -161,11 +161,11 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Notes that it is damaged: from now on it counts as missing, also for other processes.
+    /// Records that it is damaged: from now on it counts as missing, also for other processes.
     package func damaged(_ reason: String) -> EvstoreError { note.damaged(reason) }
 
-    /// Walks all pages of the newest commit, and checks every row, while others go on writing.
-    /// - Throws: `EvstoreError.storeDamaged`, once it is noted.
+    /// Checks all pages of the newest commit, and every row, while other processes may write.
+    /// - Throws: `EvstoreError.storeDamaged`, after recording the damage.
     package func checkPages() throws(EvstoreError) {
         defer { withExtendedLifetime(self) {} }
         try converting("looking at the pages of \(directory)") {

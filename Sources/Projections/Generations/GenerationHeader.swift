@@ -10,21 +10,21 @@ package struct GenerationHeader: Hashable, Sendable {
     package var projection: String
     package var fingerprint: Digest
     package var storeID: StoreID
-    /// The version that it was built at; those at which the projection has the same fingerprint share it.
+    /// The version for which it was built; all versions at which the projection has an equal fingerprint share it.
     package var version: SchemaVersion
-    /// Up to where the log was consumed.
+    /// How far the log was consumed.
     package var checkpoint: Checkpoint
     package var rows: UInt64
     package var quarantined: UInt64
-    /// The sum over the rows (`SetDigest`).
+    /// The digest over all rows (`SetDigest`).
     package var digest: Digest
-    /// False until the transaction that completes its building.
+    /// False until the transaction that completes its build.
     package var isReady: Bool
 
-    /// The format of generations whose rows are sealed under a key of their own, and the newest that this program reads.
+    /// The format of generations whose rows are sealed under a key of their own; also the newest format that this program reads.
     package static let sealedFormat = 4
 
-    /// The format of new generations; those of format 1, and sealed ones of format 3, are kept as they are.
+    /// The format of new generations. Existing ones of format 1, and sealed ones of format 3, are kept as they are.
     package static func format(isSealed: Bool) -> Int { isSealed ? sealedFormat : 2 }
 
     func json(format: Int) -> JSONValue {
@@ -53,11 +53,11 @@ package struct GenerationHeader: Hashable, Sendable {
     }
 
     init(_ text: RawSpan, _ expected: Int, in directory: String) throws(EvstoreError) {
-        let damaged = EvstoreError.storeDamaged(path: directory, reason: "what the generation says of itself is malformed")
+        let damaged = EvstoreError.storeDamaged(path: directory, reason: "the header of the generation is malformed")
         let json: JSONValue
         do { json = try JSONValue(parsing: text) } catch { throw damaged }
         func number<T: FixedWidthInteger>(_ name: String, _ type: T.Type) throws(EvstoreError) -> T {
-            // No read model has consumed, or holds, more than a log has.
+            // No read model has consumed or contains more than a log can hold.
             guard case .number(let text)? = json[name], let value = T(text), value <= Position.largest.rawValue else { throw damaged }
             return value
         }
@@ -79,7 +79,7 @@ package struct GenerationHeader: Hashable, Sendable {
     }
 }
 
-/// The header that was read last, with its text: most queries find it unchanged, and need not parse it.
+/// Caches the last header with its text: most queries find it unchanged and need not parse it.
 final class KnownHeader: Sendable {
     private let last = Monitor<(text: [UInt8], header: GenerationHeader)?>(nil)
 

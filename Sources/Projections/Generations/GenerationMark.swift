@@ -5,9 +5,9 @@ internal import Hashing
 internal import LMDB
 internal import Platform
 
-/// `mark`: identifies a generation's `data.mdb` and how it was left, as the anchor does for the log. A process that has the
-/// generation open holds a shared lock on the file's first byte; one that checks all pages, or marks it as closed, holds that
-/// lock exclusively. One that changes the mark beside others holds the second byte from reading to writing it.
+/// `mark`: identifies a generation's `data.mdb` and records how it was closed, as the anchor does for the log. A process that has the
+/// generation open holds a shared lock on the file's first byte; a process that checks all pages, or marks it as closed, holds that lock
+/// exclusively. A process that changes the mark while others use it holds the second byte while reading and writing it.
 ///
 ///     0   u32  "evm" and the format, 1
 ///     4   64   the mark (FileMark)
@@ -18,7 +18,7 @@ final class GenerationMark: Sendable {
     private static let (waitMilliseconds, changeMilliseconds) = (5, 1_000)
 
     private let directory: String
-    /// Nil where it is not there and can't be made.
+    /// Nil if the file does not exist and can't be created.
     private let file: File?
     private let isWritable: Bool
     private let hasBegun = Monitor(false)
@@ -36,15 +36,15 @@ final class GenerationMark: Sendable {
         (self.file, self.isWritable) = (file, isWritable)
     }
 
-    /// Enters a generation that this process is making.
+    /// Enters a generation that this process is creating.
     func make() throws {
         _ = try file?.lock(byte: 0, shared: true)
         try putIfRoom(FileMark(status(), isClosed: false))
     }
 
-    /// Enters a generation; checks all pages first where its mark does not match the file. That takes some seconds for a large read
-    /// model, and other processes that enter meanwhile wait.
-    /// - Throws: `EvstoreError.storeDamaged`, once it is noted; `locked` where the time has passed.
+    /// Enters a generation. If its mark does not match the file, checks all pages first, which takes some seconds for a large read model;
+    /// other processes wait in the meantime.
+    /// - Throws: `EvstoreError.storeDamaged`, after recording the damage; `locked` if the time has passed.
     func enter(_ note: DamageNote, within seconds: Double) throws {
         guard let file else { return try walk(note, isShared: true) }
         let end = ContinuousClock.now + .seconds(seconds)
@@ -54,7 +54,7 @@ final class GenerationMark: Sendable {
                     wait()
                     continue
                 }
-                // The process that held it exclusively may have noted damage.
+                // The process that held it exclusively may have recorded damage.
                 try note.check()
                 if try matches() { return }
                 try file.unlock(byte: 0)
@@ -62,14 +62,14 @@ final class GenerationMark: Sendable {
                 try note.check()
                 if try !matches() {
                     try walk(note, isShared: false)
-                    // Order: the file may have been copied there without a sync; what is checked has to be durable first.
+                    // Order: the file is synced before it is marked, since it may have been copied there without a sync.
                     try File(directory + "/data.mdb", .read).sync()
                     try putIfRoom(FileMark(status(), isClosed: true))
                 }
                 _ = try file.lock(byte: 0, shared: true)
                 return
             } else if try file.lock(byte: 0, shared: true) {
-                // The mark may have been written between the first look and the lock.
+                // The mark may have been written between the first check and the lock.
                 return try matches() ? () : walk(note, isShared: true)
             } else {
                 wait()
@@ -80,8 +80,8 @@ final class GenerationMark: Sendable {
 
     private func wait() { _ = Monitor(false).wait(milliseconds: Self.waitMilliseconds) { $0 } }
 
-    /// Marks the file durably as in use before anything is written to it, so that after a power cut it does not count as closed. Syncs also
-    /// where it is marked already, since the process that did so may have been killed before its sync.
+    /// Durably marks the file as in use before anything is written to it, so that after a power failure it does not count as closed. Syncs
+    /// even if it is already marked, since the process that marked it may have been killed before its sync.
     func begin() throws {
         try hasBegun.withLock { hasBegun in
             if hasBegun { return }
@@ -96,27 +96,27 @@ final class GenerationMark: Sendable {
         }
     }
 
-    /// Marks the file as doubtful after a failure of the disk: the next opening checks all pages.
+    /// Marks the file as doubtful after a disk failure, so that the next opening checks all pages.
     func markDoubtful() {
         do {
             if try change({ try put(.nothing) }) { return }
             try put(.nothing)
             try file?.sync()
         } catch {
-            // Nothing else can be written there either; after the next boot its pages are checked all the same.
+            // If this fails, nothing else can be written there either; after the next boot, the pages are checked anyway.
         }
     }
 
-    /// Changes the mark durably while no other process does; false where another one was stopped in the middle of a change.
+    /// Durably changes the mark while no other process does. Returns false if another process was stopped in the middle of a change.
     private func change(_ body: () throws -> Void) throws -> Bool {
         guard let file, isWritable else { return true }
         guard try file.alone(byte: 1, waiting: Self.changeMilliseconds, body) else { return false }
-        // Without the lock: nobody is refused because a disk is slow.
+        // Without the lock, so that a slow disk does not block other processes.
         try file.sync()
         return true
     }
 
-    /// Leaves the generation once the environment is closed: the last process notes how the file was left.
+    /// Leaves the generation after the environment is closed; the last process records how the file was closed.
     func leave() {
         guard let file else { return }
         do {
@@ -125,7 +125,7 @@ final class GenerationMark: Sendable {
             if let mark = try read(), !mark.isClosed, try matches() { try put(FileMark(status(), isClosed: true)) }
             try file.unlock(byte: 0)
         } catch {
-            // The next opening, at the latest the first one after a boot, checks all of its pages.
+            // The next opening, at the latest the first one after a boot, checks all pages.
         }
     }
 
@@ -133,7 +133,7 @@ final class GenerationMark: Sendable {
 
     private func matches() throws -> Bool { try read()?.matches(status()) ?? false }
 
-    /// Nil where there is none, or only a torn one.
+    /// Nil if there is no mark or only a torn one.
     private func read() throws -> FileMark? {
         guard let bytes = try file?.read(Self.size), bytes.count == Self.size else { return nil }
         let row = bytes.lent
@@ -151,12 +151,12 @@ final class GenerationMark: Sendable {
         try file.write(row.array())
     }
 
-    /// The same, but a full disk is no error: without the mark, only the next opening takes longer.
+    /// Writes the mark, but ignores a full disk: without the mark, only the next opening takes longer.
     private func putIfRoom(_ mark: FileMark) throws {
         do { try put(mark) } catch let error as StorageError where error.isDiskFull { return }
     }
 
-    /// - Parameter isShared: whether other processes may be writing meanwhile.
+    /// - Parameter isShared: whether other processes may be writing at the same time.
     private func walk(_ note: DamageNote, isShared: Bool) throws {
         guard Platform.Guard.generationPages.isOn else { return }
         let rows = CheckedTable.checks()

@@ -3,10 +3,10 @@ internal import EventLog
 internal import EventModel
 internal import JSONText
 
-/// Why an event is not folded, before it becomes a row of the quarantine.
+/// Why an event is not folded; it becomes a row of the quarantine.
 struct Rejection: Sendable {
     var position: Position
-    /// The number of the operation within the event: of several rejected ones the first is kept.
+    /// The number of the operation within the event: of several rejections, the first one is kept.
     var ordinal: UInt32
     var reason: Reason
 
@@ -15,12 +15,12 @@ struct Rejection: Sendable {
         case fold(FoldError, key: String?)
     }
 
-    /// Whether version 1 declares that such an event is quarantined: data from before versions existed that it can't adopt.
+    /// Whether version 1 declares that such events are quarantined: data from before versions existed that can't be adopted.
     var isDeclared: Bool {
         if case .image(let failure) = reason { failure.born.rawValue == 0 } else { false }
     }
 
-    /// Whether the event has an image, which the projection can't fold.
+    /// Whether the event has an image that the projection can't fold.
     var isInFold: Bool {
         if case .fold = reason { true } else { false }
     }
@@ -33,7 +33,7 @@ struct Rejection: Sendable {
         }
     }
 
-    /// - Parameter type: the event's type as it was born, at version `born`.
+    /// - Parameter type: the event's type at its birth version `born`.
     func row(type: String, born: SchemaVersion) -> QuarantineRow {
         var members: [(String, JSONValue)] = [("type", .string(type)), ("born", .number(String(born.rawValue)))]
         switch reason {
@@ -55,7 +55,7 @@ struct Rejection: Sendable {
 }
 
 extension Rejection {
-    /// An operation that failed.
+    /// The rejection of an operation that failed.
     init(_ operation: RawSpan, _ error: FoldError) {
         let key = String(utf8: operation.slice(Operation.headerBytes, Operation.keyCount(operation)))
         self.init(position: Operation.position(operation), ordinal: Operation.ordinal(operation), reason: .fold(error, key: key))
@@ -63,7 +63,7 @@ extension Rejection {
 }
 
 extension QuarantineRow {
-    /// One row for each event, in the order of positions: of several reasons the first.
+    /// One row for each event, in the order of positions; of several reasons, the first is kept.
     static func rows(_ rejections: [Rejection], _ log: EventLog) throws -> [QuarantineRow] {
         if rejections.isEmpty { return [] }
         var first: [Position: Rejection] = [:]

@@ -4,27 +4,27 @@ package import EventModel
 package import JSONText
 package import SchemaEvolution
 
-/// Makes images of stored events at one version; reading, building and following all use it. Used by one thread.
+/// Makes images of stored events at one version; used for reading, building and following. Used by one thread.
 ///
-/// An event's image is made of its append where a step on the way up merges it with others, of its shadow where one is kept for the way
-/// down, and else of its payload along its path.
+/// If an upward step merges events, an image is made from the event's append; if a shadow is stored for a downward step, from the shadow;
+/// otherwise from the event's payload, along its path.
 package final class EventViewer {
     package let target: SchemaVersion
     package let names: StreamNames
-    /// Which way the last event took (`Viewer.way`); nil where it was seen by its append or its shadow.
-    private(set) var way: UInt64?
+    /// The trace of the last event (`PathRunner.trace`); nil if its image came from its append or its shadow.
+    private(set) var trace: UInt64?
     private let log: EventLog
-    private let paths: Viewer
+    private let paths: PathRunner
     private let merged: MergedAppends
     private var last: (type: TypeID, born: SchemaVersion, path: Path)?
 
     package init(_ log: EventLog, _ history: History, _ names: StreamNames, at target: SchemaVersion) {
-        (self.log, self.target, self.names, paths) = (log, target, names, Viewer(history))
+        (self.log, self.target, self.names, paths) = (log, target, names, PathRunner(history))
         merged = MergedAppends(log, paths, names, at: target)
     }
 
-    /// The path of an event, which is mostly that of the one before.
-    /// - Throws: `EvstoreError.noImage` with the position, where no path leads to the target.
+    /// The path of an event, which is mostly that of the previous event.
+    /// - Throws: `EvstoreError.noImage` with the position, if no path leads to the target.
     package func path(of record: borrowing RecordView) throws(EvstoreError) -> Path {
         if let last, last.type == record.type, last.born == record.born { return last.path }
         do throws(EvstoreError) {
@@ -39,41 +39,42 @@ package final class EventViewer {
         try paths.path(type: type, born: born, to: target)
     }
 
-    /// The path for a caller that reads only the members that `reading` names, as `Viewer.path` says; the caller keeps the path.
+    /// A path for a caller that reads only the members that `reading` returns, as in `PathRunner.path`; the caller caches the path.
     package func path(
         type: String, born: SchemaVersion, reading: @escaping (String) -> [JSONPointer]?
     ) throws(EvstoreError) -> Path {
         try paths.path(type: type, born: born, to: target, reading: reading)
     }
 
-    /// Calls the body with each image of an event along its path: none where a step hides or drops it, or where a later event of its
-    /// append stands for it.
+    /// Calls the body with each image of an event along its path: never if a step hides or drops the event, or if a later event of its
+    /// append has the merged image.
     ///
-    /// All lookups use the reader that lends the event, so that a cut meanwhile makes no difference.
+    /// All lookups use the reader that lends the event, so that a concurrent cut makes no difference.
     /// - Throws: `EvstoreError.noImage` with the position, or what the body throws.
     package func view(
         _ record: borrowing RecordView, along path: Path, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
-        way = nil
-        // No event has both: only a way up merges, and a shadow is for the way down.
+        trace = nil
+        // An event never needs both: only upward steps merge, and shadows exist only for downward steps.
         if path.merges { return try merged.view(record.position, reader, body) }
         if try viewShadow(record, reader, body) { return }
         do {
             try paths.run(
                 path, SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata),
                 stream: try names.name(of: record, at: record.born, reader).text, body)
-            way = paths.way
+            trace = paths.trace
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 
-    /// The same along the path of the event. A shadow needs none: a program may have one that lacks a step of the path.
+    /// Calls the body with each image of an event along its own path. An event with a shadow needs no path, so the program may lack a step
+    /// of it.
     package func view(
         _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
         if try !viewShadow(record, reader, body) { try view(record, along: path(of: record), reader, body) }
     }
 
-    /// False where no shadow is kept for the target.
+    /// Shows the event by its shadow. Returns false if no shadow is stored for the target.
     private func viewShadow(
         _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws -> Bool {
@@ -86,7 +87,7 @@ package final class EventViewer {
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 
-    /// Drops what was read of the log; the paths stay.
+    /// Drops everything that was read from the log; the paths are kept.
     package func removeEvents() {
         names.removeAll()
         merged.removeAll()
@@ -94,7 +95,7 @@ package final class EventViewer {
 }
 
 extension EvstoreError {
-    /// With the position of the event where that has no image.
+    /// The error with the position of the event that has no image.
     fileprivate func at(_ position: Position) -> EvstoreError {
         guard case .noImage(var failure) = self else { return self }
         failure.position = position

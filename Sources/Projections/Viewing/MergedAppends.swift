@@ -5,16 +5,16 @@ package import SchemaEvolution
 
 /// Makes the images of events that a step merges with others of their append.
 ///
-/// It reads the append around a position, so that it does not matter where a page, a batch or a chunk of the log ends, and
-/// keeps the last one, until a cut. Used by one thread.
+/// It reads the append around a position, so that the ends of pages, batches and chunks of the log do not matter, and caches the last
+/// append until a cut. Used by one thread.
 package final class MergedAppends {
-    /// Events are merged with those of their stream and birth version.
+    /// Events are merged only with events of the same stream and birth version.
     private struct Key: Hashable {
         var stream: UInt64
         var born: SchemaVersion
     }
 
-    /// An image, and the one behind it that the same event stands for; -1 where it is the last.
+    /// An image, and the index of the next image of the same event; -1 for the last one.
     private struct Seen {
         let type: String
         let typeIndex: Int
@@ -22,7 +22,7 @@ package final class MergedAppends {
         var next = -1
     }
 
-    /// What an event of the append stands for: its first and its last image, or why it has none.
+    /// The first and the last image of an event of the append, or why it has none.
     private struct Place {
         var first = -1
         var last = -1
@@ -30,22 +30,22 @@ package final class MergedAppends {
     }
 
     private let log: EventLog
-    private let viewer: Viewer
+    private let viewer: PathRunner
     private let names: StreamNames
     private let target: SchemaVersion
-    /// The append that is kept, with a place for each of its events; the images' payloads stand in `texts`.
+    /// The cached append, with an entry for each of its events; the payloads of images are in `texts`.
     private var held: (epoch: Epoch, first: Position)?
     private var places: [Place] = []
     private var images: [Seen] = []
     private var texts = ByteBuffer()
-    /// The kinds of the last events, at most four, of one epoch: most appends that are merged have two.
+    /// The kinds of the last events, at most four, within one epoch: most appends that are merged contain two.
     private var kinds: [(type: TypeID, born: SchemaVersion, name: String, merges: Bool)] = []
 
-    package init(_ log: EventLog, _ viewer: Viewer, _ names: StreamNames, at target: SchemaVersion) {
+    package init(_ log: EventLog, _ viewer: PathRunner, _ names: StreamNames, at target: SchemaVersion) {
         (self.log, self.viewer, self.names, self.target) = (log, viewer, names, target)
     }
 
-    /// Calls the body with the images that the event at a position stands for: none where a later one of its append does.
+    /// Calls the body with the images that belong to the event at a position: never if they belong to a later event of its append.
     /// - Throws: `EvstoreError.noImage`, or what the body throws.
     package func view(_ position: Position, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void) throws {
         let epoch = reader.last.epoch
@@ -76,13 +76,13 @@ package final class MergedAppends {
         return place < UInt64(places.count) ? Int(place) : nil
     }
 
-    /// Removes the append that is kept.
+    /// Drops the cached append.
     func removeAll() {
         (held, places, images) = (nil, [], [])
         texts = ByteBuffer()
     }
 
-    /// Reads the append that a position is in; returns its first position.
+    /// Reads the append that contains a position. Returns its first position.
     private func read(around position: Position, _ reader: borrowing LogReader) throws -> Position {
         var first = position
         while first > Position(1), try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
@@ -90,7 +90,7 @@ package final class MergedAppends {
         places.removeAll(keepingCapacity: true)
         images.removeAll(keepingCapacity: true)
         texts.removeAll()
-        // Which of the places each event has.
+        // For each event to be merged, the index of its entry in `places`.
         var members: [Int] = []
         try reader.blocks(from: first) { block in
             for index in block.indices {

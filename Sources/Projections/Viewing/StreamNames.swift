@@ -3,12 +3,12 @@ package import EventModel
 internal import Platform
 package import SchemaEvolution
 
-/// The names of streams by their ids, and as they are at other versions; keeps those that it has found, up to a limit and until a cut,
-/// after which an id may be another stream's. Used by one thread.
+/// The names of streams by id, also as they are at other versions. Caches names, up to a limit and until a cut, after which an id may
+/// belong to another stream. Used by one thread.
 package final class StreamNames {
     fileprivate struct Stored: Sendable {
         var name: StreamName
-        /// The birth version of the stream's first event: the version whose spelling the name is.
+        /// The birth version of the stream's first event, which determines the form of the name.
         var born: SchemaVersion
     }
 
@@ -20,18 +20,18 @@ package final class StreamNames {
     private let log: EventLog
     private let history: History
     private let rekeys: Bool
-    /// The epoch of what is kept.
+    /// The epoch of the cached names.
     private var epoch = Epoch.first
     private var stored: [UInt64: Stored] = [:]
-    /// The stream that was asked for last.
+    /// The stream that was looked up last.
     private var last: (stream: UInt64, stored: Stored)?
     private var shown: [Shown: StreamName] = [:]
-    /// Between the versions that were asked for last.
+    /// The renaming between the versions that were used last.
     private var renaming: (from: SchemaVersion, to: SchemaVersion, names: StreamRenaming)?
     private let shared: SharedStreamNames?
     private static let keptMax = 1 << 18
 
-    /// - Parameter shared: the names that other readers of the same log have found.
+    /// - Parameter shared: a cache of names that is shared with other readers of the log.
     package init(_ log: EventLog, _ history: History, sharing shared: SharedStreamNames? = nil) {
         (self.log, self.history, self.shared) = (log, history, shared)
         rekeys = history.rekeysStreams
@@ -39,7 +39,7 @@ package final class StreamNames {
 
     /// The name of an event's stream at a version.
     /// - Parameter reader: lends the event.
-    /// - Throws: `EvstoreError.noImage` where a rekey on the way can't take the name.
+    /// - Throws: `EvstoreError.noImage` if a rekey can't convert the name.
     package func name(of record: borrowing RecordView, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName {
         if reader.last.epoch != epoch {
             removeAll()
@@ -68,7 +68,7 @@ package final class StreamNames {
         return names
     }
 
-    /// Removes the names that are kept.
+    /// Drops the cached names.
     func removeAll() { (last, stored, shown) = (nil, [:], [:]) }
 
     private func stored(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Stored {
@@ -98,8 +98,8 @@ package final class StreamNames {
     }
 }
 
-/// The names that the threads of one build or query have found, in the latest epoch. Looking one up in the log takes as long as
-/// writing ten events: its block is checked.
+/// The names that the threads of one build or query have found, in the latest epoch. Looking up a name in the log takes as long as writing
+/// ten events, since its block is verified.
 package final class SharedStreamNames: Sendable {
     private struct State {
         var epoch = Epoch.first
@@ -117,7 +117,7 @@ package final class SharedStreamNames: Sendable {
 
     fileprivate func add(_ name: StreamNames.Stored, _ stream: UInt64, _ epoch: Epoch) {
         state.withLock { state in
-            // A thread may still be at a read that began before the cut.
+            // A thread may still use a read that began before the cut.
             if epoch < state.epoch { return }
             if epoch > state.epoch || state.names.count >= Self.keptMax { state.names.removeAll(keepingCapacity: true) }
             state.epoch = epoch
@@ -127,8 +127,7 @@ package final class SharedStreamNames: Sendable {
 }
 
 extension History {
-    /// The name under which the log holds the stream that has this name at a version, newest spelling first; nil where
-    /// there is no such stream.
+    /// The name under which the log stores the stream that has this name at a version, newest form first; nil if there is no such stream.
     package func storedName(of stream: StreamName, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName? {
         guard rekeysStreams else { return stream }
         for spelling in spellings(of: stream, at: version) {

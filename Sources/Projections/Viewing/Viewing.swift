@@ -4,8 +4,8 @@
 // 2. `EventViewer.path(of:)` compiles the path from the birth version to the target, once for each type.
 // 3. `EventViewer.view(_:along:_:_:)` chooses what the image is made of:
 //    - the whole append, where a step on the way up merges: `MergedAppends.view`, which reads the events around by the same reader;
-//    - the shadow, where one is kept for a version on the way down: `Shadow`, then `Viewer.view`;
-//    - the payload: `Viewer.run`.
+//    - the shadow, where one is kept for a version on the way down: `Shadow`, then `PathRunner.view`;
+//    - the payload: `PathRunner.run`.
 // 4. `StreamNames.name(of:at:_:)` names the stream, where the path or the caller asks for it, by the same reader.
 //
 // `EventConverter` (room Evstore) makes `RecordedEvent`s of the images, `EventPreparer` (Building) the operations of read models.

@@ -1,13 +1,13 @@
 internal import EventModel
 internal import JSONText
 
-/// Compares the shapes that the ops make with those that the version declares, and proposes the ops that are missing.
+/// Compares the shapes that the ops produce with the declared ones, and proposes missing ops.
 extension CompiledStep {
     /// - Parameters:
-    ///   - isReporting: whether findings are added. The class and the types without a proof are determined in any case.
+    ///   - isReporting: whether findings are added. The class and the types that need checks at run time are determined in any case.
     ///   - silent: types for which no findings are added.
     mutating func compare(
-        _ made: [Name: StepSite.TypeState], with file: VersionFile, before: VersionFile, reporting isReporting: Bool,
+        _ made: [Name: StepContext.TypeState], with file: VersionFile, before: VersionFile, reporting isReporting: Bool,
         except silent: Set<Name>
     ) {
         let earlier = findings
@@ -22,7 +22,7 @@ extension CompiledStep {
             }
             let differences = ShapeDifference.compare(EventShape(shape: state.shape, stream: state.stream), declared)
             guard isReporting, !silent.contains(type) else {
-                // The version has an error already, and matching members takes time.
+                // The version already has an error, and matching members is expensive.
                 if !differences.isEmpty { narrowed.insert(type) }
                 continue
             }
@@ -38,15 +38,15 @@ extension CompiledStep {
     }
 
     private mutating func note(
-        _ mark: Mark, _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []
+        _ mark: FileLocation, _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []
     ) {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        finding.repairs = mend
+        finding.repairs = repair
         findings.append(finding)
     }
 
-    private mutating func noteRemoved(_ type: String, _ made: [Name: StepSite.TypeState], _ file: VersionFile) {
+    private mutating func noteRemoved(_ type: String, _ made: [Name: StepContext.TypeState], _ file: VersionFile) {
         let free = file.types.filter { made[$0] == nil && !isAdded($0) }
         let twin = free.first { file.events[$0]?.shape == made[type]?.shape } ?? nearest(to: type, among: free)
         let item =
@@ -55,7 +55,7 @@ extension CompiledStep {
         note(
             file.upcast?.mark ?? file.mark, Rule.unexplained, .error,
             "\(type) is not declared any more and no item says what becomes of it",
-            fix: twin == nil ? item.words : "did you mean \(item.words)?", mend: [missing(item, file)])
+            fix: twin == nil ? item.words : "did you mean \(item.words)?", repair: [missing(item, file)])
     }
 
     private func isAdded(_ type: String) -> Bool {
@@ -70,13 +70,13 @@ extension CompiledStep {
         let why = JSONValue.string("\(version.previous) has no \(type)")
         let item = JSONValue.op(
             AddEvent.name, [("type", .string(type)), ("down", .object([.init(name: "hide", value: why)]))])
-        note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, mend: [missing(item, file)])
+        note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, repair: [missing(item, file)])
     }
 
-    /// A type as the ops make it, and as the version declares it.
+    /// A type as the ops produce it and as the version declares it.
     private struct TypeComparison {
         let type: String
-        let state: StepSite.TypeState
+        let state: StepContext.TypeState
         let declared: EventShape
         let matching: MemberMatching
         let file: VersionFile
@@ -85,12 +85,12 @@ extension CompiledStep {
     private mutating func note(_ difference: ShapeDifference, of comparison: TypeComparison, _ notes: inout [Finding]) {
         let (type, state, declared, file) = (comparison.type, comparison.state, comparison.declared, comparison.file)
         let proposal = StepProposal(difference, state, declared, comparison.matching, in: version)
-        // Where the shapes are no proof, every event is checked at run time.
+        // The shapes don't prove that the events fit, so every event is checked at run time.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }
         let place = difference.pointer
         let what = place.isRoot ? type : "\(type) \(place)"
-        let mend: [Repair] =
+        let repair: [Repair] =
             if difference.kind == .stream {
                 state.stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
             } else if !proposal.ops.isEmpty {
@@ -105,12 +105,12 @@ extension CompiledStep {
             note.subject = type
             return notes.append(note)
         }
-        note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, mend: mend)
+        note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, repair: repair)
     }
 
     // MARK: Where a missing op goes
 
-    /// The repair that appends an item to the list, where types have the names that the version declares.
+    /// Appends an item to the list of steps. At that point, types have the names that the version declares.
     private func missing(_ item: JSONValue, _ file: VersionFile) -> Repair {
         if file.upcast != nil { return Repair(file: file.file, path: ["upcast"], .append(item.text)) }
         return Repair(file: file.file, path: ["upcast"], .set(JSONValue.array([item]).text, before: "events"))
@@ -118,7 +118,7 @@ extension CompiledStep {
 
     private func missing(_ ops: [JSONValue], on type: String, _ file: VersionFile) -> [Repair] {
         if let last = step.items.last, case .payload(.types([type]), _) = last.action {
-            return ops.map { last.node.mark.mend(.append($0.text), at: "do") }
+            return ops.map { last.node.mark.repair(.append($0.text), at: "do") }
         }
         return [missing(.object([.init(name: "on", value: .string(type)), .init(name: "do", value: .array(ops))]), file)]
     }

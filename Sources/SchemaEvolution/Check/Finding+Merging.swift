@@ -6,11 +6,11 @@ extension [Finding] {
         var rest: Substring
     }
 
-    /// The most types that a message names.
+    /// The maximum number of types that a message names.
     private static let namesMax = 20
 
-    /// Merges findings that differ only in their type into one that names all types, at the place of the first.
-    /// - Parameter ignoringPlaces: whether findings at different places are merged, too.
+    /// Merges findings that differ only in their type into one that names all types, at the location of the first.
+    /// - Parameter ignoringPlaces: whether findings at different locations are merged too.
     package func merged(ignoringPlaces: Bool = false) -> [Finding] {
         var order: [Cause] = []
         var types: [Cause: [String]] = [:]

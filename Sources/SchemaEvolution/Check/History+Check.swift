@@ -2,8 +2,8 @@ package import EventModel
 internal import JSONText
 
 extension History {
-    /// Checks the versions and their steps statically. Versions with errors can't be registered; those with warnings can; a note is what
-    /// only the data can prove.
+    /// Checks the versions and their steps statically. Versions with errors can't be registered; versions with warnings can. A note marks
+    /// what only the data can prove.
     package func check() -> [Finding] {
         var findings: [Finding] = []
         if let first = versions.first, let upcast = first.upcast {
@@ -23,13 +23,13 @@ extension History {
             findings += step.findings
             names.cross(step)
             findings += names.reused(in: file)
-            // Paths across a step with errors would only repeat its findings.
+            // If a step has errors, paths across it would only repeat its findings.
             if chain.isWhole || !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
         }
         return findings
     }
 
-    /// FORWARD: every event of a version has an image down to the version that its file names, or is hidden by declaration.
+    /// The FORWARD rule: every event of a version must have an image down to the version that its file names, or be hidden by declaration.
     private func checkForward(_ file: VersionFile) -> [Finding] {
         var findings: [Finding] = []
         let lowest = max(file.forward ?? file.number.previous, SchemaVersion(1))
@@ -57,8 +57,8 @@ extension History {
 }
 
 extension VersionFile {
-    /// Findings for members that no value fits, since their `const` is not among their `enum`; warnings in released versions, which can't
-    /// change.
+    /// Findings for members that no value fits because `const` is not one of the `enum` values. They are only warnings in released
+    /// versions, which can't change.
     fileprivate var contradictions: [Finding] {
         types.flatMap { type -> [Finding] in
             guard let event = events[type] else { return [] }
@@ -73,7 +73,7 @@ extension VersionFile {
 }
 
 extension Shape {
-    /// The places where `const` is not among `enum`.
+    /// The pointers at which `const` is not one of the `enum` values.
     fileprivate var contradictions: [String] {
         var found: [String] = []
         if let constant, let enumeration, !enumeration.contains(where: { $0.canonical() == constant.canonical() }) { found.append("") }
@@ -82,7 +82,7 @@ extension Shape {
     }
 }
 
-/// Names that were removed or reserved so far, by the current names of their types.
+/// Names that have been removed or reserved so far, grouped by the current names of their types.
 private struct ReservedNames {
     private var members: [Name: Set<JSONPointer>] = [:]
     private var types: Set<Name> = []
@@ -117,7 +117,7 @@ private struct ReservedNames {
         return findings
     }
 
-    private func finding(_ mark: Mark, _ message: String) -> Finding {
+    private func finding(_ mark: FileLocation, _ message: String) -> Finding {
         Finding(
             id: Rule.reused, file: mark.file, line: mark.line, column: mark.column, message: "\(message); a name is never used again",
             fix: "choose another name: old events still hold the old meaning")

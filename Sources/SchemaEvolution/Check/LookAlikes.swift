@@ -1,17 +1,17 @@
 package import EventModel
 
-/// Names that look alike and are others: `é` in one character and in two, `Å` as a letter and as a sign (UAX #15).
+/// Detects names that look alike but differ: `é` in one character and in two, `Å` as a letter and as a sign (UAX #15).
 package struct LookAlikes {
-    // Here `String` does what it is avoided for elsewhere: a key finds what looks like it.
+    // Canonical equivalence of `String`, which is avoided elsewhere, is intended here: a key finds names that look like it.
     private var spellings: [String: String] = [:]
 
-    /// The names that events of a history have.
+    /// Collects the names in the events of a history.
     package init(_ history: History) { for file in history.versions { _ = check(file) } }
 
     init() {}
 
-    /// The finding on a name that looks like one before it.
-    package mutating func check(_ name: String, _ what: String, at mark: Mark) -> Finding? {
+    /// The finding about a name that looks like an earlier one.
+    package mutating func check(_ name: String, _ what: String, at mark: FileLocation) -> Finding? {
         guard let other = spellings[name] else {
             spellings[name] = name
             return nil
@@ -23,7 +23,7 @@ package struct LookAlikes {
             fix: "write one name in one way: events have their names byte by byte")
     }
 
-    /// The findings on the types and members of a version, in their order.
+    /// The findings about the types and members of a version, in their order.
     mutating func check(_ file: VersionFile) -> [Finding] {
         var found: [Finding] = []
         for type in file.types {
@@ -34,7 +34,7 @@ package struct LookAlikes {
         return found
     }
 
-    private mutating func check(_ shape: Shape, _ what: String, at mark: Mark, _ found: inout [Finding]) {
+    private mutating func check(_ shape: Shape, _ what: String, at mark: FileLocation, _ found: inout [Finding]) {
         for property in shape.properties {
             if let finding = check(property.name, what, at: mark) { found.append(finding) }
             check(property.shape, what, at: mark, &found)
@@ -42,7 +42,7 @@ package struct LookAlikes {
         if let inner = shape.items ?? shape.additional { check(inner, what, at: mark, &found) }
     }
 
-    /// The code points beyond ASCII: what tells such names apart.
+    /// The text with all characters beyond ASCII as code points, which distinguishes such names.
     private static func points(of name: String) -> String {
         name.unicodeScalars.map { $0.isASCII ? String($0) : "U+" + String($0.value, radix: 16, uppercase: true) }.joined(separator: " ")
     }

@@ -1,17 +1,17 @@
 internal import EventModel
 internal import JSONText
 
-/// Matches members that a version removes with members that it adds, to propose moves.
+/// Matches members that a version removes with members that it adds, in order to propose moves.
 ///
-/// Two members are a pair if they are the only ones of their name, of nearly the same name, or of their shape. Where
-/// several fit, the author has to choose.
+/// Two members form a pair if no other members share their name, nearly the same name, or their shape. If several members match, the author
+/// must choose.
 struct MemberMatching {
     typealias Pair = (from: JSONPointer, to: JSONPointer)
 
     struct Member {
         let place: JSONPointer
         let shape: Shape
-        /// Whether every event has it.
+        /// Whether the member is present in every event.
         let isAlways: Bool
     }
 
@@ -20,23 +20,23 @@ struct MemberMatching {
         case kind(Shape.Kind)
     }
 
-    /// The most pairs of names that are compared.
+    /// The maximum number of name pairs that are compared.
     private static let comparedMax = 10_000
     private static let choicesMax = 5
 
-    /// Old places by the new ones, and new places by the old ones.
+    /// Old pointers by new pointers, and new pointers by old ones.
     private var origins: [JSONPointer: JSONPointer] = [:]
     private var targets: [JSONPointer: JSONPointer] = [:]
-    /// The pairs by each place that is, or holds, the new or the old place.
+    /// The pairs, grouped by each pointer that equals or contains the new or the old pointer.
     private var arriving: [JSONPointer: [Pair]] = [:]
     private var leaving: [JSONPointer: [Pair]] = [:]
-    /// The removed and the added members without a pair, but those within a moved one.
+    /// The removed and the added members without a pair, except those inside a moved member.
     private var gone: [Member]
     private var new: [Member]
     private var goneByKind: [Shape.Kind: [Member]] = [:]
     private var newByKind: [Shape.Kind: [Member]] = [:]
 
-    /// The shapes on both sides.
+    /// The shapes on both sides: as the ops produce them, and as declared.
     let made, declared: ShapeIndex
 
     init(_ differences: [ShapeDifference], made: Shape, declared: Shape) {
@@ -63,29 +63,29 @@ struct MemberMatching {
         newByKind = Dictionary(grouping: new.filter { roots.contains($0.place) }, by: \.shape.kind)
     }
 
-    /// The pairs that move to a place, or to one within it.
+    /// The pairs that move to this pointer or to one inside it.
     func moves(to place: JSONPointer) -> [Pair] {
         arriving[place] ?? []
     }
 
-    /// The pairs that move from a place, or from one within it.
+    /// The pairs that move from this pointer or from one inside it.
     func moves(from place: JSONPointer) -> [Pair] {
         leaving[place] ?? []
     }
 
-    /// The members that an unmatched new place may come from.
+    /// The members that may have moved to an unmatched new pointer.
     func candidates(for place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
         (goneByKind[shape?.kind ?? .any] ?? []).lazy.filter { $0.isAlways || !isAlways }.prefix(Self.choicesMax).map(\.place)
     }
 
-    /// The places that an unmatched old member may have moved to.
+    /// The pointers to which an unmatched old member may have moved.
     func successors(of place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
         (newByKind[shape?.kind ?? .any] ?? []).lazy.filter { isAlways || !$0.isAlways }.prefix(Self.choicesMax).map(\.place)
     }
 
     // MARK: Pairs
 
-    /// Pairs the members that are the only old one and the only new one of a likeness.
+    /// Pairs members that are the only removed and the only added member with a given likeness.
     private mutating func pair(_ likeness: (Member) -> Likeness?) {
         func single(_ members: [Member]) -> [Likeness: Member] {
             var found: [Likeness: [Member]] = [:]
@@ -113,7 +113,7 @@ struct MemberMatching {
         let claims = after.compactMap { member -> (word: String, new: Member)? in
             member.place.last.flatMap { nearest(to: $0.text, among: names) }.map { ($0, member) }
         }
-        // A name that is like two others matches neither.
+        // A name that is similar to two others matches neither.
         join(
             Dictionary(grouping: claims, by: \.word).compactMap { word, claims in
                 let alike = gone.filter { $0.place.last?.text.isSame(as: word) ?? false }
@@ -124,7 +124,7 @@ struct MemberMatching {
             })
     }
 
-    /// Adds pairs, the outermost first: members within a paired one move with it.
+    /// Adds pairs, outermost first, since members inside a paired member move with it.
     private mutating func join(_ pairs: [(old: Member, new: Member)]) {
         var isChanged = false
         for (old, new) in pairs.sorted(by: { $0.new.place.tokens.count < $1.new.place.tokens.count }) {
@@ -141,7 +141,7 @@ struct MemberMatching {
         (1 ... max(1, place.tokens.count)).contains { known[JSONPointer(tokens: Array(place.tokens.prefix($0)))] != nil }
     }
 
-    /// A member and those within it, outermost first.
+    /// A member and all members inside it, outermost first.
     private static func members(at place: JSONPointer, _ found: Shape?, in shape: Shape) -> [Member] {
         guard let found else { return [] }
         return [Member(place: place, shape: found, isAlways: shape.isRequired(at: place))]

@@ -1,58 +1,58 @@
-/// The ids of findings on steps, by category. `FileRule` has those on files as such.
+/// The ids of findings about steps, by category. `FileRule` contains those about single files.
 package enum Rule {
-    /// A file whose layout is not that of `schema fmt`.
+    /// The layout of a file differs from that of `schema fmt`.
     package static let layout = "STYLE400"
-    /// A name that was removed or reserved is used again.
+    /// A removed or reserved name is used again.
     static let reused = "LOG004"
-    /// The ops do not make of version n-1 what version n declares.
+    /// The ops do not turn version n-1 into what version n declares.
     package static let unexplained = "COMPAT101"
-    /// There are events of version n-1 that the step can't take up.
+    /// The step can't upcast some events of version n-1.
     package static let upNotTotal = "COMPAT102"
-    /// There are events of version n that the step can't take down.
+    /// The step can't downcast some events of version n.
     package static let downNotTotal = "COMPAT103"
-    /// A constraint is tighter: a note, proved on the data.
+    /// A constraint is tighter; a note, since only the data can prove that events fit.
     static let tightened = "COMPAT104"
-    /// A version that changes nothing.
+    /// The version changes nothing.
     package static let changesNothing = "COMPAT106"
-    /// A loss without a reason.
+    /// A loss has no reason.
     static let unexplainedLoss = "LOSS201"
-    /// An op names a member that does not exist at its place in the list.
+    /// An op names a member that does not exist at that point of the step.
     static let noMember = "OPS301"
-    /// An op writes a member that exists at its place in the list.
+    /// An op writes a member that already exists at that point of the step.
     static let occupied = "OPS302"
-    /// A `remove` and an `add` of one type.
+    /// A type has both a `remove` and an `add`.
     static let didYouMeanMove = "OPS303"
-    /// A Swift step whose op lacks an argument, or whose code in the program does not do what the op says.
+    /// A Swift step lacks an argument, or the program's code does not do what the op declares.
     static let swiftStep = "OPS304"
-    /// An op that this program does not know.
+    /// The program does not know the op.
     package static let unknownOp = "OPS306"
-    /// An op's argument is missing or wrong.
+    /// An argument of an op is missing or invalid.
     static let opArgument = "OPS307"
-    /// An item names a type that does not exist at its place in the list.
+    /// An item names a type that does not exist at that point of the step.
     static let noType = "OPS308"
-    /// An op on a value of a kind that it does not support.
+    /// An op does not support the kind of its value.
     static let wrongKind = "OPS309"
-    /// An op that does nothing.
+    /// An op does nothing.
     static let idle = "OPS310"
-    /// A version without fixtures, or with fixtures that do not fit it.
+    /// A version has no fixtures, or its fixtures do not fit it.
     package static let fixture = "LOG005"
-    /// A member is removed that no released version had marked as deprecated.
+    /// A removed member was not marked as deprecated in any released version.
     package static let notDeprecated = "LOSS202"
-    /// A codec that rounds.
+    /// A codec rounds.
     package static let rounds = "LOSS203"
-    /// Personal data in a place that is never sealed.
+    /// Personal data is in a place that is never sealed.
     package static let exposed = "PERS401"
-    /// Names of types are written LikeThis, those of members likeThis.
+    /// The name of a type is not written LikeThis, or that of a member not likeThis.
     package static let spelling = "STYLE401"
-    /// A version or an event type without a description.
+    /// A version or an event type has no description.
     package static let undescribed = "STYLE404"
-    /// A waiver without a reason or an end, or one that has ended.
+    /// A waiver has no reason or no end, or has expired.
     package static let waiver = "POLICY501"
-    /// An op that the directory's own rules forbid.
+    /// The directory's own rules forbid the op.
     package static let forbidden = "POLICY503"
-    /// The shapes can't decide: a note, proved on the data.
+    /// The shapes can't decide; a note, since only the data can prove that events fit.
     static let undecided = "COMPAT107"
 
-    /// The fix wherever a person's data would stand where it is never sealed.
-    package static let personsFix = "use an id that says nothing of the person"
+    /// The fix for personal data in a place that is never sealed.
+    package static let personsFix = "use an id that reveals nothing about the person"
 }

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// The members of a shape by pointer, cached for many lookups.
+/// A cache of the members of a shape, by pointer.
 final class ShapeIndex {
     private let shape: Shape
     private var known: [JSONPointer: [Name: Shape]] = [:]

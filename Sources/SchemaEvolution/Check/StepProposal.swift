@@ -1,17 +1,17 @@
 internal import EventModel
 internal import JSONText
 
-/// The ops that would make up for a difference, as far as the shapes tell.
+/// The ops that would resolve a difference, as far as the shapes determine them.
 struct StepProposal {
     private(set) var rule = Rule.unexplained
-    /// Whether the difference needs no op: only the data can prove that events fit.
+    /// Whether the difference needs no op, since only the data can prove that events fit.
     private(set) var isNote = false
-    /// Empty where an argument of the op can't be guessed.
+    /// Empty if an argument of the op can't be guessed.
     private(set) var ops: [JSONValue] = []
     private(set) var fix: String?
 
     init(
-        _ difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
+        _ difference: ShapeDifference, _ state: StepContext.TypeState, _ declared: EventShape, _ matching: MemberMatching,
         in version: SchemaVersion
     ) {
         let place = difference.pointer
@@ -54,7 +54,7 @@ struct StepProposal {
                 let ways = successors.map { "move: {from: \(place), path: \($0)}" }
                 fix = "if it has another name: \(ways.joined(separator: ", or ")); if it is gone: \(remove.words)"
             } else if isRequired {
-                // Only the author can choose the value that the version before sees.
+                // Only the author can choose the value that the previous version sees.
                 fix = "\(remove.words), where restore is what \(version.previous) sees"
             } else {
                 ops = [remove]
@@ -97,7 +97,7 @@ struct StepProposal {
         fix = "did you mean \(ops.map(\.words).joined(separator: " and "))?"
     }
 
-    /// An op for a place, within `each` where the place lies in a list or a map.
+    /// An op at a pointer, wrapped in `each` if the pointer leads into a list or map.
     private static func inside(_ place: JSONPointer, _ op: (JSONValue) -> JSONValue) -> JSONValue {
         guard let star = place.tokens.firstIndex(where: { $0.text == "*" }) else { return op(.string(place.description)) }
         let holder = JSONPointer(tokens: Array(place.tokens[..<star]))
@@ -105,7 +105,7 @@ struct StepProposal {
         return .op(Each.name, [("path", .string(holder.description)), ("do", .array([inside(rest, op)]))])
     }
 
-    /// What an older version sees of a value that it does not know.
+    /// What an older version sees in place of a value that it does not know.
     private static func down(_ constraint: ShapeDifference.Constraint, _ old: Shape?, _ new: Shape?) -> JSONValue {
         guard let old else { return .string("absent") }
         func single(_ name: String, _ value: JSONValue) -> JSONValue { .object([.init(name: name, value: value)]) }
@@ -120,7 +120,7 @@ struct StepProposal {
         }
     }
 
-    /// - Returns: the op, and whether it has a value that the author must replace.
+    /// - Returns: the op, and whether it contains a placeholder that the author must replace.
     private static func conversion(
         _ place: JSONPointer, _ old: Shape?, _ new: Shape?, isRequired: Bool
     ) -> (op: JSONValue?, hasPlaceholder: Bool) {
@@ -140,6 +140,6 @@ struct StepProposal {
 }
 
 extension JSONValue {
-    /// An op or an item as a list in YAML has it: `add: {path: /b, value: 0}`.
+    /// An op or item in YAML's flow style: `add: {path: /b, value: 0}`.
     var words: String { String(flow.dropFirst().dropLast()) }
 }

@@ -1,14 +1,14 @@
 internal import Bytes
 
-/// `1.10.2`: numbers with dots between them, ordered number by number. A number that is missing at the end is 0, so that 1.2 is 1.2.0.
+/// Numbers separated by dots, such as `1.10.2`, compared number by number. Missing trailing numbers count as 0, so 1.2 equals 1.2.0.
 ///
-/// The labels of an application's releases are dotted numbers, and `below` compares texts as such.
+/// The labels of application releases are dotted numbers, and `below` can compare texts as dotted numbers.
 package struct DottedNumber: Comparable, Sendable, CustomStringConvertible {
     private let numbers: [UInt64]
 
     private static let digitsMax = 19
 
-    /// Nil unless the text is numbers of at most 19 digits with dots between them.
+    /// Nil unless the text consists of numbers of at most 19 digits, separated by dots.
     package init?(_ text: RawSpan) {
         var numbers: [UInt64] = []
         var offset = 0
@@ -21,7 +21,7 @@ package struct DottedNumber: Comparable, Sendable, CustomStringConvertible {
 
     package init?(_ text: String) { self.init(Array(text.utf8).lent) }
 
-    /// The number that begins at an offset, which comes to stand behind the dot or the end after it; nil where there is none.
+    /// Parses the number at the offset and moves the offset behind the dot or end that follows; nil if there is no number.
     private static func number(in text: RawSpan, at offset: inout Int) -> UInt64? {
         let start = offset
         var number: UInt64 = 0
@@ -37,7 +37,7 @@ package struct DottedNumber: Comparable, Sendable, CustomStringConvertible {
 
     private func number(_ index: Int) -> UInt64 { index < numbers.count ? numbers[index] : 0 }
 
-    /// Whether a text is a dotted number below this one; false for a text that is none. Allocates nothing.
+    /// Whether a text is a dotted number below this one; false for other texts. Allocates nothing.
     func isAbove(_ text: RawSpan) -> Bool {
         var isBelow: Bool?
         var (offset, index) = (0, 0)

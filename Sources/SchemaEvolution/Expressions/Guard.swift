@@ -2,13 +2,13 @@ internal import Bytes
 package import EventModel
 package import JSONText
 
-/// `{path, equals / in / exists / below}`: a condition on a value. An absent value fails it, but for `exists: false`.
+/// `{path, equals / in / exists / below}`: a condition on a value. An absent value fails every test except `exists: false`.
 package struct Guard: Sendable {
-    /// Where a guard stands, which says what it may look at.
-    package enum Place {
-        /// In a step: the payload, its metadata or its time.
+    /// The context of a guard, which determines the sources it may read.
+    package enum Context {
+        /// In a step: the payload, the metadata or the time.
         case step
-        /// In a projection: every source, and the row.
+        /// In a projection: every source, including the row.
         case fold
     }
 
@@ -20,18 +20,18 @@ package struct Guard: Sendable {
 
     package struct Constant: Equatable, Sendable {
         package let value: JSONValue
-        /// In canonical form.
+        /// The value in canonical form.
         package let canonical: [UInt8]
 
         init(_ value: JSONValue) { (self.value, canonical) = (value, value.canonical()) }
     }
 
-    /// What a value is below: one of its own kind.
+    /// The bound of `below`, which only values of the same kind can be below.
     package enum Bound: Equatable, Sendable {
         case number(DecimalNumber)
         case dotted(DottedNumber)
         case moment(Timestamp)
-        /// None of them. Nothing is below it; `check` says so.
+        /// Neither a number nor a dotted number nor a time. No value is below it, and `check` reports it.
         case unordered(String)
     }
 
@@ -40,7 +40,7 @@ package struct Guard: Sendable {
     package let source: Source
     package let test: Test
 
-    package init(_ node: FileNode, in place: Place = .step) throws(FileProblem) {
+    package init(_ node: FileNode, in place: Context = .step) throws(FileProblem) {
         switch place {
         case .step: source = try Self.step(try node.required("path", of: "the guard"))
         case .fold:
@@ -59,7 +59,7 @@ package struct Guard: Sendable {
         test = try Self.test(member, of: source, place)
     }
 
-    /// A test that a member is present.
+    /// A test for the presence of a member.
     init(exists pointer: JSONPointer) { (source, test) = (.pointer(pointer), .exists(true)) }
 
     private static func step(_ path: FileNode) throws(FileProblem) -> Source {
@@ -77,11 +77,11 @@ package struct Guard: Sendable {
             throw path.problem(
                 "path must be a pointer, $time or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
                 fix: "what an event carries beside its payload is $time and $metadata"
-            ).mended(path.becomes(.string(rest.map { "$metadata\($0)" } ?? "$time")))
+            ).withRepairs(path.becomes(.string(rest.map { "$metadata\($0)" } ?? "$time")))
         }
     }
 
-    private static func test(_ member: FileNode.Member, of source: Source, _ place: Place) throws(FileProblem) -> Test {
+    private static func test(_ member: FileNode.Member, of source: Source, _ place: Context) throws(FileProblem) -> Test {
         switch member.name {
         case "equals": .oneOf([Constant(member.value.json)])
         case "in": .oneOf(try member.value.list("in").map { Constant($0.json) })
@@ -90,10 +90,10 @@ package struct Guard: Sendable {
         }
     }
 
-    private static func bound(_ node: FileNode, of source: Source, _ place: Place) throws(FileProblem) -> Bound {
+    private static func bound(_ node: FileNode, of source: Source, _ place: Context) throws(FileProblem) -> Bound {
         if case .number = node.kind {
             if let number = DecimalNumber(json: Array(node.json.text.utf8).lent) { return .number(number) }
-            // Order: a projection may be registered with it.
+            // Order: this comes before the error, since a registered projection may contain such a bound.
             if place == .fold { return .unordered(node.json.text) }
         }
         guard case .string(let text) = node.kind else {
@@ -106,7 +106,7 @@ package struct Guard: Sendable {
     }
 }
 
-/// In microseconds since 1970: a date-time, or the beginning of a date in UTC; nil where a text is neither.
+/// Microseconds since 1970 of a date-time, or of the start of a date in UTC; nil for other texts.
 private func instant(of text: RawSpan) -> Int64? {
     guard text.byteCount == 10 else { return DateTime(text)?.microseconds }
     var midnight = ByteBuffer(capacity: 20)
@@ -116,14 +116,14 @@ private func instant(of text: RawSpan) -> Int64? {
 }
 
 extension Guard.Bound {
-    /// What is wrong with it.
+    /// The error for an invalid bound; nil if the bound is valid.
     package func problem(of source: Source) -> String? {
         guard case .unordered(let text) = self else { return nil }
         let wanted = source == .time ? "a date or a date-time for $time" : "a number, a dotted number such as 1.10.2, a date or a date-time"
         return "below must be \(wanted), not \(quoted(text))"
     }
 
-    /// Whether a value is below it: given are a string's characters, the JSON text of anything else.
+    /// Whether a value is below the bound. `content` is a string's decoded text, or the JSON text of other values.
     func isAbove(_ content: RawSpan, _ kind: JSONKind) -> Bool {
         switch self {
         case .number(let limit): kind == .number && DecimalNumber(json: content).map { $0 < limit } ?? false
@@ -137,7 +137,7 @@ extension Guard.Bound {
 extension Guard.Test {
     package var holdsWhereAbsent: Bool { if case .exists(false) = self { true } else { false } }
 
-    /// Whether it holds for a value that is there, given as its JSON text.
+    /// Whether the test holds for a present value, given as JSON text.
     package func holds(_ json: RawSpan) -> Bool {
         switch self {
         case .exists(let wanted): return wanted
@@ -150,11 +150,11 @@ extension Guard.Test {
         }
     }
 
-    /// Whether two JSON texts mean the same value; the second is canonical.
+    /// Whether two JSON texts mean the same value; the second one is canonical.
     private static func same(_ value: RawSpan, _ canonical: RawSpan) -> Bool {
         if value.equals(canonical) { return true }
         guard value.byteCount > 0, canonical.byteCount > 0 else { return false }
-        // Two texts without escapes that differ are different texts.
+        // Two different texts without escapes are different strings.
         if isPlainString(value) { return false }
         do { return try JSONEquality.same(value, canonical) } catch { return false }
     }
@@ -171,12 +171,12 @@ extension Guard {
         }
     }
 
-    /// Whether a value of which the content is given is below the guard's bound.
+    /// Whether the value with this content is below the guard's bound.
     func holds(onContent content: RawSpan, _ kind: JSONKind) -> Bool {
         if case .below(let bound) = test { bound.isAbove(content, kind) } else { false }
     }
 
-    /// Whether it holds for the event's metadata or time.
+    /// Whether the guard holds for the event's metadata or time.
     func holdsBeside(_ run: inout OpRun) -> Bool {
         if source == .time, case .below(.moment(let limit)) = test { return run.time < limit }
         return source.writeBeside(&run) ? test.holds(run.output.bytes) : test.holdsWhereAbsent

@@ -2,7 +2,7 @@ internal import EventModel
 package import JSONText
 
 extension Source {
-    /// A source as a projection file writes it: a text, or a map with one member.
+    /// Reads a source as a projection file writes it: a text, or a map with one member.
     package init(_ node: FileNode, _ what: String) throws(FileProblem) {
         switch node.kind {
         case .string(let text): self = try Source(text: text, of: node, what)
@@ -23,7 +23,7 @@ extension Source {
         }
     }
 
-    /// A source that is written as a text and is no template.
+    /// Reads a source that is written as a text and is not a template.
     package init(plain node: FileNode, _ what: String) throws(FileProblem) {
         let text = try node.text(what)
         guard !text.contains("{") else { throw node.problem("\(what) can't be a template") }
@@ -53,12 +53,12 @@ extension Source {
 }
 
 extension Template where Member == Source {
-    /// A template of sources.
+    /// A template whose members are sources.
     package init(text: String, of node: FileNode, _ what: String) throws(FileProblem) {
         do throws(ExpressionError) {
             try self.init(text, member: Source.init(inBraces:))
             if literals.contains(where: { $0.contains("}") }) { throw ExpressionError("there is a } without a { before it") }
-        } catch { throw node.problem("\(what) is no template, \(quoted(text)): \(error.reason)", fix: error.fix) }
+        } catch { throw node.problem("\(what) is not a template, \(quoted(text)): \(error.reason)", fix: error.fix) }
     }
 }
 

@@ -2,13 +2,13 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// Where a step, a guard, a key or a fold takes a value from. Each context takes some of them.
+/// The origin of a value that a step, guard, key or fold reads. Each context accepts some of the cases.
 package indirect enum Source: Hashable, Sendable {
-    /// In the payload.
+    /// A member of the payload.
     case pointer(JSONPointer)
-    /// In the element that `each` is at; the element itself for the empty pointer.
+    /// A member of the current element of `each`; the empty pointer denotes the element itself.
     case item(JSONPointer)
-    /// In the row, as it was before the event.
+    /// A member of the row, as it was before the event.
     case row(JSONPointer)
     case metadata(JSONPointer)
     case constant(JSONValue)
@@ -18,7 +18,7 @@ package indirect enum Source: Hashable, Sendable {
     case month(Source)
     case template(Template<Source>)
 
-    /// What a text without braces names: a pointer, or what an event carries beside its payload.
+    /// Parses a text without braces: a pointer, or the name of what an event carries beside its payload.
     package init(_ text: String) throws(ExpressionError) {
         guard text.hasPrefix("$") else {
             self = .pointer(try Self.pointer(text, in: text))
@@ -42,7 +42,7 @@ package indirect enum Source: Hashable, Sendable {
         do { return try JSONPointer(text) } catch { throw ExpressionError("\(whole) holds no pointer: \(error.reason)") }
     }
 
-    /// Itself and those that it is made of.
+    /// This source and all sources nested in it.
     private var all: [Source] {
         switch self {
         case .day(let source), .month(let source): [self] + source.all
@@ -51,21 +51,21 @@ package indirect enum Source: Hashable, Sendable {
         }
     }
 
-    /// The members of the payload that it is made of.
+    /// The members of the payload that the source reads.
     package var pointers: [JSONPointer] { all.compactMap { source in if case .pointer(let pointer) = source { pointer } else { nil } } }
 
-    /// Whether all of the payload is needed to read it.
+    /// Whether reading the source requires the whole payload.
     package var readsPayload: Bool { all.contains(.payload) }
 
-    /// Whether `each` is needed to read it.
+    /// Whether the source can be read only inside `each`.
     package var readsItem: Bool { all.contains { source in if case .item = source { true } else { false } } }
 
-    /// Whether the name of the event's stream is needed to read it.
+    /// Whether reading the source requires the name of the event's stream.
     package var readsStream: Bool { all.contains(.stream) }
 }
 
 extension Source {
-    /// Puts the JSON text of what an event carries beside its payload into `output`; false where it has none.
+    /// Writes the JSON text of what an event carries beside its payload to `output`. Returns false if the event has no such value.
     func writeBeside(_ run: inout OpRun) -> Bool {
         run.output.removeAll()
         switch self {

@@ -1,8 +1,8 @@
 internal import Bytes
 internal import JSONText
 
-/// A text made of literals and of members in braces: `pkg-{/name}:{/architecture}`. What stands in the braces is the context's: pointers in
-/// `compute` and in the names of streams, sources in projections, captures in patterns of names.
+/// A text composed of literals and members in braces, such as `pkg-{/name}:{/architecture}`. The context determines what the braces
+/// contain: pointers in `compute` and stream names, sources in projections, captures in stream patterns.
 package struct Template<Member: Hashable & Sendable>: Hashable, Sendable {
     package enum Part: Hashable, Sendable {
         case literal(String)
@@ -13,7 +13,7 @@ package struct Template<Member: Hashable & Sendable>: Hashable, Sendable {
 
     package init(parts: [Part]) { self.parts = parts }
 
-    /// Splits a text at its braces. A `}` without a `{` before it stays in its literal.
+    /// Splits a text at its braces. A `}` without a preceding `{` remains part of its literal.
     init(_ text: String, member: (String) throws(ExpressionError) -> Member) throws(ExpressionError) {
         var (parts, rest) = ([Part](), text[...])
         while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")) {
@@ -32,14 +32,14 @@ package struct Template<Member: Hashable & Sendable>: Hashable, Sendable {
 
     package var members: [Member] { parts.compactMap { part in if case .member(let member) = part { member } else { nil } } }
 
-    /// The template with other members.
+    /// The template with each member replaced.
     package func mapMembers(_ change: (Member) -> Member) -> Template {
         Template(parts: parts.map { part in if case .member(let member) = part { .member(change(member)) } else { part } })
     }
 }
 
 extension Template: CustomStringConvertible where Member: CustomStringConvertible {
-    /// As a file writes it.
+    /// The template as a file writes it.
     package var description: String {
         parts.map { part in
             switch part {
@@ -50,7 +50,7 @@ extension Template: CustomStringConvertible where Member: CustomStringConvertibl
     }
 }
 
-/// Why a text is no expression, as a clause, and what to write instead.
+/// Why a text is not a valid expression, as a clause, and what to write instead.
 package struct ExpressionError: Error, Hashable, Sendable {
     package let reason: String
     package let fix: String?
@@ -59,7 +59,7 @@ package struct ExpressionError: Error, Hashable, Sendable {
 }
 
 extension JSONPointer {
-    /// The pointer that stands in a template's braces.
+    /// The pointer inside the braces of a template.
     init(inBraces text: String) throws(ExpressionError) {
         guard text.hasPrefix("/") else { throw ExpressionError("{\(text)} holds no pointer", fix: "write {/\(text)}") }
         do { try self.init(text) } catch { throw ExpressionError("{\(text)} holds no pointer: \(error.reason)") }

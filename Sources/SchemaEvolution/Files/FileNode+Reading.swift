@@ -1,9 +1,9 @@
 internal import EventModel
 package import JSONText
 
-/// Typed access, whose errors name what was expected, what is there, and where.
+/// Typed access. Errors name the expected value, the actual one and the location.
 extension FileNode {
-    /// A problem at this value.
+    /// A problem at the location of this value.
     package func problem(_ message: String, rule: String = FileRule.value, fix: String? = nil) -> FileProblem {
         FileProblem(rule, message, at: mark, fix: fix)
     }
@@ -15,10 +15,10 @@ extension FileNode {
     package func text(_ what: String) throws(FileProblem) -> String {
         if case .string(let text) = kind { return text }
         if case .number(let text) = kind {
-            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").mended(becomes(.string(text)).certain)
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").withRepairs(becomes(.string(text)).certain)
         }
         if case .bool(let value) = kind {
-            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").mended(becomes(.string("\(value)")).certain)
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").withRepairs(becomes(.string("\(value)")).certain)
         }
         throw mismatch(what, "a text")
     }
@@ -26,13 +26,13 @@ extension FileNode {
     package func integer(_ what: String, from least: Int = .min, through most: Int = .max) throws(FileProblem) -> Int {
         guard case .number(let text) = kind, let value = Int(text), text != "-0" else {
             guard case .string(let text) = kind, let value = Int(text) else { throw mismatch(what, "a whole number") }
-            throw mismatch(what, "a whole number", fix: "take the quotes off").mended(becomes(.number("\(value)")).certain)
+            throw mismatch(what, "a whole number", fix: "take the quotes off").withRepairs(becomes(.number("\(value)")).certain)
         }
         guard value >= least else {
-            throw problem("\(what) must be at least \(least), not \(value)").mended(becomes(.number("\(least)")))
+            throw problem("\(what) must be at least \(least), not \(value)").withRepairs(becomes(.number("\(least)")))
         }
         guard value <= most else {
-            throw problem("\(what) must be at most \(most), not \(value)").mended(becomes(.number("\(most)")))
+            throw problem("\(what) must be at most \(most), not \(value)").withRepairs(becomes(.number("\(most)")))
         }
         return value
     }
@@ -46,7 +46,7 @@ extension FileNode {
                 default: nil
                 }
             throw mismatch(what, "true or false", fix: "only true and false are flags; yes, no, on and off are texts")
-                .mended(meant.map { becomes(.bool($0)).certain })
+                .withRepairs(meant.map { becomes(.bool($0)).certain })
         }
         return value
     }
@@ -62,7 +62,7 @@ extension FileNode {
         return members
     }
 
-    /// A map that has no other members than these.
+    /// The members of a map, which may have no other names than these.
     @discardableResult
     package func map(_ what: String, allowing names: [String]) throws(FileProblem) -> [Member] {
         let members = try map(what)
@@ -70,7 +70,7 @@ extension FileNode {
         return members
     }
 
-    /// A list of texts, or one text on its own.
+    /// A list of texts, or a single text.
     package func texts(_ what: String) throws(FileProblem) -> [String] {
         if case .string(let text) = kind { return [text] }
         var result: [String] = []
@@ -86,15 +86,15 @@ extension FileNode {
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
                 fix: !text.hasPrefix("/")
                     ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
-                // A slash within it may belong to a name.
-            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain(where: !text.contains("/")))
+                // A slash inside the text may be part of a member name.
+            ).withRepairs(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain(where: !text.contains("/")))
         }
     }
 
     /// The value of a required member.
     /// - Parameters:
-    ///   - choices: the values that it may have, in words for the fix.
-    ///   - guess: a value that fits, for the repair.
+    ///   - choices: the possible values, in words, for the fix.
+    ///   - guess: a valid value, for the repair.
     package func required(
         _ name: String, of what: String, choices: String? = nil, guess: JSONValue? = nil
     ) throws(FileProblem) -> FileNode {
@@ -102,22 +102,22 @@ extension FileNode {
             _ = try map(what)
             throw problem(
                 "\(what) has no \(quoted(name))", rule: FileRule.member, fix: "add \(name):" + (choices.map { " \($0)" } ?? "")
-            ).mended(guess.map { mark.mend(name, to: $0) })
+            ).withRepairs(guess.map { mark.repair(name, to: $0) })
         }
         return value
     }
 
-    /// A text that is one of a few words.
+    /// A text that must be one of the given words.
     package func word(_ what: String, of known: [String], why: String) throws(FileProblem) -> String {
         let text = try text(what)
         if known.contains(text) { return text }
         throw problem("\(what) must be \(known.joined(separator: " or ")), not \(quoted(text))", rule: Rule.opArgument, fix: why)
-            .mended(swapped(text, among: known))
+            .withRepairs(swapped(text, among: known))
     }
 
-    /// Puts the nearest of the words that may stand here in the place of one that is none of them.
+    /// The repair that replaces an unknown word by the nearest known one.
     func swapped(_ word: String, among known: [String]) -> Repair? {
-        nearest(to: word, among: known).map { becomes(.string($0)).certain(where: isSlip(word, of: $0, among: known)) }
+        nearest(to: word, among: known).map { becomes(.string($0)).certain(where: isTypo(word, of: $0, among: known)) }
     }
 }
 
@@ -126,17 +126,17 @@ extension FileNode.Member {
         FileProblem(rule, message, at: place, fix: fix)
     }
 
-    /// The problem that `what` has no such member; its fix is the nearest name that it has.
+    /// The problem that `what` has no such member. The fix suggests the nearest known name.
     package func unknown(in what: String, known: [String], rule: String = FileRule.member) -> FileProblem {
         let known = known.filter { !$0.isEmpty }
         let meant = nearest(to: name, among: known) ?? (name == "to" && known.contains("path") ? "path" : nil)
         let fix = meant.map { "did you mean \($0)?" } ?? "\(what) may have: \(known.joined(separator: ", "))"
-        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).mended(
-            meant.map { place.mend(.rename($0)).certain(where: isSlip(name, of: $0, among: known)) })
+        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).withRepairs(
+            meant.map { place.repair(.rename($0)).certain(where: isTypo(name, of: $0, among: known)) })
     }
 }
 
-/// The nearest of the names by edit distance, if it is at most a third of the name's length away.
+/// The name with the smallest edit distance, unless that is more than a third of the name's length.
 package func nearest(to name: String, among names: [String]) -> String? {
     let limit = max(1, name.count / 3)
     let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }
@@ -144,13 +144,13 @@ package func nearest(to name: String, among names: [String]) -> String? {
     return best.name
 }
 
-/// Whether a word can be meant for nothing but its nearest one among all that may stand there.
-func isSlip(_ word: String, of meant: String, among words: [String]) -> Bool {
+/// Whether a word is so close to `meant`, and so far from all other words, that nothing else can be meant.
+func isTypo(_ word: String, of meant: String, among words: [String]) -> Bool {
     let distance = editDistance(word, meant)
     return distance <= max(1, word.count / 3) && words.allSatisfy { $0 == meant || editDistance(word, $0) > distance }
 }
 
-/// How many insertions, removals, replacements and swaps of neighbours turn one text into the other.
+/// The number of insertions, removals, replacements and transpositions that turn one text into the other.
 private func editDistance(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
     var before: [Int] = []

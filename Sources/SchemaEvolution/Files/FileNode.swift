@@ -1,8 +1,8 @@
 internal import EventModel
 package import JSONText
 
-/// A place in a file: line and column from 1, the column in Unicode scalars.
-package struct Mark: Hashable, Sendable {
+/// A location in a file: line and column, counted from 1, the column in Unicode scalars.
+package struct FileLocation: Hashable, Sendable {
     package var file: String
     package var line: Int
     package var column: Int
@@ -12,12 +12,12 @@ package struct Mark: Hashable, Sendable {
     }
 }
 
-/// A node of a version or projection file, with its place. The order of members is kept.
+/// A node of a version or projection file, with its location. Members keep their order.
 package struct FileNode: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case null
         case bool(Bool)
-        /// The digits as written, a valid JSON number.
+        /// The number's text as written, a valid JSON number.
         case number(String)
         case string(String)
         case list([FileNode])
@@ -26,27 +26,27 @@ package struct FileNode: Hashable, Sendable {
 
     package struct Member: Hashable, Sendable {
         package let name: String
-        /// The place of the name; the value has its own.
-        package let place: Mark
+        /// The location of the name; the value has its own location.
+        package let place: FileLocation
         package let value: FileNode
 
-        package init(name: String, place: Mark, value: FileNode) {
+        package init(name: String, place: FileLocation, value: FileNode) {
             (self.name, self.place, self.value) = (name, place, value)
         }
     }
 
     package let kind: Kind
-    package let mark: Mark
+    package let mark: FileLocation
 
-    package init(_ kind: Kind, at mark: Mark) { (self.kind, self.mark) = (kind, mark) }
+    package init(_ kind: Kind, at mark: FileLocation) { (self.kind, self.mark) = (kind, mark) }
 
-    /// The value of a map's member; nil where there is none, or this is no map.
+    /// The value of a map's member; nil if the member is absent or this is no map.
     package func member(_ name: String) -> FileNode? {
         guard case .map(let members) = kind else { return nil }
         return members.first { $0.name.isSame(as: name) }?.value
     }
 
-    /// How many values there are, this one among them.
+    /// The number of nodes in this tree, including this one.
     var count: Int {
         switch kind {
         case .list(let nodes): nodes.reduce(1) { $0 + $1.count }
@@ -55,7 +55,7 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 
-    /// The value without places.
+    /// The value without locations.
     package var json: JSONValue {
         switch kind {
         case .null: .null
@@ -67,10 +67,10 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 
-    /// The value as steps and folds put it into events and rows: in the spelling that the store keeps.
+    /// The value as steps and folds write it into events and rows: in canonical spelling.
     package var constant: JSONValue { json.normal }
 
-    /// The node in the words of a message: its kind, and its value where that is short.
+    /// A description of the node for messages: its kind, and its value if that is short.
     package var words: String {
         switch kind {
         case .null: "null"

@@ -1,17 +1,17 @@
 package import EventModel
 
-/// One thing that is wrong with a file.
+/// A problem with a file.
 package struct FileProblem: Error, Hashable, Sendable {
     package var finding: Finding
 
-    package init(_ id: String, _ message: String, at mark: Mark, fix: String? = nil) {
+    package init(_ id: String, _ message: String, at mark: FileLocation, fix: String? = nil) {
         finding = Finding(id: id, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
     }
 
     package init(_ finding: Finding) { self.finding = finding }
 }
 
-/// Everything that is wrong with some files, gathered so that one run shows all of it.
+/// Collects the findings about files, so that one run reports all of them.
 package struct FindingList: Sendable {
     package private(set) var findings: [Finding] = []
 
@@ -23,7 +23,7 @@ package struct FindingList: Sendable {
 
     package mutating func add(_ more: [Finding]) { findings += more }
 
-    /// The body's result; nil, and a finding, where it throws.
+    /// The body's result; if the body throws, adds a finding and returns nil.
     package mutating func attempt<Result>(_ body: () throws(FileProblem) -> Result) -> Result? {
         do { return try body() } catch {
             add(error)
@@ -34,22 +34,22 @@ package struct FindingList: Sendable {
     package var hasErrors: Bool { findings.contains { $0.severity == .error } }
 }
 
-/// The ids of findings on a file as such, before it is compared with others.
+/// The ids of findings about a single file, independent of other files.
 package enum FileRule {
-    /// Not JSON, not YAML, or YAML that is refused: anchors, aliases, tags, merge keys, tabs …
+    /// The file is not valid JSON or YAML, or uses refused YAML features: anchors, aliases, tags, merge keys, tabs …
     package static let syntax = "FILE001"
-    /// A member that the format does not have, or one that is missing.
+    /// A member is unknown or missing.
     package static let member = "FILE002"
-    /// A value of the wrong kind, or out of its range.
+    /// A value has the wrong kind or is out of range.
     package static let value = "FILE003"
-    /// A shape with a keyword that shapes do not have, or one that contradicts itself.
+    /// A shape uses an unsupported keyword, or contradicts itself.
     package static let shape = "FILE004"
-    /// A reference that leads nowhere or back to itself.
+    /// A reference has no target or is circular.
     package static let reference = "FILE005"
-    /// A stream template that can't be read, or does not fit its shape.
+    /// A stream template is invalid or does not fit its shape.
     package static let stream = "FILE006"
-    /// A file of a newer format than this program knows.
+    /// The format of the file is newer than this program.
     package static let format = [Finding].newerFormat
-    /// A name that looks like another and has other bytes.
+    /// A name looks like another one but has different bytes.
     package static let lookAlike = "FILE008"
 }

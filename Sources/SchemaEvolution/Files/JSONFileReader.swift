@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// JSON text as nodes with places.
+/// Parses JSON text into nodes with locations.
 enum JSONFileReader {
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
         var lines = LineCounter(file: file)
@@ -51,7 +51,7 @@ enum JSONFileReader {
     }
 }
 
-/// Turns byte offsets, asked for in order, into lines and columns.
+/// Converts byte offsets to lines and columns; fast if the offsets are requested in ascending order.
 private struct LineCounter {
     let file: String
     private var offset = 0
@@ -60,7 +60,7 @@ private struct LineCounter {
 
     init(file: String) { self.file = file }
 
-    mutating func mark(of target: Int, in text: RawSpan) -> Mark {
+    mutating func mark(of target: Int, in text: RawSpan) -> FileLocation {
         if target < offset { (offset, line, column) = (0, 1, 1) }
         while offset < min(target, text.byteCount) {
             let byte = text.byte(at: offset)
@@ -71,6 +71,6 @@ private struct LineCounter {
             }
             offset += 1
         }
-        return Mark(file: file, line: line, column: column)
+        return FileLocation(file: file, line: line, column: column)
     }
 }

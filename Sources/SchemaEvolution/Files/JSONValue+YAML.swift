@@ -1,7 +1,7 @@
 package import JSONText
 
 extension JSONValue {
-    /// YAML that reads back as this value: short lists and maps on one line, others in blocks.
+    /// YAML that parses back to this value: short lists and maps on one line, others in block style.
     package var yaml: String { lines(width: 0).joined(separator: "\n") + "\n" }
 
     private static let width = 110
@@ -18,7 +18,7 @@ extension JSONValue {
         }
     }
 
-    /// Whether its members and elements are scalars, or lists of scalars, so that one line is legible.
+    /// Whether the value is readable on one line: its members and elements are scalars or lists of scalars.
     private var isShort: Bool {
         switch self {
         case .array(let values): values.allSatisfy(\.isScalarOrEmpty)
@@ -38,7 +38,7 @@ extension JSONValue {
         }
     }
 
-    /// One line where the value is a scalar, empty, or short and not wider than `width`; a block elsewhere.
+    /// One line if the value is a scalar, empty, or short and not wider than `width`; otherwise a block.
     private func lines(width: Int) -> [String] {
         let flow = flow
         if isScalarOrEmpty || isShort && flow.count <= width { return [flow] }
@@ -61,7 +61,7 @@ extension JSONValue {
 }
 
 extension String {
-    /// The text without quotes where it reads back as this text, in double quotes elsewhere.
+    /// The text without quotes if it parses back unchanged, otherwise in double quotes.
     package var yamlScalar: String {
         let isPlain =
             utf8.first.map { ($0 | 0x20 >= 97 && $0 | 0x20 <= 122) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "$") } == true

@@ -1,17 +1,17 @@
 package import EventModel
 internal import FoundationEssentials
 
-/// The texts of a directory of version files, as they are on the disk or as edits would change them.
+/// The contents of a directory of version files, either as on disk or with edits applied.
 package struct SchemaTexts: Sendable {
     package let directory: String
-    /// Contents that replace those on the disk, by path; nil: the file is removed.
+    /// New contents by path, which replace those on disk; nil marks a removed file.
     package private(set) var changed: [String: [UInt8]?] = [:]
 
     package init(directory: String) { self.directory = directory }
 
     package func path(_ name: String) -> String { directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)" }
 
-    /// The names of all files, in order.
+    /// The names of all files, sorted.
     package func names() throws(EvstoreError) -> [String] {
         var names: Set<String>
         do { names = Set(try FileManager.default.contentsOfDirectory(atPath: directory)) } catch {
@@ -32,7 +32,7 @@ package struct SchemaTexts: Sendable {
         return names.sorted()
     }
 
-    /// The bytes of a file; what can't be read is a finding.
+    /// The bytes of a file; a file that can't be read is reported as a finding.
     package func bytes(path: String) throws(EvstoreError) -> [UInt8] {
         if case let text?? = changed[path] { return text }
         return try FileReader.bytes(path: path)
@@ -45,7 +45,7 @@ package struct SchemaTexts: Sendable {
 
     package func read(path: String) throws(EvstoreError) -> FileNode { try FileReader.read(text: bytes(path: path), file: path) }
 
-    /// The lines of a file; none where it is not there.
+    /// The lines of a file; empty if the file does not exist.
     package func lines(path: String) -> [[Unicode.Scalar]] {
         switch changed[path] {
         case .some(let text): text.map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []
@@ -53,7 +53,7 @@ package struct SchemaTexts: Sendable {
         }
     }
 
-    /// Whether a version file is released or locked; of a file that can't be read, whether its text has the word `released`.
+    /// Whether a version file is released or locked. If the file can't be parsed, whether its text contains the word `released`.
     package func isReleased(path: String) -> Bool {
         guard let name = path.split(separator: "/").last, let number = Int(name.dropFirst().prefix { $0 != "." }), name.hasPrefix("v")
         else {
@@ -70,7 +70,7 @@ package struct SchemaTexts: Sendable {
         }
     }
 
-    /// The size of all files in bytes; 0 where they can't be listed.
+    /// The total size of the files in bytes; 0 if they can't be listed.
     package var size: Int {
         do {
             return try names().reduce(0) { sum, name in
@@ -81,15 +81,15 @@ package struct SchemaTexts: Sendable {
         } catch { return 0 }
     }
 
-    /// Applies edits, whose line numbers are those of the unedited files, and changes no other bytes; false, without a change, where the
-    /// lines to remove are not there.
+    /// Applies edits, whose line numbers refer to the unedited files, and changes no other bytes. Returns false, without any change, if the
+    /// lines to remove do not match.
     package mutating func apply(_ edits: [FileEdit]) -> Bool {
         var made = changed
         for file in Set(edits.map(\.file)) {
             var lines = text(of: file).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
             guard changed[file] == nil && lines.count == 1 || lines.count == self.lines(path: file).count else { return false }
             let isCRLF = lines.count > 1 && lines[0].last == UInt8(ascii: "\r")
-            // The last edit comes first, so that the line numbers of the others stay right.
+            // Edits are applied from the last line to the first, so that line numbers of the remaining edits stay valid.
             for edit in edits.filter({ $0.file == file }).sorted(by: { $0.line > $1.line }) {
                 let range = edit.line - 1 ..< edit.line - 1 + edit.remove.count
                 guard range.lowerBound >= 0, range.upperBound <= lines.count else { return false }
@@ -99,7 +99,7 @@ package struct SchemaTexts: Sendable {
                 lines.replaceSubrange(range, with: edit.insert.map { Array($0.utf8) + (isCRLF ? [UInt8(ascii: "\r")] : []) })
                 if let renamed = edit.renamed { made[renamed] = .some(nil) }
             }
-            // A last line without a line end keeps none.
+            // If the last line had no line ending, it still has none.
             if isCRLF, let last = lines.last, last.last == UInt8(ascii: "\r") { lines[lines.count - 1].removeLast() }
             made[file] = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
         }

@@ -2,13 +2,13 @@ internal import Bytes
 internal import EventModel
 
 extension YAMLFileReader {
-    /// The most aliases that are parsed: so few can't expand a small text without bounds.
+    /// The maximum number of aliases that are parsed; so few can't blow up a small text.
     private static let aliasesMax = 32
 
     /// Refuses a text with many aliases before it is parsed, since nested aliases expand exponentially. Counts words that look like an
-    /// alias with an anchor. A text with fewer is parsed, and refused at its first anchor or alias.
+    /// alias whose anchor exists. A text with fewer aliases is parsed, and refused at its first anchor or alias.
     func refuseManyAliases() throws(FileProblem) {
-        var anchors: [String: Mark] = [:]
+        var anchors: [String: FileLocation] = [:]
         var aliases: [String: Int] = [:]
         for (index, line) in lines.enumerated() {
             for column in line.indices where line[column] == "&" || line[column] == "*" {
@@ -20,7 +20,7 @@ extension YAMLFileReader {
                 if line[column] == "*" {
                     aliases[text, default: 0] += 1
                 } else if anchors[text] == nil {
-                    anchors[text] = Mark(file: file, line: index + 1, column: column + 1)
+                    anchors[text] = FileLocation(file: file, line: index + 1, column: column + 1)
                 }
             }
         }

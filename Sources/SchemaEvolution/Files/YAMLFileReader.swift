@@ -8,7 +8,7 @@ package struct YAMLFileReader {
     let lines: [[Unicode.Scalar]]
 
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
-        let start = Mark(file: file, line: 1, column: 1)
+        let start = FileLocation(file: file, line: 1, column: 1)
         guard let string = String(utf8: text.lent) else { throw FileProblem(FileRule.syntax, "the file is not text in UTF-8", at: start) }
         let reader = YAMLFileReader(string, file: file)
         try reader.refuseTabs()
@@ -18,12 +18,12 @@ package struct YAMLFileReader {
 
     private init(_ text: String, file: String) { (self.file, lines) = (file, Self.lines(of: text)) }
 
-    /// The lines of a text, as marks count them.
+    /// The lines of a text, counted as in `FileLocation`.
     package static func lines(of text: String) -> [[Unicode.Scalar]] {
         var lines: [[Unicode.Scalar]] = [[]]
         var previous: Unicode.Scalar = " "
         for scalar in text.unicodeScalars {
-            // The line breaks of YAML 1.1; a carriage return and a line feed are one.
+            // The line breaks of YAML 1.1; a carriage return followed by a line feed counts as one.
             switch scalar {
             case "\n" where previous == "\r": break
             case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": lines.append([])
@@ -34,19 +34,19 @@ package struct YAMLFileReader {
         return lines
     }
 
-    private func mark(_ line: Int, _ column: Int) -> Mark { Mark(file: file, line: line, column: column) }
+    private func mark(_ line: Int, _ column: Int) -> FileLocation { FileLocation(file: file, line: line, column: column) }
 
     private func refuseTabs() throws(FileProblem) {
         for (index, line) in lines.enumerated() {
             if let column = line.firstIndex(where: { $0 == "\t" }) {
                 let place = mark(index + 1, column + 1)
                 throw FileProblem(FileRule.syntax, "there is a tab", at: place, fix: "indent with spaces; in a text write \"\\t\"")
-                    .mended(place.mend(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")).certain)
+                    .withRepairs(place.repair(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")).certain)
             }
             if let column = line.firstIndex(of: "\u{feff}") {
                 let place = mark(index + 1, column + 1)
                 throw FileProblem(FileRule.syntax, "there is a byte order mark", at: place, fix: "save the file as UTF-8 without one")
-                    .mended(place.mend(.text(count: 1, "")).certain)
+                    .withRepairs(place.repair(.text(count: 1, "")).certain)
             }
         }
     }
@@ -54,8 +54,8 @@ package struct YAMLFileReader {
     private func read(_ text: String) throws(FileProblem) -> FileNode {
         let root: Node?
         do {
-            // Which types YAML finds in plain texts is none of ours. Where names are there twice, 1 and "1" are two for once, so that the
-            // place of what is refused is known.
+            // YAML's implicit types are not used, so the basic resolver is enough. If it finds duplicate keys, the text is parsed again
+            // with the default resolver, which distinguishes 1 from "1", so that the duplicate can be located.
             do { root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot() } catch YamlError.duplicatedKeysInMapping {
                 root = try Parser(yaml: text, encoding: .utf8).singleRoot()
             }
@@ -68,7 +68,7 @@ package struct YAMLFileReader {
         return try node(root, depth: 0, parent: mark(1, 1))
     }
 
-    private func node(_ node: Node, depth: Int, parent: Mark) throws(FileProblem) -> FileNode {
+    private func node(_ node: Node, depth: Int, parent: FileLocation) throws(FileProblem) -> FileNode {
         let place = node.mark.map { mark($0.line, $0.column) } ?? parent
         try refuseProperties(at: place)
         guard depth < FileReader.depthMax else {
@@ -101,7 +101,7 @@ package struct YAMLFileReader {
         }
     }
 
-    private func kind(of scalar: Node.Scalar, at place: Mark) throws(FileProblem) -> FileNode.Kind {
+    private func kind(of scalar: Node.Scalar, at place: FileLocation) throws(FileProblem) -> FileNode.Kind {
         guard scalar.style == .plain else { return .string(scalar.string) }
         switch scalar.string {
         case "":
@@ -113,8 +113,8 @@ package struct YAMLFileReader {
         }
     }
 
-    /// Refuses an anchor, an alias or a tag, by the text itself, since the parser resolves them.
-    private func refuseProperties(at place: Mark) throws(FileProblem) {
+    /// Refuses an anchor, alias or tag by looking at the text, since the parser resolves them.
+    private func refuseProperties(at place: FileLocation) throws(FileProblem) {
         guard lines.indices.contains(place.line - 1), lines[place.line - 1].indices.contains(place.column - 1) else { return }
         let fix = "write it out where it is used"
         switch lines[place.line - 1][place.column - 1] {
@@ -125,13 +125,13 @@ package struct YAMLFileReader {
         case "*": throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: fix)
         case "!":
             throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
-                .mended(place.mend(.text(count: word(at: place, andSpace: true).count, "")))
+                .withRepairs(place.repair(.text(count: word(at: place, andSpace: true).count, "")))
         default: break
         }
     }
 
-    private func duplicate(_ name: String, at place: Mark) -> FileProblem {
-        // The parser takes names for one that only look alike.
+    private func duplicate(_ name: String, at place: FileLocation) -> FileProblem {
+        // The parser treats names that merely look alike as duplicates.
         let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
         let more = isPlain ? "" : ", or beside one that looks like it, which only a JSON file can hold"
         var problem = FileProblem(
@@ -160,8 +160,8 @@ package struct YAMLFileReader {
         }
     }
 
-    /// The place of a repeated member, given its first place, which is returned where the other is not found.
-    private func second(_ name: String, after first: Mark) -> Mark {
+    /// The location of a duplicate member, given the first one's location, which is returned if the duplicate is not found.
+    private func second(_ name: String, after first: FileLocation) -> FileLocation {
         for index in lines.indices.dropFirst(first.line) {
             let indent = lines[index].prefix { $0 == " " }.count
             if indent == lines[index].count { continue }
@@ -172,8 +172,8 @@ package struct YAMLFileReader {
         return first
     }
 
-    /// The first character that no YAML text may hold.
-    private var control: Mark {
+    /// The location of the first character that YAML does not allow.
+    private var control: FileLocation {
         for (index, line) in lines.enumerated() {
             if let column = line.firstIndex(where: { $0.value < 0x20 || (0x7f ... 0x9f).contains($0.value) }) {
                 return mark(index + 1, column + 1)

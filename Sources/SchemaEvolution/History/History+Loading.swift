@@ -3,12 +3,12 @@ package import EventModel
 internal import FoundationEssentials
 
 extension History {
-    /// Reads every `vN.yaml` or `vN.json` of a directory, and its `schemas.lock`. Throws `schemaInvalid`
-    /// with every error, each with its place and its fix.
+    /// Reads every `vN.yaml` or `vN.json` of a directory, and its `schemas.lock`.
+    /// - Throws: `schemaInvalid` with all errors, each with its location and fix.
     package static func load(directory: String) throws(EvstoreError) -> History { try load(SchemaTexts(directory: directory)) }
 
-    /// Reads them from texts.
-    /// - Parameter reportsAll: whether findings that mostly repeat others are reported, too.
+    /// Reads the version files from their texts.
+    /// - Parameter reportsAll: whether findings that mostly repeat others are reported too.
     package static func load(_ texts: SchemaTexts, reportsAll: Bool = false) throws(EvstoreError) -> History {
         let (names, directory, prefix) = (try texts.names(), texts.directory, texts.path(""))
         var findings = FindingList()
@@ -22,7 +22,7 @@ extension History {
                         fix: "keep v\(number).yaml or v\(number).json"))
                 continue
             }
-            // A file that can't be read still takes its number, so that no gap is reported.
+            // A file that can't be read still occupies its number, so that no gap is reported.
             found[number] = .some(nil)
             do throws(EvstoreError) {
                 let file = try VersionFile(texts.read(path: prefix + name))
@@ -34,7 +34,7 @@ extension History {
         }
         var missing = gaps(found.keys.sorted(), in: directory)
         if !missing.isEmpty, let next = found.keys.sorted().enumerated().first(where: { $0.element != $0.offset + 1 })?.element {
-            // A gap is reported at the version behind it.
+            // A gap is reported at the version after it.
             if case let file?? = found[next] {
                 (missing[0].file, missing[0].line, missing[0].column) = (file.file, file.numberMark.line, file.numberMark.column)
             }
@@ -46,7 +46,7 @@ extension History {
         let lock = prefix + SchemaLock.fileName
         if names.contains(SchemaLock.fileName) {
             do throws(EvstoreError) {
-                // Compared only if every file was read; those that were not have findings already.
+                // The lock is checked only if every file was read; unreadable files already have findings.
                 let locked = try SchemaLock(text: texts.bytes(path: lock), file: lock)
                 if files.count == found.count { findings.add(locked.check(files, file: lock)) }
             } catch {
@@ -67,8 +67,8 @@ extension History {
         return History(versions: files, warnings: findings.findings, reportsAll: reportsAll)
     }
 
-    /// Whether a directory has no version files, not even ones that can't be read.
-    /// - Throws: `usage` or `schemaInvalid` where the directory can't be listed.
+    /// Whether a directory contains no version files, including unreadable ones.
+    /// - Throws: `usage` or `schemaInvalid` if the directory can't be listed.
     package static func isEmpty(directory: String) throws(EvstoreError) -> Bool {
         try !SchemaTexts(directory: directory).names().contains { name in
             let parts = name.split(separator: ".", maxSplits: 1)
@@ -77,8 +77,8 @@ extension History {
         }
     }
 
-    /// A history of files that were read already, in any order.
-    /// - Throws: `schemaInvalid` where a version is missing or has two files, or where labels do not rise.
+    /// A history of files that have been read, in any order.
+    /// - Throws: `schemaInvalid` if a version is missing or has two files, or if labels do not increase.
     package init(files: [VersionFile]) throws(EvstoreError) {
         let files = files.sorted { $0.number < $1.number }
         var findings = FindingList()
@@ -93,7 +93,7 @@ extension History {
     }
 
     /// The history that a store holds.
-    /// - Throws: `schemaNewer` for a version that this program can't read: a newer one registered it.
+    /// - Throws: `schemaNewer` for a version that this program can't read because a newer one registered it.
     package init(stored: [StoredVersion]) throws(EvstoreError) {
         var files: [VersionFile] = []
         for version in stored {
@@ -107,7 +107,7 @@ extension History {
         if files.isEmpty { self = .empty } else { try self.init(files: files) }
     }
 
-    /// The number in `v3.yaml` or `v3.json`; nil for other files. A name such as `v03.yaml` gets a finding.
+    /// The number in `v3.yaml` or `v3.json`; nil for other files. A name such as `v03.yaml` produces a finding.
     private static func number(inName name: String, path: String, _ findings: inout FindingList) -> Int? {
         guard let dot = name.lastIndex(of: "."), name.hasPrefix("v") else { return nil }
         let digits = name[name.index(after: name.startIndex) ..< dot]
@@ -132,17 +132,17 @@ extension History {
             id: "LOG001", file: file.file, line: place.line, column: place.column,
             message: "the file says version \(file.number.number) and its name says \(number)",
             fix: "write version: \(number), or rename the file")
-        finding.repairs = [place.mend(.set("\(number)"))]
+        finding.repairs = [place.repair(.set("\(number)"))]
         return finding
     }
 
-    /// The repairs that renumber the versions behind a gap, with their fixtures; none where one of them was released.
+    /// The repairs that renumber the versions after a gap, with their fixtures; none if one of them was released.
     private static func renumbering(_ found: [Int: VersionFile?], in prefix: String) -> [Repair] {
         var repairs: [Repair] = []
         for (index, number) in found.keys.sorted().enumerated() where number != index + 1 {
             guard case let file?? = found[number], !file.isReleased else { return [] }
             let ending = file.file.hasSuffix(".json") ? "json" : "yaml"
-            repairs.append(file.numberMark.mend(.set("\(index + 1)")))
+            repairs.append(file.numberMark.repair(.set("\(index + 1)")))
             repairs.append(Repair(file: file.file, .move("\(prefix)v\(index + 1).\(ending)")))
             for name in names(in: "\(prefix)fixtures/v\(number)") where name.hasSuffix(".jsonl") {
                 repairs.append(Repair(file: "\(prefix)fixtures/v\(number)/\(name)", .move("\(prefix)fixtures/v\(index + 1)/\(name)")))
@@ -169,11 +169,11 @@ extension History {
         return (1 ... newest).lazy.filter { !there.contains($0) }.prefix(5).map { missing in
             Finding(
                 id: "LOG001", file: directory, message: "version \(missing) is missing: there are \(names)",
-                fix: "add v\(missing).yaml, or number the later ones anew if they were never released")
+                fix: "add v\(missing).yaml, or renumber the later ones if they were never released")
         }
     }
 
-    /// Labels that two versions share, or that fall as the versions grow.
+    /// Findings about labels that two versions share, or that decrease from one version to a later one.
     private static func labelProblems(_ files: [VersionFile]) -> [Finding] {
         var findings: [Finding] = []
         var newest: (label: DottedNumber, version: SchemaVersion)?

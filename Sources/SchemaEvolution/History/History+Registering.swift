@@ -1,24 +1,24 @@
 package import EventModel
 internal import Hashing
 
-/// What changes when version files are registered in a store's history.
+/// The changes that registering version files makes to a store's history.
 package struct Registration: Sendable {
     package var history: History
     /// Versions that the store did not know.
     package var added: [VersionFile] = []
-    /// Versions never released, whose digest changed.
+    /// Unreleased versions whose digest changed.
     package var replaced: [VersionFile] = []
-    /// Versions with the known digest and other labels, another release or other descriptions.
+    /// Versions with an unchanged digest whose labels, release or descriptions changed.
     package var annotated: [VersionFile] = []
 
-    /// The versions to write.
+    /// All versions to write.
     package var changed: [VersionFile] { (added + replaced + annotated).sorted { $0.number < $1.number } }
 }
 
 extension History {
-    /// Adds version files to those that are known. A file whose digest differs from the known one's is
-    /// refused, unless that was never released and `mayReplace` allows it.
-    /// - Throws: `versionDiffers`, or `schemaInvalid` where the files together are no history.
+    /// Adds version files to the known ones. A file whose digest differs from the known one's is refused, unless the known one was never
+    /// released and `mayReplace` allows it.
+    /// - Throws: `versionDiffers`, or `schemaInvalid` if the files together form no history.
     package func adding(
         _ files: [VersionFile], mayReplace: (VersionFile) -> Bool = { _ in false }
     ) throws(EvstoreError) -> Registration {
@@ -47,7 +47,7 @@ extension History {
 }
 
 extension VersionFile {
-    /// Whether the file keeps the labels and the release of the other: an older checkout takes none away.
+    /// Whether the file keeps the labels and the release of `other`, so that an older checkout removes none.
     fileprivate func extends(_ other: VersionFile) -> Bool {
         Set(labels).isSuperset(of: other.labels) && (isReleased || !other.isReleased)
     }

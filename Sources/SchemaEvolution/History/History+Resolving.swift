@@ -1,8 +1,8 @@
 package import EventModel
 
 extension History {
-    /// The version that `v5`, `5` or the label `1.2.0` names. A label that is not listed is the greatest
-    /// listed one below it, unless it is above them all: that release is newer than these schemas.
+    /// The version denoted by `v5`, `5` or the label `1.2.0`. An unlisted label resolves to the greatest listed label below it, unless it
+    /// is above all of them: such a release is newer than these schemas.
     /// - Throws: `unknownVersion`, with all versions and their labels.
     package func resolve(_ text: String) throws(EvstoreError) -> SchemaVersion {
         let bare = text.hasPrefix("v") ? String(text.dropFirst()) : text

@@ -1,7 +1,7 @@
 package import EventModel
 
 extension History {
-    /// The advice of an error about a type that a version does not have: the versions that have it, and its names at this one.
+    /// The advice for a type that a version does not have: the versions that have it, and its names at this version.
     package func advice(onMissing type: String, at version: SchemaVersion) -> Advice {
         let holders = versions.filter { $0.events[type] != nil }.map(\.number)
         guard let first = holders.first, let last = holders.last else {
@@ -12,19 +12,19 @@ extension History {
         }
         let range = first == last ? "\(first)" : "\(first) to \(last)"
         let names = last < version ? names(of: type, from: last, upTo: version) : names(of: type, from: first, downTo: version)
-        let there = names.isEmpty ? "and is nothing at \(version)" : "and at \(version) is \(names.joined(separator: " or "))"
+        let there = names.isEmpty ? "and has no image at \(version)" : "and at \(version) is \(names.joined(separator: " or "))"
         let shown = names.first.map { Advice.Call.showShape(type: $0, version) } ?? .showShape(type: type, last)
         return "\(type) exists at \(range) \(there): \(shown)"
     }
 
-    /// What a type of one version is called at a newer one.
+    /// The names that a type of one version has at a newer version.
     package func names(of type: String, from old: SchemaVersion, upTo version: SchemaVersion) -> [String] {
         chain.steps.filter { old < $0.version && $0.version <= version }.reduce([type]) { names, compiled in
             names.flatMap { compiled.step.fates(of: $0, after: 0).map(\.type) }.filter { self[compiled.version]?.events[$0] != nil }.unique
         }
     }
 
-    /// What a type of one version was called at an older one.
+    /// The names that a type of one version had at an older version.
     private func names(of type: String, from new: SchemaVersion, downTo version: SchemaVersion) -> [String] {
         chain.steps.filter { version < $0.version && $0.version <= new }.reversed().reduce([type]) { names, compiled in
             let before = self[compiled.version.previous]?.types ?? []
@@ -32,7 +32,7 @@ extension History {
         }
     }
 
-    /// What the step to a version makes of a type; nil where it makes several types or none, or where there is no such step.
+    /// What a step makes of a type; nil if it makes none or several types, or if the step does not exist.
     package func successor(of type: String, at version: SchemaVersion) -> TypeSuccessor? {
         guard let step = chain.step(to: version)?.step, let file = self[version] else { return nil }
         let fates = step.fates(of: type, after: 0)
@@ -42,7 +42,7 @@ extension History {
 }
 
 extension [String] {
-    /// The elements without repetitions, in the order in which each came first.
+    /// The elements without duplicates, in order of first occurrence.
     fileprivate var unique: [String] {
         var seen: Set<Name> = []
         return filter { seen.insert($0) }

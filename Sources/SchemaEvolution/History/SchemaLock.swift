@@ -3,14 +3,14 @@ package import EventModel
 package import Hashing
 internal import JSONText
 
-/// `schemas.lock`: the digests of the released versions, so that none changes unnoticed.
+/// `schemas.lock`: the digests of the released versions, so that no change goes unnoticed.
 package struct SchemaLock: Hashable, Sendable {
     package static let fileName = "schemas.lock"
     package static let algorithm = "sha256-rfc8785"
 
     package var digests: [SchemaVersion: Digest]
 
-    /// What `evstore schema lock` writes for these versions: the released ones.
+    /// The lock that `evstore schema lock` writes for these versions: their released ones.
     package init(locking history: History) { self.init(locking: history.versions) }
 
     init(locking files: [VersionFile]) {
@@ -20,7 +20,7 @@ package struct SchemaLock: Hashable, Sendable {
 
     package init(text: [UInt8], file: String) throws(EvstoreError) {
         var problems = FindingList()
-        // The lock is JSON whatever it is called.
+        // The lock is JSON regardless of its file name.
         let root: FileNode
         do throws(FileProblem) { root = try JSONFileReader.read(text, file: file) } catch { throw .schemaInvalid([error.finding]) }
         digests = [:]
@@ -30,7 +30,7 @@ package struct SchemaLock: Hashable, Sendable {
             let name = try algorithm.text("algorithm")
             guard name == Self.algorithm else {
                 throw algorithm.problem(
-                    "the digests are by \(quoted(name)) and this program knows \(Self.algorithm)", rule: "LOG003",
+                    "the digests use \(quoted(name)) and this program knows only \(Self.algorithm)", rule: "LOG003",
                     fix: "use a newer evstore")
             }
             for member in try root.required("versions", of: "the lock").map("versions") {
@@ -46,15 +46,15 @@ package struct SchemaLock: Hashable, Sendable {
         if problems.hasErrors { throw .schemaInvalid(problems.findings) }
     }
 
-    /// The lock as a file.
+    /// The lock as file contents.
     package var text: String {
         let lines = digests.sorted { $0.key < $1.key }.map { "    \"\($0.key.number)\": \"\($0.value.hex)\"" }
         let versions = lines.isEmpty ? "{}" : "{\n\(lines.joined(separator: ",\n"))\n  }"
         return "{\n  \"algorithm\": \"\(Self.algorithm)\",\n  \"versions\": \(versions)\n}\n"
     }
 
-    /// Findings: errors for released versions whose digest is not the lock's and for locked versions without a file, warnings for released
-    /// versions that the lock does not hold.
+    /// Errors for released versions whose digest differs from the lock and for locked versions without a file; warnings for released
+    /// versions that the lock does not contain.
     package func check(_ versions: [VersionFile], file: String) -> [Finding] {
         var findings: [Finding] = []
         for version in versions {
@@ -79,7 +79,7 @@ package struct SchemaLock: Hashable, Sendable {
             findings.append(
                 Finding(
                     id: "LOG002", file: file, message: "\(number) is in the lock and its file is gone",
-                    fix: "bring \(number).yaml back: events born at \(number) need it"))
+                    fix: "restore \(number).yaml: events born at \(number) need it"))
         }
         return findings
     }

@@ -4,14 +4,14 @@ internal import Hashing
 internal import JSONText
 
 extension VersionFile {
-    /// The version of the file format that this program reads.
+    /// The newest version of the file format that this program reads.
     package static let format = 1
 
     package static let members = [
         "evstore", "version", "labels", "released", "description", "forward", "upcast", "adopt", "events", "$defs",
     ]
 
-    /// Reads a version file, YAML or JSON by its name.
+    /// Reads a version file: YAML or JSON, depending on its name.
     /// - Throws: `schemaInvalid` with all findings.
     package init(text: [UInt8], file: String) throws(EvstoreError) {
         try self.init(FileReader.read(text: text, file: file))
@@ -24,7 +24,7 @@ extension VersionFile {
         self = file
     }
 
-    /// The JSON that the digest covers: the file without what may change after the release.
+    /// The JSON that the digest covers: the file without what may change after its release.
     static func fingerprinted(_ root: FileNode) -> JSONValue {
         guard case .map(let members) = root.kind else { return root.json }
         let kept = members.filter { !["released", "labels", "description"].contains($0.name) }
@@ -37,7 +37,7 @@ extension VersionFile {
             })
     }
 
-    /// A shape without `description` and `deprecated` as keywords; members and constants of such names stay.
+    /// A shape without the keywords `description` and `deprecated`; members and constants of these names remain.
     private static func withoutAnnotations(_ shape: FileNode) -> JSONValue {
         guard case .map(let keywords) = shape.kind else { return shape.json }
         let kept = keywords.filter { $0.name != "description" && $0.name != "deprecated" }
@@ -92,7 +92,7 @@ private struct VersionFileReader {
             numberMark: place(of: "version"), labelsMark: place(of: "labels"))
     }
 
-    private func place(of name: String) -> Mark { root.member(name)?.mark ?? root.mark }
+    private func place(of name: String) -> FileLocation { root.member(name)?.mark ?? root.mark }
 
     private mutating func attempt<Result>(_ read: (FileNode) throws(FileProblem) -> Result) -> Result? {
         findings.attempt { () throws(FileProblem) in try read(root) }
@@ -103,7 +103,7 @@ private struct VersionFileReader {
         return findings.attempt { () throws(FileProblem) in try read(node) }
     }
 
-    /// Order: the format comes first, since a newer one may change the meaning of all else.
+    /// Order: the format is checked first, since a newer format may change the meaning of everything else.
     private mutating func checkFormat() -> Bool {
         attempt { root throws(FileProblem) -> Int in
             let node = try root.required("evstore", of: "the file")
@@ -128,7 +128,7 @@ private struct VersionFileReader {
                 if case .number(let text) = node.kind {
                     throw node.problem(
                         "a label is a text, and \(text) is a number: 1.10 would be 1.1", fix: "put it in quotes: \"\(text)\""
-                    ).mended(node.becomes(.string(text)))
+                    ).withRepairs(node.becomes(.string(text)))
                 }
                 let text = try node.text("a label")
                 guard DottedNumber(text) != nil, text.contains(".") else {
@@ -147,14 +147,14 @@ private struct VersionFileReader {
                 _ = try upcast.list("upcast")
                 if number == 1 {
                     throw upcast.problem("version 1 has no version before it", fix: "take upcast out; adopt reads older data")
-                        .mended(upcast.mark.mend(.remove))
+                        .withRepairs(upcast.mark.repair(.remove))
                 }
             }
         }
         if let adopt = root.member("adopt") {
             _ = findings.attempt { () throws(FileProblem) in
                 _ = try adopt.list("adopt")
-                if let number, number != 1 { throw adopt.problem("adopt stands in version 1 only", fix: "move it to v1") }
+                if let number, number != 1 { throw adopt.problem("adopt is allowed in version 1 only", fix: "move it to v1") }
             }
         }
     }
@@ -189,7 +189,7 @@ private struct VersionFileReader {
         return (types, events)
     }
 
-    /// Reads all definitions, so that errors in one that no event refers to yet are found.
+    /// Reads all definitions, to find errors in those that no event refers to yet.
     private mutating func checkDefinitions(_ definitions: FileNode?) {
         guard case .map(let members)? = definitions?.kind else { return }
         var reader = ShapeReader(definitions: definitions)
@@ -208,11 +208,11 @@ private struct VersionFileReader {
             let template: StreamTemplate
             do throws(ExpressionError) { template = try StreamTemplate(stream: text) } catch {
                 throw stream.problem("the stream \(quoted(text)) can't be read: \(error.reason)", rule: FileRule.stream, fix: error.fix)
-                    .mended(StreamTemplate.slashed(text).map { stream.becomes(.string($0)) })
+                    .withRepairs(StreamTemplate.slashed(text).map { stream.becomes(.string($0)) })
             }
             if let reason = template.mismatch(with: shape) {
                 throw stream.problem("the stream \(quoted(text)) does not fit the event: \(reason)", rule: FileRule.stream)
-                    .mended(template.meant(for: shape).map { stream.becomes(.string($0)) })
+                    .withRepairs(template.meant(for: shape).map { stream.becomes(.string($0)) })
             }
             return template
         }
@@ -220,12 +220,12 @@ private struct VersionFileReader {
 }
 
 extension StreamTemplate {
-    /// A template with a slash before each member's name, where none has one.
+    /// The template with a slash in front of each member's name; nil if it has slashes already or no members.
     fileprivate static func slashed(_ text: String) -> String? {
         text.contains("{/") || !text.contains("{") ? nil : text.replacing("{", with: "{/")
     }
 
-    /// The template with the nearest known member in the place of each unknown one; nil where none is near.
+    /// The template with each unknown member replaced by the nearest known one; nil if there is none.
     fileprivate func meant(for shape: Shape) -> String? {
         let known = shape.properties.filter { shape.required.contains($0.name) && $0.shape.isScalar }.map { "/" + $0.name }
         var text = description
@@ -236,7 +236,7 @@ extension StreamTemplate {
         return text == description ? nil : text
     }
 
-    /// Why the template can't name the streams of events of a shape; nil where it can.
+    /// Why the template can't name the streams of events of this shape; nil if it can.
     package func mismatch(with shape: Shape) -> String? {
         for pointer in members {
             guard let member = shape.shape(at: pointer) else { return "it has no member \(pointer)" }

@@ -3,7 +3,7 @@ package import EventModel
 package import JSONText
 
 extension VersionFile {
-    /// A type's stream and shape, with every reference resolved; nil where there is no such type.
+    /// A type's stream and shape, with all references resolved; nil if the type does not exist.
     package func shapeJSON(of type: String) -> JSONValue? {
         guard let event = events[type], case .object(var members) = event.shape.canonical else { return nil }
         members.removeAll { $0.name == "type" }
@@ -11,7 +11,7 @@ extension VersionFile {
         return .object([.init(name: type, value: .object(members))])
     }
 
-    /// Checks the text of a payload as an append does: JSON, one object, fitting the type's shape.
+    /// Checks a payload as an append does: valid JSON, one object, fitting the type's shape.
     package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) {
         guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }
         do throws(JSONError) { _ = try JSONScanner.validate(payload.lent, limits: limits) } catch {

@@ -1,9 +1,9 @@
 internal import JSONText
 
-/// Values that are likely to reveal an error in a step.
+/// Values that are likely to reveal errors in a step.
 enum BoundaryValues {
     static let texts = ["", " ", "a b", "ü \"q\"", "\u{0}\u{1F}", "x/y~z", "日本語", "e\u{301}", "🧭", "\\", "null", "a  b ", "%"]
-    /// Texts that codecs can read.
+    /// Texts that codecs can parse.
     static let codecTexts = [
         "0", "42", "-7", "007", "9007199254740993", "12.50", "0.00", "-3.07", "1e3", "true", "false", "2026-03-02T10:00:00Z",
         "2026-03-02T10:00:00", "2026-03-02 10:00:00", "2026-03-02", "1970-01-01 00:00:00",
@@ -21,7 +21,7 @@ enum BoundaryValues {
         .object([.init(name: "a", value: .object([.init(name: "", value: .array([]))]))]),
     ]
 
-    /// The values to try on the codecs of a scalar.
+    /// The values with which the codecs of a scalar are tried.
     static func candidates(_ shape: Shape, _ constants: StepConstants) -> [JSONValue] {
         if let values = shape.enumeration { return values }
         if let constant = shape.constant { return [constant] }

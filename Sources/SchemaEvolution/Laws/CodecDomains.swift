@@ -2,15 +2,16 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// For each member, values that the codecs on its way through the versions can read: found by running the codecs on candidates.
+/// For each member, the values that the codecs along its path through the versions can read, found by running the codecs on candidate
+/// values.
 ///
-/// A member is followed from each version to the newest. What its codecs make of the candidates are the values that events born in
-/// between can have on the way down.
+/// Each member is followed from each version to the newest. The values that its codecs produce on the way are those that events born at the
+/// versions in between can have on the way down.
 struct CodecDomains: Sendable {
     private typealias Domains = [TypeAtVersion: [JSONPointer: [JSONValue]]]
 
-    /// A member, or a part that a `split` made of it, at some version, with the candidates that no codec has refused: each as it was at
-    /// first, and as it is now, nil where the text has no such part.
+    /// A member, or a part that a `split` made of it, at some version, with the candidates that no codec has refused: each with its
+    /// original value and its current one, which is nil if the text has no such part.
     private struct Track {
         let first: JSONPointer
         var place: JSONPointer
@@ -20,7 +21,7 @@ struct CodecDomains: Sendable {
     }
 
     private let history: History
-    /// The values that codecs can read on the way up, and those that they can read on the way down.
+    /// The values that codecs can read on the way up and on the way down.
     private var above: Domains = [:]
     private var below: Domains = [:]
 
@@ -38,7 +39,7 @@ struct CodecDomains: Sendable {
         }
     }
 
-    /// The values for a member of a type; `*` stands for each element of a list or map. Nil where no codec reads the member.
+    /// The values for a member of a type; `*` stands for each element of a list or map. Nil if no codec reads the member.
     func values(of kind: TypeAtVersion, at pointer: JSONPointer) -> [JSONValue]? {
         switch (above[kind]?[pointer], below[kind]?[pointer]) {
         case (let up?, let down?):
@@ -84,7 +85,7 @@ struct CodecDomains: Sendable {
         domains[kind, default: [:]][pointer] = known + values.filter { !known.contains($0) }
     }
 
-    /// What an op does to the members below a place: a codec reads them, they are split, or they move.
+    /// Applies an op to the members below a pointer: a codec reads them, they are split, or they move.
     private static func run(_ op: any Op, below holder: JSONPointer, _ tracks: inout [Track]) {
         switch op {
         case let each as Each:
@@ -94,7 +95,7 @@ struct CodecDomains: Sendable {
             let place = JSONPointer(tokens: holder.tokens + convert.path.tokens)
             for index in tracks.indices where tracks[index].place == place { read(convert, &tracks[index]) }
         case let copy as Copy where copy.codec != nil:
-            // The member stays, with the values that the codec can read.
+            // The member stays, restricted to the values that the codec can read.
             let place = JSONPointer(tokens: holder.tokens + copy.from.tokens)
             for index in tracks.indices where tracks[index].place == place { read(copy, &tracks[index]) }
         case let split as Split:
@@ -119,7 +120,7 @@ struct CodecDomains: Sendable {
             guard case .string(let text)? = now else { continue }
             var texts = text.split(separator: rule.separator, omittingEmptySubsequences: false).map(String.init)
             if rule.refusesMissing, texts.count < made.count { continue }
-            // More parts than members: the surplus is joined into the part at the other end.
+            // If there are more parts than members, the surplus parts are joined at the end that the rule determines.
             let more = max(texts.count - made.count, 0)
             let rest = rule.isAtLast ? 0 ... more : texts.count - 1 - more ... texts.count - 1
             texts.replaceSubrange(rest, with: [texts[rest].joined(separator: rule.separator)])
@@ -145,12 +146,12 @@ struct CodecDomains: Sendable {
     }
 
     private static func bind(_ codec: any Codec, _ shape: Shape, to kind: Shape.Kind?) -> CodecBinding? {
-        var site = OpSite(
-            shape: shape, stream: nil, shapeTargets: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
+        var site = BindingContext(
+            shape: shape, stream: nil, shapeTargets: [], type: "", mark: FileLocation(file: "", line: 1, column: 1), label: Convert.name)
         return codec.bind(shape, to: kind, declared: nil, &site)
     }
 
-    /// What a codec makes of a value; nil where it can't read it.
+    /// A codec's result for a value; nil if the codec can't read it.
     private static func read(_ value: JSONValue?, by binding: CodecBinding) -> (made: JSONValue?, isCanonical: Bool)? {
         guard let (content, kind) = value?.content else { return (value, true) }
         var output = ByteBuffer()
@@ -162,7 +163,7 @@ struct CodecDomains: Sendable {
 }
 
 extension JSONValue {
-    /// The bytes that a codec gets for a scalar; nil for null, which codecs leave alone.
+    /// The content that a codec receives for a scalar; nil for null, which codecs leave unchanged.
     fileprivate var content: (bytes: [UInt8], kind: JSONKind)? {
         switch self {
         case .string(let text): (Array(text.utf8), .string)

@@ -2,13 +2,13 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// Generates events from shapes, with values that are likely to reveal errors in steps: the same events for the same seed.
+/// Generates events from shapes, with values that are likely to reveal errors in steps. Equal seeds give equal events.
 package struct EventGenerator {
     private let history: History
     private let constants: StepConstants
     private let domains: CodecDomains
     private var random: SeededRandom
-    /// The type and version whose event is being generated.
+    /// The type and version of the event that is being generated.
     private var kind = TypeAtVersion(type: "", version: SchemaVersion(0))
     var budget = 0
 
@@ -17,10 +17,10 @@ package struct EventGenerator {
         domains = CodecDomains(history, constants: constants)
     }
 
-    /// Begins again with another seed, and keeps what was computed from the history.
+    /// Restarts with another seed and keeps everything that was computed from the history.
     package mutating func restart(seed: UInt64) { random = SeededRandom(seed: seed) }
 
-    /// An event as if born at a version; nil where 20 attempts gave none that fits the shape.
+    /// An event as if born at a version; nil if 20 attempts produced none that fits the shape.
     package mutating func event(type: String, born: SchemaVersion) -> LawEvent? {
         guard let shape = history.shape(of: type, at: born) else { return nil }
         kind = TypeAtVersion(type: type, version: born)
@@ -34,7 +34,7 @@ package struct EventGenerator {
         return nil
     }
 
-    /// The event with some of its values changed; nil where 10 attempts gave none that fits the shape.
+    /// The event with some values changed; nil if 10 attempts produced none that fits the shape.
     package mutating func mutation(of event: LawEvent) -> LawEvent? {
         guard let shape = history.shape(of: event.type, at: event.born) else { return nil }
         let whole: JSONValue
@@ -106,7 +106,7 @@ package struct EventGenerator {
 extension EventGenerator: ValueGenerator {
     mutating func preset(for shape: Shape, at pointer: JSONPointer) -> JSONValue? {
         if shape.isNullable, random.once(in: 5) { return .null }
-        // Sometimes a value that no codec can read, so that steps that may refuse events are tried, too.
+        // Occasionally a value that no codec can read, so that steps that may refuse events are tried too.
         if shape.isScalar, let values = domains.values(of: kind, at: pointer), !values.isEmpty,
             !random.once(in: shape.kind == .string ? 32 : 4)
         {
@@ -139,7 +139,7 @@ extension EventGenerator: ValueGenerator {
         let bounds = [shape.minimum, shape.maximum].compactMap { $0?.description }
         let small = String(Int.random(in: 0 ... 2_000_000_000, using: &random))
         let fitting = (candidates + bounds + [small]).filter { shape.rejection(of: .number($0)) == nil }
-        // Half of the values are ordinary: with boundary values alone, early ops would refuse nearly all events.
+        // Half of the values are ordinary: with boundary values alone, the first ops would refuse nearly all events.
         if boolean(), fitting.contains(small) { return small }
         return fitting.isEmpty ? "0" : random.pick(fitting)
     }

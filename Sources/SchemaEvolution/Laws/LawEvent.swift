@@ -1,19 +1,19 @@
 package import EventModel
 
-/// An event that the laws are tried on.
+/// An event on which the laws are tried.
 package struct LawEvent: Hashable, Sendable {
     package enum Origin: String, Hashable, Sendable {
         case log
-        /// Made from the shape of its type.
+        /// Generated from the shape of its type.
         case generated
-        /// Made from an event of the log, as if born at the newest version.
+        /// Derived from an event of the log, as if born at the newest version.
         case mutated
-        /// Made by adoption, at version 1, of data of the log from before versions existed.
+        /// Adopted at version 1 from data in the log that predates versions.
         case adopted
     }
 
     package var origin: Origin
-    /// The position of the event, or of the one that it was made from.
+    /// The position of the event, or of the event from which it was derived.
     package var position: Position?
     package var stream: String
     package var type: String
@@ -21,9 +21,9 @@ package struct LawEvent: Hashable, Sendable {
     package var time: Timestamp
     package var payload: [UInt8]
     package var metadata: [UInt8]
-    /// Whether the event before it in the log was appended with it.
+    /// Whether it was appended together with the previous event of the log.
     package var continuesAppend = false
-    /// Whether the log has a shadow of it, so that older versions can be seen without the application's code.
+    /// Whether the log keeps a shadow of it, so that older versions can be shown without the application's code.
     package var hasShadow = false
 
     package init(
@@ -36,42 +36,42 @@ package struct LawEvent: Hashable, Sendable {
     }
 }
 
-/// Where an event stands in a log.
-package struct LogPlace: Sendable {
+/// The location of an event in a log.
+package struct LogLocation: Sendable {
     let position: Position?
-    /// Whether the event before it was appended with it.
+    /// Whether it was appended together with the previous event.
     let continuesAppend: Bool
 
     package init(position: Position?, continuesAppend: Bool) { (self.position, self.continuesAppend) = (position, continuesAppend) }
 }
 
 extension LawEvent {
-    var place: LogPlace { LogPlace(position: position, continuesAppend: continuesAppend) }
+    var place: LogLocation { LogLocation(position: position, continuesAppend: continuesAppend) }
 
-    /// What its stream is called at a version; its own name where a rekey can't take it, of which the name's own law tells.
+    /// The name of its stream at a version; its own name if a rekey can't convert it, which the law about names reports.
     func stream(at version: SchemaVersion, _ history: History) -> String {
         guard version != born, history.rekeysStreams else { return stream }
         do { return try history.streamName(StreamName(stream), from: born, to: version).text } catch { return stream }
     }
 }
 
-/// An event crosses a step: its type before, and one of its types after, nil where it has no image.
-package struct Crossing: Hashable, Sendable {
+/// A step that an event crosses: its type before, and one of its types after, which is nil if it has no image.
+package struct StepCrossing: Hashable, Sendable {
     let step: SchemaVersion
     let direction: Direction
     let from: String
     let to: String?
 }
 
-/// Whether one law holds for one event.
+/// Whether a law holds for an event.
 package struct LawVerdict: Sendable {
-    /// What a failure means.
+    /// The meaning of a failure.
     package enum Weight: Hashable, Sendable {
-        /// The steps have an error.
+        /// The steps contain an error.
         case required
-        /// The steps may lose something, and none of them declares it.
+        /// The steps may lose something that none of them declares.
         case noted
-        /// The failure is allowed, and counted.
+        /// The failure is allowed and counted.
         case measured
     }
 
@@ -81,12 +81,12 @@ package struct LawVerdict: Sendable {
     package var error: EvstoreError?
 }
 
-/// An event for which a law does not hold, or several of one append that are merged.
+/// An event, or several merged events of one append, for which a law does not hold.
 package struct LawFailure: Sendable {
     package let verdict: LawVerdict
     package internal(set) var events: [LawEvent]
     package let target: SchemaVersion
 
-    /// The last of the events, at whose position the merged event is.
+    /// The last of the events, whose position the merged event has.
     package var event: LawEvent { events[events.count - 1] }
 }

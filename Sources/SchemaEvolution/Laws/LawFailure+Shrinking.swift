@@ -3,7 +3,8 @@ internal import EventModel
 internal import JSONText
 
 extension LawFailure {
-    /// The same failure for smaller events: removes and shortens values as long as the law still fails, at most some 2,000 times.
+    /// Reproduces the failure with smaller events: removes and shortens values as long as the law still fails, in at most about 2,000
+    /// tries.
     package func shrunk(_ history: History) -> LawFailure {
         var trial = LawTrial(history, isFull: true)
         var best = self
@@ -25,7 +26,7 @@ extension LawFailure {
         return best
     }
 
-    /// Candidates: the events without one of them, or with one payload made smaller in one place, each valid in its shape.
+    /// Candidates: the events without one of them, or with one payload reduced in one place, each valid in its shape.
     private func simpler(_ history: History) -> [[LawEvent]] {
         var found: [[LawEvent]] = []
         for index in events.indices where events.count > 1 {

@@ -5,27 +5,27 @@ package struct LawTally: Sendable {
     package struct Count: Hashable, Sendable {
         package internal(set) var tried: UInt64 = 0
         package internal(set) var failed: UInt64 = 0
-        /// Cases in which the law does not hold, and need not: the steps or the values may lose something.
+        /// Cases in which the law does not hold and need not hold, since steps or values may lose something.
         package internal(set) var lossy: UInt64 = 0
     }
 
     package internal(set) var events: UInt64 = 0
-    /// Events of a log that came by, tried or not.
+    /// The number of log events that were visited, tried or not.
     package internal(set) var passed: UInt64 = 0
-    /// The events by origin; an event counts once for each version that it is tried at.
+    /// The number of tries by origin; an event counts once for each version at which it is tried.
     package internal(set) var cases: [LawEvent.Origin: UInt64] = [:]
-    /// Events that were not from the log, and that a step refused which may refuse events: no law is about them.
+    /// The number of events outside the log that a step refused because it may refuse events; no law applies to them.
     package internal(set) var refused: UInt64 = 0
     package internal(set) var counts: [String: Count] = [:]
-    package internal(set) var crossings: [Crossing: UInt64] = [:]
+    package internal(set) var crossings: [StepCrossing: UInt64] = [:]
     /// The losses of events of the log.
     package internal(set) var losses = LossAccount()
-    /// The first failure of each law, weight and type.
+    /// The first failure for each law, weight and type.
     package internal(set) var failures: [LawFailure] = []
 
     package init() {}
 
-    /// Counts a case of a law that is not about single events.
+    /// Counts a case of a law that does not concern single events.
     package mutating func count(_ law: String, holds: Bool) {
         counts[law, default: Count()].tried += 1
         if !holds { counts[law]?.failed += 1 }
@@ -36,7 +36,7 @@ package struct LawTally: Sendable {
         self.events += UInt64(events.count)
     }
 
-    /// Counts verdicts that hold, or need not, for so many events of the log.
+    /// Counts verdicts, none of which is a failure, for a number of log events.
     mutating func count(_ verdicts: [LawVerdict], ofLogEvents count: UInt64) {
         guard count > 0 else { return }
         cases[.log, default: 0] += count
@@ -58,7 +58,7 @@ package struct LawTally: Sendable {
         keep(LawFailure(verdict: verdict, events: events, target: target))
     }
 
-    /// Adds the results for events that come after these.
+    /// Adds the results for later events.
     package mutating func add(_ later: LawTally) {
         events += later.events
         passed += later.passed

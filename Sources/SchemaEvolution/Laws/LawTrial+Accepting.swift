@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 
 extension LawTrial {
-    /// Tries L8 on an event of the log: it fits the shape that it was born with, and has an image, or none by declaration, at every
-    /// version from the floor up to its birth version: the gate has checked these, whatever was live then.
+    /// Tries law L8 on an event of the log: it must fit the shape at its birth version, and have an image, or a declared absence, at every
+    /// version from the floor up to its birth version. The gate has checked these versions, whichever version was live then.
     package mutating func check(accepted event: LawEvent, from floor: SchemaVersion) {
         guard event.born.number > 0 else { return }
         let start = [GroupPart(type: event.type, payload: event.payload)]
@@ -12,7 +12,7 @@ extension LawTrial {
         }
         count(viewer.mismatch(event), at: event.born)
         var target = event.born
-        // Nothing is promised below a step that has no way down.
+        // Nothing is promised below a one-way step.
         while target > floor, target.number > 1, !history.opClass(from: target.previous, to: target).contains(.oneWay) {
             target = target.previous
             do {
@@ -23,8 +23,8 @@ extension LawTrial {
     }
 }
 
-extension Viewer {
-    /// Why an event does not fit the shape that it was born with; nil where it does.
+extension PathRunner {
+    /// Why an event does not fit the shape at its birth version; nil if it does.
     fileprivate func mismatch(_ event: LawEvent) -> EvstoreError? {
         do {
             let shape = try history.requireShape(of: event.type, at: event.born)

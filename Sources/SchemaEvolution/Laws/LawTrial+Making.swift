@@ -3,8 +3,8 @@ package import EventModel
 internal import JSONText
 
 extension LawTrial {
-    /// Tries all laws on generated events of a type, each at every version at which it must have an image, until no step has refused
-    /// `count` of them, or until there were five times as many.
+    /// Tries all laws on generated events of a type, each at every version in which it must have an image. Stops after `count` events that
+    /// no step refused, or after five times as many in total.
     package mutating func check(_ kind: TypeAtVersion, generated count: Int, seed: UInt64) {
         var generator = generator(seed)
         var accepted = 0
@@ -60,7 +60,7 @@ extension LawTrial {
         }
     }
 
-    /// One event of each type that is merged, with the same values in the members that they share.
+    /// One event of each type that the op merges; all have equal values in the members that they share.
     private func append(_ op: MergeEvents, at version: SchemaVersion, _ generator: inout EventGenerator) -> [LawEvent] {
         var events: [LawEvent] = []
         for type in history.types(at: version) {
@@ -82,7 +82,7 @@ extension LawTrial {
 }
 
 extension JSONValue {
-    /// The text of the object with the value that a member has in another one.
+    /// The text of the object in which a member has the value that it has in another object.
     fileprivate func replacing(_ name: MemberName, from other: JSONValue) -> [UInt8] {
         guard case .object(var members) = self, let value = other.member(name.text) else { return Array(text.utf8) }
         if let index = members.firstIndex(where: { $0.name.isSame(as: name.text) }) { members[index].value = value }

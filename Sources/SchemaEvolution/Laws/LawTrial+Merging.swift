@@ -2,9 +2,9 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// The events of an append whose end was not read yet, and with which later ones of it may be merged.
+/// An append whose end has not been read yet, and whose later events may be merged with the earlier ones.
 struct OpenAppend {
-    /// Events are merged with those of their stream and birth version.
+    /// Events are merged only with events of the same stream and birth version.
     struct Key: Hashable {
         let stream: String
         let born: SchemaVersion
@@ -12,14 +12,15 @@ struct OpenAppend {
 
     var waiting: [Key: [LawEvent]] = [:]
     var last: Position?
-    /// Whether none of its events so far was left out.
+    /// Whether all of its events so far were read.
     var isWhole = false
 }
 
 extension LawTrial {
-    /// Tries all laws on the next event of a log, in its order; on an event that is merged with others only when its append has ended.
+    /// Tries all laws on the next event of a log. Events must come in log order; an event that is merged with others is tried when its
+    /// append has ended.
     ///
-    /// Where the caller leaves out events of an append, those that may be merged with them are not tried either.
+    /// If the caller skips events of an append, the events that may be merged with them are not tried.
     package mutating func check(next event: LawEvent, at targets: [SchemaVersion]) {
         pass(event.place, at: targets)
         if event.born.number == 0 { return check(adopted: event, at: targets) }
@@ -31,8 +32,8 @@ extension LawTrial {
         append.waiting[OpenAppend.Key(stream: event.stream, born: event.born), default: []].append(event)
     }
 
-    /// Notes that the next event of a log has come: where it begins an append, the one before it has ended.
-    mutating func pass(_ place: LogPlace, at targets: [SchemaVersion]) {
+    /// Registers the next event of a log: if it begins an append, the previous append has ended.
+    mutating func pass(_ place: LogLocation, at targets: [SchemaVersion]) {
         noted.passed += 1
         let follows = append.last?.next == place.position
         append.last = place.position
@@ -45,7 +46,7 @@ extension LawTrial {
         if !follows { append.waiting.removeAll() }
     }
 
-    /// Tries the laws on the events that wait for the end of their append. Call it at the end of the log.
+    /// Tries the laws on the events that wait for the end of their append. Call this at the end of the log.
     package mutating func finishAppend(at targets: [SchemaVersion]) {
         guard !append.waiting.isEmpty else { return }
         for (_, events) in append.waiting.sorted(by: { ($0.key.stream, $0.key.born) < ($1.key.stream, $1.key.born) }) {
@@ -57,12 +58,12 @@ extension LawTrial {
         append.waiting.removeAll(keepingCapacity: true)
     }
 
-    /// Tries the laws on what adoption makes of data from before versions existed, as if it were born at version 1.
+    /// Tries the laws on what adoption makes of data from before versions existed, as if born at version 1.
     private mutating func check(adopted event: LawEvent, at targets: [SchemaVersion]) {
         let first = SchemaVersion(1)
         let images: [GroupPart]
         do { images = try see([GroupPart(type: event.type, payload: event.payload)], of: event, from: event.born, to: first) } catch {
-            // What no case takes is quarantined.
+            // Data that matches no case is quarantined.
             return
         }
         for image in images {
@@ -72,8 +73,8 @@ extension LawTrial {
         }
     }
 
-    /// The laws for events that are merged on their way up: a merged event becomes, on the way down, the events that it was merged from,
-    /// in whatever order.
+    /// The laws for events that are merged on the way up: on the way down, a merged event must become the events from which it was merged,
+    /// in any order.
     mutating func verdicts(onMerged events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
         guard let last = events.last, last.born.number > 0, last.born < target else { return [] }
         let start = events.map { GroupPart(type: $0.type, payload: $0.payload) }
@@ -126,7 +127,7 @@ extension LawTrial {
         return LawVerdict(law: "L4", holds: zip(current, images).allSatisfy { Self.isSame($0, $1) })
     }
 
-    /// For each event of an append, its images at a version: none where a later event has the merged image.
+    /// For each event of an append, its images at a version; empty if a later event has the merged image.
     func see(
         appended all: [[GroupPart]], of events: [LawEvent], from: SchemaVersion, to: SchemaVersion
     ) throws(EvstoreError) -> [[GroupPart]] {
@@ -164,14 +165,14 @@ extension LawTrial {
         return found
     }
 
-    /// Whether the name of an event's stream comes back as it was from another version.
+    /// Whether the name of an event's stream is unchanged after conversion to another version and back.
     func keepsStream(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
         guard history.rekeysStreams else { return true }
         do {
             let name = try StreamName(event.stream)
             return try history.streamName(history.streamName(name, from: event.born, to: target), from: target, to: event.born) == name
         } catch {
-            // A generated name may be one that a rekey refuses.
+            // A rekey may refuse a generated name.
             return event.origin != .log
         }
     }

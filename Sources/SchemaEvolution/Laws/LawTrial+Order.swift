@@ -1,15 +1,15 @@
 internal import EventModel
 
 extension LawTrial {
-    /// Whether the images of several parts after a step are those of each part alone, in their order. Parts that the step joins to one
-    /// event count as one, at the place of the first of them.
+    /// Whether the images of several parts after a step are those of each part alone, in the same order. Parts that the step joins to one
+    /// event count as one, at the position of the first of them.
     func keepsOrder(
         _ before: [GroupPart], _ after: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion
     ) -> Bool {
         if before.count < 2 { return true }
         let alone = before.map { part in seen([part], of: event, from: from, to: to) }
         if let all = Self.concatenation(alone), Self.isSame(all, after) { return true }
-        // Groups of parts that the step joins: a part is of the first group whose images it changes.
+        // Finds the groups of parts that the step joins: a part belongs to the first group whose images it changes.
         var groups: [(parts: [GroupPart], seen: [GroupPart]?)] = []
         for (part, own) in zip(before, alone) {
             var isJoined = false
@@ -24,7 +24,7 @@ extension LawTrial {
         }
         var joined: [JoinedParts] = []
         for group in groups {
-            // Whether each part has an image is for other laws to say.
+            // Other laws report whether each part has an image.
             guard let seen = group.seen else { return true }
             joined.append(JoinedParts(parts: group.parts, seen: seen))
         }
@@ -37,8 +37,8 @@ extension LawTrial {
         var seen: [GroupPart]
     }
 
-    /// Whether the images are those of the groups, in their order. A group without an image may belong to a later group whose images are
-    /// the same without it: that one then has its place.
+    /// Whether the images are those of the groups, in order. A group without an image may belong to a later group whose images do not
+    /// change without it; the later group then takes its position.
     private func match(
         _ groups: ArraySlice<JoinedParts>, _ after: ArraySlice<GroupPart>, seeing see: ([GroupPart]) -> [GroupPart]?
     ) -> Bool {

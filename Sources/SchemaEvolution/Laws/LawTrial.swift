@@ -2,36 +2,37 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// Tries the laws on one event after the other. One for each thread.
+/// Tries the laws on one event after another. Each thread needs its own trial.
 ///
-/// T-up, T-down: every event has an image, and it fits its shape. L1: what went up comes down as it was, the images of an
-/// event together; L2: what went down comes up as it was. L3: an image that went there and back is the same image. L4:
-/// going version by version gives the same as going at once. L5: the parts of an event keep their order over every step, and
-/// the name of its stream comes back. L8: an accepted event has an image at every version that was promised then.
+/// T-up, T-down: every event has an image that fits its shape. L1: an event that is upcast and downcast again is unchanged; the images of
+/// an event are converted together. L2: an event that is downcast and upcast again is unchanged. L3: converting an image back and forth
+/// again gives an equal image. L4: converting version by version gives the same result as converting at once. L5: the parts of an event
+/// keep their order over every step, and the name of its stream survives the round trip. L8: an accepted event has an image at every
+/// version that was promised at that time.
 package struct LawTrial {
-    /// What was found, but for events that were counted like others of their way.
+    /// The results, except those of events that were counted by their trace.
     var noted = LawTally()
-    let viewer: Viewer
-    /// Whether all laws are tried; else T, L1 and L4 only.
+    let viewer: PathRunner
+    /// Whether all laws are tried; otherwise only T, L1 and L4.
     private let isFull: Bool
-    /// What was found for events of the log, by the ways that they take.
-    var ways: [LawWay: LawWay.Outcome] = [:]
-    /// What the event that is tried loses.
+    /// The outcomes for events of the log, by trace.
+    var traces: [LawTrace: LawTrace.Outcome] = [:]
+    /// The losses of the event that is being tried.
     var lost: Set<LossAccount.Entry> = []
-    /// How many events of a way are tried; the others of that way are like them.
+    /// How many events with equal traces are tried; further ones are counted without a trial.
     let triesEach: Int
     /// The append that is being read from a log.
     var append = OpenAppend()
     let probe: LossProbe
-    let leader: LawLeader
+    let leader: SharedLawTracer
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
 
-    /// - Parameter triesEach: how many events of a way are tried, where not all laws are.
+    /// - Parameter triesEach: how many events with equal traces are tried, unless all laws are tried.
     package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
-        (viewer, self.isFull, self.triesEach) = (Viewer(history), isFull, isFull ? .max : triesEach)
+        (viewer, self.isFull, self.triesEach) = (PathRunner(history), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
-        leader = LawLeader(viewer)
+        leader = SharedLawTracer(viewer)
     }
 
     var history: History { viewer.history }
@@ -41,27 +42,27 @@ package struct LawTrial {
 
     /// Tries all laws on events of one append, stream and version that may be merged.
     mutating func check(all events: [LawEvent], at target: SchemaVersion) {
-        var way: LawWay?
+        var trace: LawTrace?
         if events.count == 1, events[0].origin == .log {
             let event = events[0]
             let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
             let kind = TypeAtVersion(type: event.type, version: event.born)
-            way = self.way(of: source, kind, at: target) { event.stream(at: $0, history) }
-            if let way, count(way, at: event.position) { return }
+            trace = self.trace(of: source, kind, at: target) { event.stream(at: $0, history) }
+            if let trace, count(trace, at: event.position) { return }
         }
         noted.count(events)
         lost = []
         let found = verdicts(onAll: events, at: target)
         for verdict in found { noted.count(verdict, of: events, at: target) }
-        if let way { ways[way, default: LawWay.Outcome(verdicts: found, losses: lost)].take(found, lost) }
+        if let trace { traces[trace, default: LawTrace.Outcome(verdicts: found, losses: lost)].take(found, lost) }
     }
 
-    /// A verdict for each law; none where no law is about the events.
+    /// One verdict for each law; empty if no law applies to the events.
     mutating func verdicts(onAll events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
         events.count == 1 && !isMerged(events[0], target) ? verdicts(on: events[0], at: target) : verdicts(onMerged: events, at: target)
     }
 
-    /// Whether events of one version must have an image at another.
+    /// Whether events born at one version must have an image at another.
     package static func requiresImage(_ history: History, from born: SchemaVersion, to target: SchemaVersion) -> Bool {
         guard let file = history[born], target.number >= 1, target <= history.head, born != target else { return false }
         if born < target { return true }
@@ -82,7 +83,7 @@ package struct LawTrial {
     }
 
     private mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
-        // No law is about data from before versions existed: the laws are tried on what adoption makes of it.
+        // No law applies to data from before versions existed: the laws are tried on what adoption makes of it.
         guard event.born != target, event.born.number > 0 else { return [] }
         let isUp = event.born < target
         let start = [GroupPart(type: event.type, payload: event.payload)]
@@ -109,7 +110,7 @@ package struct LawTrial {
             return found
         }
         if !isUp, !Self.requiresImage(history, from: event.born, to: target) {
-            // No law asks that it comes back from so far below; whoever goes back there is told what is not shown.
+            // No law requires a round trip from so far below, but losses are counted, since a rollback to that version has to report them.
             enterLosses(of: [event], at: target)
             return found
         }
@@ -120,8 +121,8 @@ package struct LawTrial {
 
     /// The verdicts on converting the images back.
     /// - Parameters:
-    ///   - images: those of the event at `target`.
-    ///   - forms: whether its values were canonical, and whether the way there lost none.
+    ///   - images: the event's images at `target`.
+    ///   - forms: whether all values were canonical, and whether nothing was lost when the images were made.
     private mutating func roundTrip(
         _ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion, _ forms: (isCanonical: Bool, isLossless: Bool)
     ) -> [LawVerdict] {
@@ -133,7 +134,8 @@ package struct LawTrial {
             if isExcused(event, target, error) { return [] }
             (verdict.holds, verdict.error) = (false, error)
             verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target)
-            // What was born above lies in the log as it is: its image below, of which no codec makes it again, is converted by nobody.
+            // An event that was born above is stored as it is. Nobody converts its lower image back, so a codec that can't reproduce it
+            // does no harm.
             if !isUp, error.isByCodec { return [verdict] }
             return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
         }
@@ -148,7 +150,7 @@ package struct LawTrial {
         }
     }
 
-    /// The weight of a failure: events do not come down as they were.
+    /// The weight of a failure in which downcast events differ from the originals.
     mutating func weight(
         _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ isLossless: Bool
     ) -> LawVerdict.Weight {
@@ -160,7 +162,7 @@ package struct LawTrial {
         return lost.contains(where: \.isUndeclared) ? .noted : .measured
     }
 
-    /// Counts the losses of events of the log, or adopted ones, that did not come back as they were.
+    /// Counts the losses of logged or adopted events that changed in a round trip.
     @discardableResult
     private mutating func enterLosses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let event = events.last, event.origin == .log || event.origin == .adopted else { return [] }
@@ -170,25 +172,26 @@ package struct LawTrial {
         return entries
     }
 
-    /// The weight of a failure: an event does not come up as it was. The declared class of a Swift step is a promise that it may break.
+    /// The weight of a failure in which an upcast event differs from the original. The declared class of a Swift step is a promise that its
+    /// code may break.
     private mutating func weightBelow(_ event: LawEvent, _ target: SchemaVersion) -> LawVerdict.Weight {
         enterLosses(of: [event], at: target)
         let steps = history.steps(from: target, to: event.born)
         return steps.contains(where: \.hasSwiftSteps) && steps.allSatisfy { $0.opClass == .iso } ? .required : .measured
     }
 
-    /// Whether an error is allowed: a partial step, or a codec, may refuse an event that is not from the log, since no gate has accepted
-    /// it; and where the log has a shadow, the program may lack the code that leads down.
+    /// Whether an error is allowed. A partial step or a codec may refuse an event that is not from the log, since no gate has accepted it.
+    /// If the log has a shadow of the event, the program may lack the code for the downcast.
     func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
         if case .programNeeded = error, event.hasShadow, target < event.born { return true }
         guard event.origin != .log else { return false }
-        // A generated name of a stream may be one that a rekey refuses.
+        // A rekey may refuse a generated stream name.
         if error.isByCodec { return true }
         if case .noImage(let failure) = error, failure.pointer == ImageFailure.streamName { return true }
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 
-    /// Whether a step on the way merges the event with others of its append.
+    /// Whether a step on the path merges the event with others of its append.
     func isMerged(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
         do { return try viewer.path(type: event.type, born: event.born, to: target).merges } catch { return false }
     }
@@ -223,7 +226,7 @@ package struct LawTrial {
     mutating func countCrossings(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
         for part in before {
             func count(_ type: String?) {
-                let crossing = Crossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
+                let crossing = StepCrossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
                 noted.crossings[crossing, default: 0] += 1
             }
             if after.isEmpty { count(nil) }
@@ -238,7 +241,7 @@ package struct LawTrial {
         return try see(all, of: event, from: from, to: to, parts: &parts)
     }
 
-    /// The images of an event, or of the parts of one, in order, each checked against its shape.
+    /// The images of an event, or of its parts, in order, each validated against its shape.
     private func see(
         _ all: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion, parts: inout [Int]
     ) throws(EvstoreError) -> [GroupPart] {
@@ -279,6 +282,6 @@ package struct LawTrial {
 }
 
 extension EvstoreError {
-    /// Whether a codec could not read a value.
+    /// Whether the cause is a codec that could not read a value.
     fileprivate var isByCodec: Bool { if case .noImage(let failure) = self { failure.isByCodec } else { false } }
 }

@@ -1,24 +1,25 @@
 package import EventModel
 
-/// Which ops lose something of events of a log on their way to a version, and of how many events.
+/// The ops at which events of a log lose something on their way to a version, and the number of events that each affects.
 ///
-/// Found by converting the events: one loses something at a step if going back from behind the step gives another event than going back
-/// from before it, and at an op of that step if undoing the op does not give what there was before it.
+/// Losses are found by converting the events: an event loses something at a step if converting it back from behind the step gives a
+/// different event than converting it back from before the step. It loses something at an op of that step if undoing the op does not
+/// restore the state before it.
 package struct LossAccount: Sendable {
     package struct Entry: Hashable, Sendable {
         package let loss: LossDeclaration
         package let direction: Direction
-        /// Whether the only difference is how a number or a moment is written.
+        /// Whether values differ only in the notation of a number or a moment.
         package let isOtherForm: Bool
 
-        /// Whether nothing declares the loss: on the way up, it is more than another form of a value, and the op has no reason. That an
-        /// older version shows less needs no reason.
+        /// Whether the loss should be declared and is not: on the way up, it is more than a change of notation, and the op gives no reason.
+        /// Losses on the way down need no reason.
         package var isUndeclared: Bool { direction == .up && !isOtherForm && loss.because.isEmpty }
     }
 
     package struct Count: Hashable, Sendable {
         package var events: UInt64
-        /// The positions of the first and the last of the events.
+        /// The positions of the first and last affected event.
         package var first, last: Position
     }
 
@@ -26,7 +27,7 @@ package struct LossAccount: Sendable {
 
     package init() {}
 
-    /// An event counts once for each entry, also where it is seen at several versions.
+    /// An event counts once for each entry, even if it is seen at several versions.
     mutating func add(_ entries: Set<Entry>, at position: Position) {
         for entry in entries {
             var count = counts[entry] ?? Count(events: 0, first: position, last: position)
@@ -37,24 +38,25 @@ package struct LossAccount: Sendable {
         }
     }
 
-    /// Adds the losses of events that come after these.
+    /// Adds the losses of later events.
     mutating func add(_ later: LossAccount) {
         counts.merge(later.counts) { Count(events: $0.events + $1.events, first: min($0.first, $1.first), last: max($0.last, $1.last)) }
     }
 }
 
 extension LawTrial {
-    /// Parts of events at one version that only together have an image at the next: one part, or all that a step merges.
+    /// Parts of events at one version that have an image at the next version only together: a single part, or all parts that a step merges.
     private typealias Unit = [(event: Int, part: Int)]
 
-    /// The losses of events that did not come back as they were, or that have no image by declaration. One-way steps need a consent of
-    /// their own: neither they nor the steps behind them are searched.
+    /// The losses of events that changed in a round trip, or that have no image by declaration. One-way steps require separate consent:
+    /// neither they nor the steps behind them are searched.
     package func losses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let born = events.first?.born, born.number > 0 else { return [] }
         let direction: Direction = born < target ? .up : .down
         var found: Set<LossAccount.Entry> = []
         var images = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
-        // Images are compared where all events can still be led back to: at their birth version, or behind the last step that stopped one.
+        // Images are compared at the version to which all events can still be converted back: their birth version, or the version behind
+        // the last step that stopped one.
         var (base, given) = (born, Self.sorted(images.flatMap(\.self)))
         var version = born
         while version != target {
@@ -65,20 +67,20 @@ extension LawTrial {
             let back = convertBack(after, events, from: next, to: base)
             if back != given {
                 let losing = units(images, version, next).filter { unit in
-                    // Events go back each for itself, so that those without a part in the unit need not be asked.
+                    // Events are converted back independently, so events without a part in the unit can be skipped.
                     let place = unit.count == 1 ? unit[0].event ..< unit[0].event + 1 : images.indices
                     let (own, whose) = (Array(images[place]), Array(events[place]))
                     let changed = led(unit.map { ($0.event - place.lowerBound, $0.part) }, of: own, whose, version, next)
                     return changed != own
                         && convertBack(changed, whose, from: version, to: base) != convertBack(own, whose, from: version, to: base)
                 }
-                // Where no part loses anything by itself, all together do.
+                // If no part loses anything by itself, all of them together do.
                 for unit in losing.isEmpty ? units(images, version, next) : losing {
                     found.formUnion(
                         probe.losses(of: unit.map { (images[$0.event][$0.part], events[$0.event]) }, from: version, to: next, direction))
                 }
             }
-            // Where nothing comes back any more, nothing of what is lost behind it would be seen from there.
+            // If nothing can be converted back to the base, later losses would be invisible there, so the base moves up to here.
             if let back, !back.isEmpty { given = back } else { (base, given) = (next, Self.sorted(after.flatMap(\.self))) }
             (images, version) = (after, next)
         }
@@ -99,7 +101,7 @@ extension LawTrial {
         do { return try viewer.path(type: type, born: version, to: next).merges } catch { return false }
     }
 
-    /// The images after a unit alone was led over a step and back; without the unit where one of the two ways is closed.
+    /// The images after only one unit was converted over a step and back; without the unit if one of the two conversions fails.
     private func led(
         _ unit: Unit, of images: [[GroupPart]], _ events: [LawEvent], _ version: SchemaVersion, _ next: SchemaVersion
     ) -> [[GroupPart]] {
@@ -113,7 +115,7 @@ extension LawTrial {
             let back = try zip(there, events).map { there, event in
                 try there.isEmpty ? [] : see(there, of: event, from: next, to: version)
             }
-            // The order of an event's parts tells which is which on the way down.
+            // On the way down, the order of an event's parts identifies them.
             for event in rest.indices {
                 rest[event].insert(contentsOf: back[event], at: min(unit.first { $0.event == event }?.part ?? .max, rest[event].count))
             }
@@ -129,7 +131,7 @@ extension LawTrial {
         return try see(appended: start, of: events, from: events[0].born, to: version)
     }
 
-    /// The images converted back to an older version; nil where one can't be.
+    /// The images converted back to an older version; nil if one of them can't be.
     private func convertBack(
         _ images: [[GroupPart]], _ events: [LawEvent], from version: SchemaVersion, to base: SchemaVersion
     ) -> [GroupPart]? {

@@ -1,38 +1,38 @@
 internal import Bytes
 internal import EventModel
 
-/// Finds the ops of a step at which an image loses something. It runs the ops up to each one and undoes them: the result differs from the
-/// one before at an op that does not give back what it got.
+/// Finds the ops of a step at which an image loses something: runs the ops up to each one and undoes them. If the result differs from that
+/// of the previous op, the op did not restore its input.
 final class LossProbe {
     private struct Key: Hashable {
         let type: String
         let from, to: SchemaVersion
     }
 
-    /// A run of ops on one branch of the step's path.
+    /// A sequence of ops on one branch of the step's path.
     private struct Run {
         struct Probe {
             let loss: LossDeclaration
-            /// Leads through the op, and back.
+            /// The path through the op and back.
             let back: Path
         }
 
-        /// Leads to the first op, and back.
+        /// The path to the first op and back.
         var start: Path
         var probes: [Probe] = []
-        /// The change to the whole event at its end, if any: every event that gets there loses what that loses.
+        /// The change to the whole event at the end of the run, if any; it affects every event that arrives there.
         var end: (loss: LossDeclaration, there: Path, kind: End)?
 
         enum End { case gone, fan(Path) }
     }
 
     private let history: History
-    private var workspace = Workspace()
+    private var workspace = PathInterpreter()
     private var known: [Key: (runs: [Run], turn: LossDeclaration?)] = [:]
 
     init(_ history: History) { self.history = history }
 
-    /// The losses of images that have one fate at a step, some of which lose something there.
+    /// The losses of images that have a common fate at a step; at least one of the images loses something there.
     func losses(
         of images: [(part: GroupPart, event: LawEvent)], from: SchemaVersion, to: SchemaVersion, _ direction: Direction
     ) -> Set<LossAccount.Entry> {
@@ -69,7 +69,7 @@ final class LossProbe {
         return found
     }
 
-    /// No runs where the type has no path: then its events are refused there, and lose nothing.
+    /// Empty if the type has no path: its events are then refused and lose nothing.
     private func compiled(_ type: String, _ from: SchemaVersion, _ to: SchemaVersion) -> (runs: [Run], turn: LossDeclaration?) {
         do { return try compile(Key(type: type, from: from, to: to)) } catch { return ([], nil) }
     }
@@ -79,7 +79,7 @@ final class LossProbe {
         let before = workspace.counts
         do {
             let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try Viewer.run(path, source, stream: event.stream(at: path.born, history), in: &workspace) {
+            try PathRunner.run(path, source, stream: event.stream(at: path.born, history), in: &workspace) {
                 images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
             }
         } catch { return nil }
@@ -99,7 +99,7 @@ final class LossProbe {
 
         /// - Parameters:
         ///   - ran: the ops before the segment that can be undone.
-        ///   - lead: puts a segment behind all that comes before it.
+        ///   - lead: prepends everything that comes before a segment.
         func walk(_ segment: PathSegment, after ran: [PathOp], _ lead: (PathSegment) -> PathSegment) {
             func path(_ ops: [PathOp], _ next: PathNext) -> Path { whole(lead(PathSegment(ops: ops, next: next))) }
             func undo(_ ops: [PathOp]) -> [PathOp] { (ran + ops).reversed().map(\.undone) }
@@ -146,7 +146,7 @@ final class LossProbe {
 }
 
 extension PathOp {
-    /// The op as a sequence of ops; itself, unless it holds others.
+    /// The sequence of ops that this op consists of; the op itself unless it contains others.
     fileprivate var parts: [PathOp] {
         let parts = op.parts(losing: OpLoss(op: loss.op, because: loss.because))
         return (direction == .up ? parts : parts.reversed()).map { part in
@@ -156,7 +156,7 @@ extension PathOp {
         }
     }
 
-    /// The op in the other direction.
+    /// The op in the opposite direction.
     fileprivate var undone: PathOp {
         PathOp(
             op: op, direction: direction == .up ? .down : .up, step: step, label: label, summary: summary, mark: mark,

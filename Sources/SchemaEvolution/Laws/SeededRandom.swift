@@ -1,4 +1,4 @@
-/// Numbers that are the same for the same seed, on every machine.
+/// A random number generator whose sequence depends only on its seed, on every machine.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -12,9 +12,9 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// One of the elements; the list must not be empty.
+    /// A random element; the list must not be empty.
     package mutating func pick<T>(_ elements: [T]) -> T { elements[Int.random(in: elements.indices, using: &self)] }
 
-    /// True once in so many times.
+    /// True with a probability of one in `times`.
     package mutating func once(in times: Int) -> Bool { Int.random(in: 0 ..< times, using: &self) == 0 }
 }

@@ -1,6 +1,6 @@
 package import EventModel
 
-/// One op of a step for one type in one direction, and how many events it was tried on.
+/// One op of a step for one type and direction, and the number of events on which it was tried.
 package struct StepCase: Hashable, Sendable, CustomStringConvertible {
     package let step: SchemaVersion
     package let type: String
@@ -13,7 +13,7 @@ package struct StepCase: Hashable, Sendable, CustomStringConvertible {
 
 extension History {
     /// Every op that an event can pass, in the order of the files, with the number of events that passed it.
-    package func cases(_ crossings: [Crossing: UInt64]) -> [StepCase] {
+    package func cases(_ crossings: [StepCrossing: UInt64]) -> [StepCase] {
         chain.steps.flatMap { step -> [StepCase] in
             let (before, after) = (types(at: step.version.previous), types(at: step.version))
             let fates = before.map { type in (type, step.step.fates(of: type, after: 0).map(\.type).filter(after.contains)) }
@@ -51,7 +51,7 @@ extension History {
 }
 
 extension EventChange {
-    /// The types whose events were changed so; none where no event has an image.
+    /// The types whose events the change affects; empty if no event has an image.
     fileprivate func names(for type: String) -> [String] {
         switch self {
         case .dispatch(_, let cases): cases.map(\.type)

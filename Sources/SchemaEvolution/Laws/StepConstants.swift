@@ -1,11 +1,11 @@
 internal import EventModel
 internal import JSONText
 
-/// The constants in the steps of a history: generated events that have them reach branches that others do not.
+/// The constants in the steps of a history: generated events that contain them reach branches that other events do not.
 struct StepConstants {
     private(set) var texts: [String] = []
     private(set) var separators: [String] = []
-    /// The members of the metadata that steps read.
+    /// The metadata members that steps read.
     private(set) var metadata: [String] = []
 
     init(_ history: History) {

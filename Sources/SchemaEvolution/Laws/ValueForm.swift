@@ -2,9 +2,9 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Numbers and moments can be written in several ways: `007` and `7`, `12.5` and `12.50`, `+02:00` and `Z`.
+/// Compares numbers and moments regardless of notation: `007` and `7`, `12.5` and `12.50`, `+02:00` and `Z`.
 enum ValueForm {
-    /// Whether two events differ in nothing but how numbers and moments are written.
+    /// Whether two lists of events differ only in the notation of numbers and moments.
     static func isSame(_ a: [GroupPart], _ b: [GroupPart]) -> Bool {
         a.count == b.count
             && zip(a, b).allSatisfy { a, b in
@@ -25,7 +25,7 @@ enum ValueForm {
         }
     }
 
-    /// The same text for all ways to write a number or a moment; any other text as it is.
+    /// A text that all notations of a number or moment share; other texts unchanged.
     private static func plain(_ text: String) -> String {
         let bytes = Array(text.utf8)
         if let number = DecimalNumber(json: bytes.lent) {

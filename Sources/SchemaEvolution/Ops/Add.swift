@@ -2,12 +2,12 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `add {path, value}` or `add {path, from}`: a new member, with a constant or a value from beside the payload.
+/// `add {path, value}` or `add {path, from}`: adds a member whose value is a constant or comes from beside the payload.
 package struct Add: Op {
     static let name = "add"
 
     package let path: JSONPointer
-    /// Nil where the file gives neither a value nor a source: a finding.
+    /// Nil if the file gives neither a value nor a source, which is reported as a finding.
     package let source: Source?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -20,7 +20,7 @@ package struct Add: Op {
         default:
             throw arguments.problem(
                 "add takes a value or a from, and only one of them", rule: Rule.opArgument, fix: "add: {path: \(path), value: …}"
-            ).mended(arguments.mark.mend(.remove, at: "from"))
+            ).withRepairs(arguments.mark.repair(.remove, at: "from"))
         }
     }
 
@@ -36,10 +36,10 @@ package struct Add: Op {
         throw node.problem(
             "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
             fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
-        ).mended(node.swapped(text, among: ["$time", "$stream"]))
+        ).withRepairs(node.swapped(text, among: ["$time", "$stream"]))
     }
 
-    /// Whether the value is the name of the event's stream, as that is called at the step's version.
+    /// Whether the value is the name of the event's stream at the version of the step.
     var readsStream: Bool { source?.readsStream ?? false }
 
     var writes: [JSONPointer] { [path] }
@@ -47,7 +47,7 @@ package struct Add: Op {
     var isTotal: Bool {
         switch source {
         case .constant?, .time?: true
-        // A name may have none that leads back to it.
+        // A stream name may have no counterpart at the other version.
         default: false
         }
     }
@@ -56,7 +56,7 @@ package struct Add: Op {
 
     var statement: OpStatement { .add(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         let declared = site.declared(at: path)
         guard let source else {
@@ -64,7 +64,7 @@ package struct Add: Op {
             site.note(
                 Rule.opArgument, "nothing says what \(path) is in older events",
                 fix: "add: {path: \(path), value: \(value.text)}, with a value of your choice",
-                mend: site.mark.mend("*", "value", to: value))
+                repair: site.mark.repair("*", "value", to: value))
             _ = site.put(declared ?? .any, at: path, .added)
             return nil
         }
@@ -75,7 +75,7 @@ package struct Add: Op {
                 site.note(
                     Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "value", to: declared.nearestValue(to: value)))
+                    repair: site.mark.repair("*", "value", to: declared.nearestValue(to: value)))
             }
             member = declared ?? Shape(natural: value)
         case .time:
@@ -90,7 +90,7 @@ package struct Add: Op {
             site.isUnproved = true
         }
         site.opClass.insert(.widen)
-        guard site.put(member, at: path, .added), let place = Place(path, here: site.shape, there: before, isConstant: true) else {
+        guard site.put(member, at: path, .added), let place = MemberLocation(path, here: site.shape, there: before, isConstant: true) else {
             return nil
         }
         return BoundAdd(place: place, source: source, isRequired: site.shape.isRequired(at: path))
@@ -98,13 +98,13 @@ package struct Add: Op {
 }
 
 private final class BoundAdd: StagedOp {
-    let place: Place
+    let place: MemberLocation
     let text: [UInt8]
     let canonical: [UInt8]
     let source: Source
     let isRequired: Bool
 
-    init(place: Place, source: Source, isRequired: Bool) {
+    init(place: MemberLocation, source: Source, isRequired: Bool) {
         (self.place, self.source, self.isRequired) = (place, source, isRequired)
         if case .constant(let value) = source {
             (text, canonical) = (Array(value.text.utf8), value.canonical())
@@ -140,7 +140,7 @@ private final class BoundAdd: StagedOp {
 }
 
 extension Shape {
-    /// The shape of a constant by its JSON type, for a member without a declared shape.
+    /// The shape that a constant's JSON type suggests, for a member without a declared shape.
     init(natural value: JSONValue) {
         switch value {
         case .null:

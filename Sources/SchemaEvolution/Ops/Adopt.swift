@@ -2,44 +2,44 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// One case of `adopt:`, which makes an event of data from before versions existed: members that are kept or renamed,
-/// defaults for missing ones, and conversions of values.
+/// One case of `adopt:`, which makes events of data from before versions existed: it keeps or renames members, adds defaults for missing
+/// ones and converts values.
 package struct Adopt: Sendable {
     package struct Move: Sendable {
         package let from: JSONPointer
-        let place: Place
+        let place: MemberLocation
         package var target: JSONPointer { place.pointer }
     }
 
     package struct Default: Sendable {
-        let place: Place
+        let place: MemberLocation
         package let source: Source
-        /// The JSON text of a constant.
+        /// The JSON text of a constant; empty for other sources.
         let text: [UInt8]
         package var target: JSONPointer { place.pointer }
 
-        init(place: Place, source: Source) {
+        init(place: MemberLocation, source: Source) {
             (self.place, self.source) = (place, source)
             if case .constant(let value) = source { text = Array(value.text.utf8) } else { text = [] }
         }
     }
 
-    /// Nil: every event.
+    /// Nil matches every event.
     package let test: Guard?
     package let type: String
-    /// Names the stream by the members of the old data; where nil, the type's own template does by those of the event.
+    /// The template that names the stream by members of the old data; if nil, the type's own template names it by members of the event.
     package let stream: StreamTemplate?
-    /// The members that are kept or renamed; with `defaults` and `converts` the same as `ops` do.
+    /// The members to keep or rename. `moves`, `defaults` and `converts` describe what `ops` do.
     package let moves: [Move]
     package let defaults: [Default]
     package let converts: [Convert]
     let ops: [any BoundOp]
     let label: String
-    let mark: Mark
+    let mark: FileLocation
 
     static let members = ["when", "as", "stream", "keep", "from", "default", "convert"]
 
-    /// Reads a case and fits it to the shape that version 1 declares.
+    /// Reads a case and binds it to the shape that version 1 declares.
     init(_ node: FileNode, number: Int, _ file: VersionFile) throws(FileProblem) {
         try node.map("a case", allowing: Self.members)
         mark = node.mark
@@ -54,12 +54,12 @@ package struct Adopt: Sendable {
             throw node.problem(
                 "version 1 has no \(type)", rule: Rule.noType,
                 fix: meant.map { "did you mean \($0)?" } ?? "there are: \(file.types.joined(separator: ", "))"
-            ).mended(meant.map { node.mark.mend("as", to: .string($0)) })
+            ).withRepairs(meant.map { node.mark.repair("as", to: .string($0)) })
         }
         if let template = node.member("stream") {
             let text = try template.text("stream")
             do { stream = try StreamTemplate(stream: text) } catch {
-                throw template.problem("\(quoted(text)) is no stream template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
+                throw template.problem("\(quoted(text)) is not a stream template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
             }
         } else {
             stream = nil
@@ -93,18 +93,18 @@ package struct Adopt: Sendable {
 
     private static func pointer(_ member: FileNode.Member) throws(FileProblem) -> JSONPointer {
         do { return try JSONPointer(member.name) } catch {
-            throw member.problem("\(member.name) is no pointer: \(error.reason)", rule: Rule.opArgument, fix: "begin it with a slash")
+            throw member.problem("\(member.name) is not a pointer: \(error.reason)", rule: Rule.opArgument, fix: "begin it with a slash")
         }
     }
 
-    private static func place(_ pointer: JSONPointer, _ shape: Shape, _ mark: Mark) throws(FileProblem) -> Place {
-        guard shape.shape(at: pointer) != nil, let place = Place(pointer, here: shape, there: .object([])) else {
+    private static func place(_ pointer: JSONPointer, _ shape: Shape, _ mark: FileLocation) throws(FileProblem) -> MemberLocation {
+        guard shape.shape(at: pointer) != nil, let place = MemberLocation(pointer, here: shape, there: .object([])) else {
             let known = shape.pointers { _ in true }.map(\.description)
             let meant = nearest(to: pointer.description, among: known)
             throw FileProblem(
                 Rule.noMember, "version 1 declares no \(pointer) there", at: mark,
                 fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))"
-            ).mended(meant.map { mark.mend(.rename($0)) })
+            ).withRepairs(meant.map { mark.repair(.rename($0)) })
         }
         return place
     }
@@ -123,18 +123,18 @@ package struct Adopt: Sendable {
         return .constant(member.value.constant)
     }
 
-    /// Binds the conversions of one member, each of what the one before it makes, between what the old value may be, which no shape says,
-    /// and what version 1 declares.
+    /// Binds the conversions of one member as a chain, between the old value, whose shape is unknown, and the shape that version 1
+    /// declares.
     private static func bind(
-        _ chain: [Convert], at marks: [Mark], _ shape: Shape, _ type: String, _ label: String
+        _ chain: [Convert], at marks: [FileLocation], _ shape: Shape, _ type: String, _ label: String
     ) throws(FileProblem) -> [any BoundOp] {
         let path = chain[0].path
         guard let declared = shape.shape(at: path) else {
             throw FileProblem(Rule.noMember, "version 1 declares no \(path) there", at: marks[0])
         }
-        var problem: (mark: Mark, words: String)?
+        var problem: (mark: FileLocation, words: String)?
         for kind in [Shape.Kind.number, .integer, .string, .boolean] {
-            var site = OpSite(
+            var site = BindingContext(
                 shape: shape, stream: nil, shapeTargets: [ShapeTarget(declared: shape, ops: [])], type: type, mark: marks[0], label: label)
             _ = site.shape.replace(at: path, with: Shape(kind))
             var bound: [any BoundOp] = []
@@ -153,13 +153,13 @@ package struct Adopt: Sendable {
     }
 }
 
-/// Makes an event of old data in place, and counts the members that it leaves behind and the defaults that it adds.
+/// Turns old data into an event in place, and counts the members that it drops and the defaults that it adds.
 private final class BoundAdopt: BoundOp {
     let moves: [Adopt.Move]
     let defaults: [Adopt.Default]
-    /// The order in which values get their places: an object before the members that come to lie in it.
+    /// The order in which values are placed: an object before the members that are placed inside it.
     private let order: [Int]
-    /// Objects of the old data that hold a moved member: they do not count as left behind.
+    /// Objects of the old data that contain a moved member; they do not count as dropped.
     private let holders: Set<JSONPointer>
 
     init(moves: [Adopt.Move], defaults: [Adopt.Default]) {
@@ -168,14 +168,14 @@ private final class BoundAdopt: BoundOp {
         holders = Set(moves.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
     }
 
-    /// There is no way down to version 0.
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+    /// Fails on the way down, since nothing leads back to version 0.
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         if direction == .down { throw .failed(pointer: "", expected: "a version from 1 on", found: "version 0") }
-        var (found, values): ([Splice.Node], [Splice.Node?]) = ([], [])
+        var (found, values): ([JSONEditor.Node], [JSONEditor.Node?]) = ([], [])
         for one in moves {
             let node = doc.find(one.from, from: object)
             if let node, !found.contains(node) { found.append(node) }
-            // A copy: several members may be made of one.
+            // A copy, since one value may be the source of several members.
             values.append(node.map { doc.copy($0) })
         }
         doc.run.counts.kept += found.count
@@ -188,7 +188,7 @@ private final class BoundAdopt: BoundOp {
         }
         for index in dropped {
             let from = moves[index].from
-            // Null, or another value that holds no members, came to stand around the only place that the value was to have.
+            // The member was dropped because null, or another value without members, already occupied the only object that could hold it.
             let isFirst = dropped.first { moves[$0].from == from } == index
             if !isFirst || moves.indices.contains(where: { moves[$0].from == from && !dropped.contains($0) }) { continue }
             doc.run.counts.kept -= 1
@@ -196,16 +196,16 @@ private final class BoundAdopt: BoundOp {
             doc.run.leftBehind?[from.description, default: 0] += 1
         }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
-            let value: Splice.Node? = if case .constant = one.source { doc.splice.make(one.text.lent) } else { doc.beside(one.source) }
+            let value: JSONEditor.Node? = if case .constant = one.source { doc.splice.make(one.text.lent) } else { doc.beside(one.source) }
             guard let value, let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }
             doc.set(one.place.name, of: holder, toValueOf: value)
             doc.run.counts.defaulted += 1
         }
     }
 
-    /// Counts the members that nothing is made of, and lists their pointers where the caller wants them.
+    /// Counts the members that are not used, and lists their pointers if the caller asked for them.
     private func leave(
-        _ object: Splice.Node, _ place: JSONPointer, besides taken: [Splice.Node], _ doc: inout Splice, _ run: inout OpRun
+        _ object: JSONEditor.Node, _ place: JSONPointer, besides taken: [JSONEditor.Node], _ doc: inout JSONEditor, _ run: inout OpRun
     ) {
         if taken.contains(object) { return }
         let isNamed = holders.count > 1 || run.leftBehind != nil

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `allow {path, down}`: version n allows more at a place than the ops make there; `down` is what the older version sees of it.
+/// `allow {path, down}`: version n allows more values at a pointer than the ops produce; `down` determines what the older version sees.
 package struct Allow: Op {
     static let name = "allow"
 
@@ -39,11 +39,11 @@ package struct Allow: Op {
 
     var statement: OpStatement { .allow(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let declared = site.declared(at: path) else {
             site.note(
                 Rule.noMember, "the version does not declare \(path): there is nothing to allow", fix: "take the allow out",
-                mend: site.mark.mend(.remove))
+                repair: site.mark.repair(.remove))
             return nil
         }
         site.opClass.insert(.widen)
@@ -55,7 +55,7 @@ package struct Allow: Op {
         guard becameOptional || differences.contains(where: \.kind.isWider) else {
             site.note(
                 Rule.idle, "\(path) is not wider than what the ops make: there is nothing to allow", fix: "take the allow out",
-                mend: site.mark.mend(.remove))
+                repair: site.mark.repair(.remove))
             return nil
         }
         for difference in differences {
@@ -66,48 +66,48 @@ package struct Allow: Op {
                 site.opClass.insert(.partial)
             case .missing, .extra, .type, .format, .stream:
                 let place = JSONPointer(tokens: path.tokens + difference.pointer.tokens)
-                site.note(Rule.unexplained, "\(place): \(difference.words)", fix: "say so for \(place) itself")
+                site.note(Rule.unexplained, "\(place): \(difference.words)", fix: "write a separate op for \(place)")
             }
         }
         if becameOptional, down.absent == nil, !down.stops {
             site.note(
                 Rule.downNotTotal, "\(path) may be absent now, and the version before requires it",
                 fix: "allow: {path: \(path), down: {absent-as: …}}",
-                mend: down.table.isEmpty
-                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)]))
-                    : site.mark.mend("*", "down", "absent-as", to: old.sample))
+                repair: down.table.isEmpty
+                    ? site.mark.repair("*", "down", to: .object([.init(name: "absent-as", value: old.sample)]))
+                    : site.mark.repair("*", "down", "absent-as", to: old.sample))
         }
         if wasRequired, case .absent? = down.misfit {
             site.note(
                 Rule.downNotTotal, "down: absent, and the version before requires \(path)", fix: "give a value: down: {value: …}",
-                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])))
+                repair: site.mark.repair("*", "down", to: .object([.init(name: "value", value: old.sample)])))
         }
         for value in down.values {
             if let why = old.rejection(of: value) {
                 site.note(
                     Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)",
-                    mend: site.mark.mend(.swap(value.word, old.nearestValue(to: value.word).text), at: "*", "down"))
+                    repair: site.mark.repair(.swap(value.word, old.nearestValue(to: value.word).text), at: "*", "down"))
             }
         }
         let before = site.shape
         _ = site.shape.replace(at: path, with: declared, required: wasRequired ? isRequired : false)
         return BoundAllow(
-            path: path, place: Place(path, here: before, there: site.shape), old: EventShape(shape: old), wasRequired: wasRequired,
+            path: path, place: MemberLocation(path, here: before, there: site.shape), old: EventShape(shape: old), wasRequired: wasRequired,
             down: down)
     }
 
-    /// A member that the version before does not have at all.
-    private func bindNew(_ declared: Shape, _ site: inout OpSite) -> (any BoundOp)? {
+    /// Binds a member that the previous version does not have.
+    private func bindNew(_ declared: Shape, _ site: inout BindingContext) -> (any BoundOp)? {
         if site.declaredRequires(path) == true {
             site.note(
                 Rule.upNotTotal, "\(path) is new and required: events of the version before have none",
                 fix: "give it a value: add: {path: \(path), value: …}",
-                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
+                repair: site.mark.repair(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
         }
         if down.absent != nil || !down.table.isEmpty || down.misfit.map(\.isValue) == true {
             site.note(
                 Rule.opArgument, "the version before has no \(path), so it can't see a value there",
-                fix: "allow: {path: \(path), down: absent}", mend: site.mark.mend("*", "down", to: .string("absent")))
+                fix: "allow: {path: \(path), down: absent}", repair: site.mark.repair("*", "down", to: .string("absent")))
         }
         guard let parent = path.parent, site.shape.shape(at: parent) != nil, let name = path.last else {
             site.note(
@@ -115,28 +115,28 @@ package struct Allow: Op {
             return nil
         }
         guard site.shape.insert(declared, at: path, required: false) else {
-            site.note(Rule.wrongKind, "\(parent) is no object that can have a member \(name)")
+            site.note(Rule.wrongKind, "\(parent) is not an object that can have a member \(name)")
             return nil
         }
         return BoundNewMember(path: path, down: down)
     }
 }
 
-/// For a member that the version before has, with fewer values, or as a required one.
+/// Handles a member that the previous version also has, with fewer values or as required.
 private final class BoundAllow: StagedOp {
     let path: JSONPointer
-    let place: Place?
+    let place: MemberLocation?
     let old: EventShape
     let wasRequired: Bool
     let down: AllowedDown
 
-    init(path: JSONPointer, place: Place?, old: EventShape, wasRequired: Bool, down: AllowedDown) {
+    init(path: JSONPointer, place: MemberLocation?, old: EventShape, wasRequired: Bool, down: AllowedDown) {
         (self.path, self.place, self.old, self.wasRequired, self.down) = (path, place, old, wasRequired, down)
     }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         guard direction == .down else { return }
-        // Whether the member is there is asked only where that makes a difference.
+        // The presence of the member is tested only where it matters.
         let mustBe = wasRequired && place != nil
         guard let node = mustBe ? doc.value(at: path, from: object) : doc.find(path, from: object) else {
             guard wasRequired, let place, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
@@ -160,7 +160,7 @@ private final class BoundAllow: StagedOp {
     }
 }
 
-/// For a member that the version before does not have.
+/// Handles a member that the previous version does not have.
 private final class BoundNewMember: StagedOp {
     let path: JSONPointer
     let down: AllowedDown
@@ -179,7 +179,7 @@ private final class BoundNewMember: StagedOp {
 }
 
 extension AllowedDown {
-    /// What hides the event, or refuses it.
+    /// The outcome that hides or refuses the event.
     fileprivate func stop<D: Document & ~Copyable>(
         _ doc: inout D, at path: JSONPointer, expected: String, found: Found<D.Node>
     ) -> OpStop {

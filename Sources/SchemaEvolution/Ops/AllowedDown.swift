@@ -1,8 +1,8 @@
 internal import JSONText
 
-/// `down:` of an `allow`: what the older version sees of values that it does not know.
+/// The `down:` argument of `allow`: what the older version sees in place of values that it does not know.
 package struct AllowedDown: Sendable {
-    /// What becomes of a value that does not fit the older shape.
+    /// What happens to a value that does not fit the older shape.
     package enum Misfit: Sendable {
         case absent
         case value([UInt8])
@@ -15,11 +15,11 @@ package struct AllowedDown: Sendable {
     }
 
     package let misfit: Misfit?
-    /// New values, in canonical form, and the JSON text that the older version sees.
+    /// New values in canonical form, each with the JSON text that the older version sees.
     let table: [(new: [UInt8], old: [UInt8])]
-    /// The rows of the table as the file writes them.
+    /// The rows of the table as written in the file.
     package let rows: [Table.Row]
-    /// The JSON text that the older version sees where the member is absent.
+    /// The JSON text that the older version sees if the member is absent.
     package let absent: [UInt8]?
     /// All values that the older version may see.
     let values: [JSONValue]
@@ -32,7 +32,7 @@ package struct AllowedDown: Sendable {
             default:
                 throw node.problem(
                     "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
-                ).mended(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
+                ).withRepairs(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
             }
             (table, rows, absent, values) = ([], [], nil, [])
             return
@@ -57,12 +57,12 @@ package struct AllowedDown: Sendable {
         absent = node.member("absent-as").map { Array($0.constant.text.utf8) } ?? node.member("value").map { Array($0.constant.text.utf8) }
         if let value = node.member("absent-as") { values.append(value.constant) }
         guard members.contains(where: { $0.name != "because" }) else {
-            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").mended(node.becomes(.string("absent")))
+            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").withRepairs(node.becomes(.string("absent")))
         }
         (self.misfit, self.table, self.rows, self.values) = (misfit, table, rows, values)
     }
 
-    /// Whether an event with a value that does not fit has no image below.
+    /// Whether an event with an unfitting value has no image at the older version.
     var stops: Bool {
         switch misfit {
         case .block?, .hide?: true
@@ -70,7 +70,7 @@ package struct AllowedDown: Sendable {
         }
     }
 
-    /// The values that a table's key means, in canonical form: the text, and the number or literal of JSON that it spells.
+    /// The values that a table key may denote, in canonical form: the text, and the number or literal that it spells.
     private static func spellings(_ key: String) -> [[UInt8]] {
         let text = JSONValue.string(key).canonical()
         let scalar = Shape.value(key, .any)

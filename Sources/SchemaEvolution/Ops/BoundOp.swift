@@ -1,48 +1,47 @@
 package import EventModel
 internal import JSONText
 
-/// An op bound to the shapes on both of its sides: a change to a document, and the change back.
+/// An op that is bound to the shapes on both of its sides: a change to a document, and the reverse change.
 //
-// An object, so that running one for an event copies a reference and nothing else.
+// A class, so that running an op for an event copies only a reference.
 protocol BoundOp: AnyObject, Sendable {
     /// Changes the document of an event.
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop)
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop)
 
-    /// Changes a draft, or gives it up.
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction)
+    /// Applies the change to a symbolic document, or gives up on it.
+    func fuse(_ draft: inout SymbolicDocument, _ direction: Direction)
 
-    /// The op as a sequence of ops with the same result, in upward order, each with its loss: more than one only where it holds
-    /// others.
+    /// The op as a sequence of ops with an equal result, in upward order, each with its loss. More than one only if the op contains others.
     func parts(losing loss: OpLoss) -> [BoundPart]
 
-    /// Whether it reads the name of the event's stream.
+    /// Whether the op reads the name of the event's stream.
     var readsStream: Bool { get }
 }
 
 extension BoundOp {
     var readsStream: Bool { false }
 
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { draft.giveUp() }
+    func fuse(_ draft: inout SymbolicDocument, _ direction: Direction) { draft.giveUp() }
 
     func parts(losing loss: OpLoss) -> [BoundPart] { [BoundPart(op: self, loss: loss)] }
 }
 
-/// An op whose code is the same for documents and for drafts.
+/// An op with a single implementation for documents and symbolic documents.
 protocol StagedOp: BoundOp {
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop)
 }
 
 extension StagedOp {
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         try change(&doc, at: object, direction)
     }
 
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+    func fuse(_ draft: inout SymbolicDocument, _ direction: Direction) {
         do throws(OpStop) { try change(&draft, at: draft.root, direction) } catch { draft.stop(error) }
     }
 }
 
-/// One of the ops that an op holds.
+/// One of the ops that an op contains.
 struct BoundPart: Sendable {
     let op: any BoundOp
     let loss: OpLoss
@@ -50,19 +49,19 @@ struct BoundPart: Sendable {
 
 /// Why an op ends the conversion of an event.
 enum OpStop: Error {
-    /// The op, or the codec that it uses, does not accept the value at a pointer.
+    /// The op, or its codec, does not accept the value at a pointer.
     case failed(pointer: String, expected: String, found: String, byCodec: Bool = false)
     /// The event is hidden from the older version, by declaration.
     case hidden
-    /// The program lacks code of the application, which is named.
+    /// The program lacks the named code of the application.
     case programNeeded(String)
 }
 
 /// Counts over all images that were made.
 package struct PathCounts: Hashable, Sendable {
-    /// Values that the image does not have and that no op can give back.
+    /// Values that are missing in the image and that no op can restore.
     package var lost = 0
-    /// Values that a codec accepted and that were not in its canonical form.
+    /// Values that a codec accepted although they were not in its canonical form.
     package var nonCanonical = 0
     /// Events that a step hides from an older version.
     package var hidden = 0
@@ -70,9 +69,9 @@ package struct PathCounts: Hashable, Sendable {
     package var dropped = 0
     /// Members of data from before versions that adoption keeps.
     package var kept = 0
-    /// Members of such data that adoption does not keep.
+    /// Members of data from before versions that adoption does not keep.
     package var notKept = 0
-    /// Members that adoption gave a default.
+    /// Members to which adoption gave a default.
     package var defaulted = 0
 
     package init() {}
@@ -89,12 +88,12 @@ package struct PathCounts: Hashable, Sendable {
         return sum
     }
 
-    /// Whether all values since an earlier count were in their codec's canonical form, and whether besides that nothing was lost.
+    /// Whether all values since an earlier count were in their codec's canonical form, and whether in addition nothing was lost.
     func forms(since before: PathCounts) -> (isCanonical: Bool, isLossless: Bool) {
         (nonCanonical == before.nonCanonical, nonCanonical == before.nonCanonical && lost == before.lost)
     }
 
-    /// What was counted since an earlier count.
+    /// The difference to an earlier count.
     package static func - (a: PathCounts, b: PathCounts) -> PathCounts {
         var rest = a
         rest.lost -= b.lost
@@ -108,12 +107,12 @@ package struct PathCounts: Hashable, Sendable {
     }
 }
 
-/// What `$time`, `$stream` and `$metadata/x` read.
+/// The values that `$time`, `$stream` and `$metadata/x` read.
 package struct EventContext: ~Escapable {
     package let time: Timestamp
-    /// What it is called at the version that the event comes from. Nil where the path does not read it.
+    /// The name of the stream at the version from which the event is converted; nil if the path does not read it.
     package let stream: String?
-    /// Empty where the event has none.
+    /// Empty if the event has no metadata.
     package let metadata: RawSpan
 
     @_lifetime(copy metadata)

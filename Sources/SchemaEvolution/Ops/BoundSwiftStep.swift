@@ -2,17 +2,17 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A Swift step bound to two shapes. Running it fails where this program does not have the step.
+/// A Swift step that is bound to two shapes. It fails at run time if the program does not contain the step.
 final class BoundSwiftStep: BoundOp {
-    /// A member that the step writes, with its places in the shapes that have it.
+    /// A member that the step writes, with its location in each shape that has it.
     private struct WrittenMember: Sendable {
         let pointer: JSONPointer
-        let before, after: Place?
+        let before, after: MemberLocation?
     }
 
-    /// The step as errors name it.
+    /// The name of the step for errors.
     let words: String
-    /// What this program lacks, in words; nil where it can run the step.
+    /// A description of what the program lacks; nil if it can run the step.
     let missing: String?
     private let id: String
     private let type: String
@@ -20,13 +20,13 @@ final class BoundSwiftStep: BoundOp {
     private let written: [WrittenMember]
     private let step: (any SwiftStep)?
     private let isOneWay: Bool
-    /// Whether events born above the step keep a shadow for the versions below.
+    /// Whether events born at or above the step keep a shadow for the versions below.
     let keepsShadow: Bool
 
     /// - Parameters:
-    ///   - before: the shape that the step begins with.
-    ///   - site: has the shape that the step makes.
-    init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: OpSite) {
+    ///   - before: the shape before the step.
+    ///   - site: holds the shape after the step.
+    init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: BindingContext) {
         let after = site.shape
         (id, type, reads, writes, isOneWay) = (op.id, site.type, op.reads, op.writes, op.down == .oneWay)
         keepsShadow = op.down == .shadow
@@ -36,8 +36,8 @@ final class BoundSwiftStep: BoundOp {
         written = op.writes.map { pointer in
             WrittenMember(
                 pointer: pointer,
-                before: before.shape(at: pointer) == nil ? nil : Place(pointer, here: before, there: after),
-                after: after.shape(at: pointer) == nil ? nil : Place(pointer, here: after, there: before))
+                before: before.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: before, there: after),
+                after: after.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: after, there: before))
         }
         switch step {
         case nil: missing = words
@@ -48,7 +48,7 @@ final class BoundSwiftStep: BoundOp {
         self.step = step
     }
 
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         switch direction {
         case .up:
             let step = try runnable()
@@ -74,7 +74,7 @@ final class BoundSwiftStep: BoundOp {
         return step
     }
 
-    private func copy(_ visible: [JSONPointer], from doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+    private func copy(_ visible: [JSONPointer], from doc: inout JSONEditor, at object: JSONEditor.Node, _ run: inout OpRun) throws(OpStop) {
         do { try run.members.begin(type, reads: visible, writes: writes) } catch { throw stop(error) }
         for pointer in visible {
             guard let node = doc.find(pointer, from: object) else { continue }
@@ -83,7 +83,7 @@ final class BoundSwiftStep: BoundOp {
     }
 
     /// Copies the members that the step may write back into the document.
-    private func take(_ direction: Direction, into doc: inout EventDocument, at object: Splice.Node) throws(OpStop) {
+    private func take(_ direction: Direction, into doc: inout EventDocument, at object: JSONEditor.Node) throws(OpStop) {
         let root = doc.run.members.doc.root
         if doc.run.members.isReplaced { try check(root, JSONPointer(), &doc.splice, at: object, &doc.run) }
         for member in written {
@@ -110,7 +110,7 @@ final class BoundSwiftStep: BoundOp {
 
     /// Refuses a change to a member that the step does not declare to write.
     private func check(
-        _ node: Splice.Node, _ pointer: JSONPointer, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun
+        _ node: JSONEditor.Node, _ pointer: JSONPointer, _ doc: inout JSONEditor, at object: JSONEditor.Node, _ run: inout OpRun
     ) throws(OpStop) {
         if writes.contains(where: { pointer.hasPrefix($0) }) { return }
         if writes.contains(where: { $0.hasPrefix(pointer) }), run.members.doc.kind(node) == .object {

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `compute {path, template}`: a text made of other members; absent where one of them is.
+/// `compute {path, template}`: a text composed of other members; absent if one of them is absent.
 package struct Compute: Op {
     static let name = "compute"
 
@@ -15,10 +15,10 @@ package struct Compute: Op {
         let node = try arguments.required("template", of: "compute")
         let text = try node.text("template")
         do { template = try Template(text, member: JSONPointer.init(inBraces:)) } catch {
-            throw node.problem("\(quoted(text)) is no template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
+            throw node.problem("\(quoted(text)) is not a template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
         }
         guard !template.members.isEmpty else {
-            throw node.problem("the template names no member", rule: Rule.opArgument, fix: "a constant is added: add: {path: …, value: …}")
+            throw node.problem("the template names no member", rule: Rule.opArgument, fix: "for a constant, write add: {path: …, value: …}")
         }
     }
 
@@ -30,7 +30,7 @@ package struct Compute: Op {
 
     var statement: OpStatement { .compute(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         var always = true
         for member in template.members {
@@ -50,7 +50,7 @@ package struct Compute: Op {
             }
         }
         site.opClass.insert(.widen)
-        guard site.put(made, at: path, .derived(always: always)), let place = Place(path, here: site.shape, there: before) else {
+        guard site.put(made, at: path, .derived(always: always)), let place = MemberLocation(path, here: site.shape, there: before) else {
             return nil
         }
         return BoundCompute(place: place, template: template)
@@ -58,10 +58,10 @@ package struct Compute: Op {
 }
 
 private final class BoundCompute: StagedOp {
-    let place: Place
+    let place: MemberLocation
     let template: Template<JSONPointer>
 
-    init(place: Place, template: Template<JSONPointer>) { (self.place, self.template) = (place, template) }
+    init(place: MemberLocation, template: Template<JSONPointer>) { (self.place, self.template) = (place, template) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
@@ -80,7 +80,7 @@ private final class BoundCompute: StagedOp {
 }
 
 extension Template where Member == JSONPointer {
-    /// The text that the template makes; nil where a member is absent, null or no scalar.
+    /// The text that the template produces; nil if a member is absent, null or not a scalar.
     fileprivate func write<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> D.Node? {
         var pieces: [TextPiece<D.Node>] = []
         for part in parts {

@@ -2,19 +2,19 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `convert {path, to, using}`: a codec makes another form of a value.
+/// `convert {path, to, using}`: a codec converts a value to another form.
 package struct Convert: Op {
     static let name = "convert"
 
     package let path: JSONPointer
-    /// The kind of value that it makes.
+    /// The kind of the converted value.
     package let kind: Shape.Kind
     let codec: any Codec
     package var codecStatement: CodecStatement { codec.statement }
     let codecName: String
-    /// Whether values are refused that the codec could read and that are not in its canonical form.
+    /// Whether values that the codec could read are refused unless they are in its canonical form.
     package let isStrict: Bool
-    /// Why what the codec does not give back is lost.
+    /// The reason for losing what the codec can't restore.
     package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -24,7 +24,7 @@ package struct Convert: Op {
         let word = try to.text("to")
         guard let kind = Shape.Kind(rawValue: word), [.string, .integer, .number, .boolean].contains(kind) else {
             throw to.problem("to must be string, integer, number or boolean", rule: Rule.opArgument)
-                .mended(to.swapped(word, among: ["string", "integer", "number", "boolean"]))
+                .withRepairs(to.swapped(word, among: ["string", "integer", "number", "boolean"]))
         }
         self.kind = kind
         let guess: String? =
@@ -54,12 +54,12 @@ package struct Convert: Op {
 
     var statement: OpStatement { .convert(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }
         guard let binding = codec.bind(old, to: kind, declared: site.declared(at: path), &site) else { return nil }
         refuse(old, by: binding, &site)
         if !binding.keepsBounds, old.hasBounds {
-            // On the way down the codec may make values outside the older version's bounds.
+            // The codec's results on the way down may be outside the older version's bounds.
             site.opClass.insert(.partial)
             site.isUnproved = true
         }
@@ -72,8 +72,8 @@ package struct Convert: Op {
 }
 
 extension Convert {
-    /// Adds a finding for values in the older shape's enum that the codec can't read; a table does so itself.
-    private func refuse(_ old: Shape, by binding: CodecBinding, _ site: inout OpSite) {
+    /// Adds a finding if the codec can't read values in the older shape's enum; a table does this itself.
+    private func refuse(_ old: Shape, by binding: CodecBinding, _ site: inout BindingContext) {
         guard !(codec is Table), let values = old.enumeration ?? old.constant.map({ [$0] }) else { return }
         var output = ByteBuffer()
         let refused = values.filter { value in

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `copy {from, path, using}`: a copy of a member, which a codec may convert.
+/// `copy {from, path, using}`: a copy of a member, optionally converted by a codec.
 package struct Copy: Op {
     static let name = "copy"
 
@@ -16,7 +16,7 @@ package struct Copy: Op {
         path = try arguments.required("path", of: "copy").pointer("path")
         codec = try arguments.member("using").map { node throws(FileProblem) in try CodecRegistry.codec(node) }
         guard !path.hasPrefix(from) else {
-            throw arguments.problem("copy can't write \(path), which lies in \(from)", rule: Rule.opArgument)
+            throw arguments.problem("copy can't write \(path), which is inside \(from)", rule: Rule.opArgument)
         }
     }
 
@@ -28,7 +28,7 @@ package struct Copy: Op {
 
     var statement: OpStatement { .copy(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var made = site.require(from) else { return nil }
         let before = site.shape
         let declared = site.declared(at: path)
@@ -38,14 +38,14 @@ package struct Copy: Op {
             (made, bound) = (binding.result, binding.codec)
             made.isNullable = site.shape.shape(at: from)?.isNullable ?? false
         }
-        // The declared shape may be wider than the source's, since older versions do not see the copy.
+        // Older versions do not see the copy, so its declared shape may be wider than that of the source.
         if let declared, ShapeDifference.compare(made, declared).allSatisfy({ $0.kind.isWider }) { made = declared }
-        // The source stays, so that the codec loses nothing: only the copy is gone on the way down.
+        // The source remains, so the codec loses nothing; on the way down, only the copy is removed.
         site.opClass = [.widen]
         let common = from.commonParents(with: path)
         let always = site.isAlwaysPresent(from, beyond: common)
         guard site.put(made, at: path, .derived(always: always), common: common),
-            let place = Place(path, here: site.shape, there: before)
+            let place = MemberLocation(path, here: site.shape, there: before)
         else { return nil }
         return BoundCopy(from: from, place: place, codec: bound)
     }
@@ -53,10 +53,10 @@ package struct Copy: Op {
 
 private final class BoundCopy: StagedOp {
     let from: JSONPointer
-    let place: Place
+    let place: MemberLocation
     let codec: (any BoundCodec)?
 
-    init(from: JSONPointer, place: Place, codec: (any BoundCodec)?) { (self.from, self.place, self.codec) = (from, place, codec) }
+    init(from: JSONPointer, place: MemberLocation, codec: (any BoundCodec)?) { (self.from, self.place, self.codec) = (from, place, codec) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         switch direction {
@@ -76,13 +76,14 @@ private final class BoundCopy: StagedOp {
         }
     }
 
-    /// Nil where there is no codec, and of null.
+    /// The converted value; nil if there is no codec or if the source is null.
     private func converted<D: Document & ~Copyable>(_ source: D.Node, _ doc: inout D) throws(OpStop) -> D.Node? {
         guard let codec else { return nil }
         return try doc.convert(source, Conversion(codec: codec, direction: .up, pointer: from, counts: false))
     }
 
-    /// Whether a value is the copy that the way up would make again: of a source that the codec can't convert, that makes nothing.
+    /// Whether a value is what the way up would produce again from the source. If the codec can't convert the source, nothing would be
+    /// produced.
     private func isDerived<D: Document & ~Copyable>(_ node: D.Node, _ doc: inout D, at object: D.Node) -> Bool {
         guard let source = doc.value(at: from, from: object) else { return false }
         do throws(OpStop) {

@@ -1,7 +1,7 @@
 internal import EventModel
 package import JSONText
 
-/// `each {path, do}`: ops on every element of a list, or every value of a map.
+/// `each {path, do}`: ops on every element of a list or every value of a map.
 package struct Each: Op {
     static let name = "each"
 
@@ -22,7 +22,7 @@ package struct Each: Op {
 
     var statement: OpStatement { .each(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var holder = site.require(path) else { return nil }
         guard let element = holder.items ?? holder.additional else {
             site.note(Rule.wrongKind, "each is for a list or a map, and \(path) is \(holder.noun)")
@@ -53,7 +53,7 @@ private final class BoundEach: StagedOp {
     let path: JSONPointer
     let parts: [BoundPart]
     let holder: OpSummary
-    /// Whether the ops are for objects. Data from before versions existed may have other elements: these stay as they are, and the image
+    /// Whether the ops apply to objects. Data from before versions existed may contain other elements; these stay unchanged, and the image
     /// then does not fit its shape.
     let isOfObjects: Bool
 

@@ -1,14 +1,14 @@
 internal import Bytes
 internal import JSONText
 
-/// The document of one event, with what its ops read beside it and count.
+/// The document of one event, with what its ops read beside the payload, and their counts.
 struct EventDocument: ~Copyable {
-    var splice = Splice()
+    var splice = JSONEditor()
     var run = OpRun()
 
-    typealias Node = Splice.Node
+    typealias Node = JSONEditor.Node
 
-    /// What a Swift step made, as a value of the document.
+    /// Copies a value that a Swift step made into the document.
     mutating func take(member node: Node) -> Node {
         run.output.removeAll()
         run.members.doc.write(node, into: &run.output)
@@ -172,7 +172,7 @@ extension EventDocument: Document {
         }
     }
 
-    /// The failure with its pointer from the payload's root, instead of from the element.
+    /// The failure with its pointer relative to the payload's root instead of the element.
     private func located(_ stop: OpStop, _ node: Node, _ index: Int, _ path: JSONPointer, _ holder: Node) -> OpStop {
         guard case .failed(let pointer, let expected, let found, let byCodec) = stop else { return stop }
         let name = splice.kind(holder) == .array ? String(index) : splice.name(of: node)
@@ -195,9 +195,9 @@ extension EventDocument: Document {
     }
 }
 
-// What is lent by a field is lent by the whole value, so whole buffers are handed over.
+// A span borrowed from a field borrows the whole value, so whole buffers are passed instead.
 
-extension Splice {
+extension JSONEditor {
     fileprivate func equals(_ node: Node, _ canonical: [UInt8]) -> Bool { equals(node, canonical.lent) }
 
     fileprivate mutating func make(_ json: borrowing ByteBuffer) -> Node { make(json.bytes) }
@@ -208,10 +208,12 @@ extension Splice {
 }
 
 extension OpRun {
-    /// Finds the parts of the content; false where it has too few separators and that is refused.
+    /// Finds the parts of the content. Returns false if there are too few separators and the rule refuses that.
     fileprivate mutating func split(by splitter: borrowing TextSplitter) -> Bool { splitter.split(content, into: &slices) }
 }
 
 extension TextSplitter {
-    fileprivate func split(_ text: borrowing ByteBuffer, into slices: inout Slots<TextPart>) -> Bool { split(text.bytes, into: &slices) }
+    fileprivate func split(_ text: borrowing ByteBuffer, into slices: inout UniqueArray<TextPart>) -> Bool {
+        split(text.bytes, into: &slices)
+    }
 }

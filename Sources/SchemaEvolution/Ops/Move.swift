@@ -1,7 +1,7 @@
 internal import EventModel
 package import JSONText
 
-/// `move {from, path}`: rename, nest and hoist in one.
+/// `move {from, path}`: renames, nests or hoists a member.
 package struct Move: Op {
     static let name = "move"
 
@@ -13,7 +13,7 @@ package struct Move: Op {
         path = try arguments.required("path", of: "move").pointer("path")
         guard from != path else {
             throw arguments.problem("move from \(from) to \(path) does nothing", rule: Rule.idle, fix: "take the move out")
-                .mended(arguments.mark.mend(.remove, at: ".."))
+                .withRepairs(arguments.mark.repair(.remove, at: ".."))
         }
     }
 
@@ -33,7 +33,7 @@ package struct Move: Op {
 
     var statement: OpStatement { .move(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         let common = from.commonParents(with: path)
         guard let (member, always) = site.take(from, common: common, makingRoomFor: path),
@@ -43,17 +43,17 @@ package struct Move: Op {
         if from.parent == path.parent, let parent = from.parent, let old = from.last, let new = path.last {
             return BoundRename(parent: parent, old: old, new: new)
         }
-        guard let old = Place(from, here: before, there: site.shape), let new = Place(path, here: site.shape, there: before) else {
-            return nil
-        }
+        guard let old = MemberLocation(from, here: before, there: site.shape),
+            let new = MemberLocation(path, here: site.shape, there: before)
+        else { return nil }
         return BoundMove(old: old, new: new)
     }
 }
 
 private final class BoundMove: StagedOp {
-    let old, new: Place
+    let old, new: MemberLocation
 
-    init(old: Place, new: Place) { (self.old, self.new) = (old, new) }
+    init(old: MemberLocation, new: MemberLocation) { (self.old, self.new) = (old, new) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         let (from, to) = direction == .up ? (old, new) : (new, old)
@@ -62,7 +62,7 @@ private final class BoundMove: StagedOp {
     }
 }
 
-/// A move within one object: the member keeps its place in the text.
+/// A move within one object: the member keeps its position in the text.
 private final class BoundRename: StagedOp {
     let parent: JSONPointer
     let old, new: MemberName

@@ -1,10 +1,10 @@
 internal import JSONText
 
-/// The ops of a list, with an index over those that move members, by the first name in the moved member's pointer: binding asks for
-/// the destination of a member at each op of a list, and few of the others move it.
+/// A list of ops with an index over those that move members, by the first name of the moved member's pointer. Binding needs the destination
+/// of a member at each op of a list, and few of the other ops move it.
 final class MovingOps: Sendable {
     private let ops: [any Op]
-    /// The indices of the ops that move members, by the first name in the member's pointer.
+    /// The indices of the ops that move members, by the first name of the member's pointer.
     private let places: [MemberName: [Int]]
 
     init(_ ops: [any Op]) {
@@ -19,7 +19,7 @@ final class MovingOps: Sendable {
     /// The ops from an index on.
     func from(_ start: Int) -> ArraySlice<any Op> { ops[min(start, ops.count)...] }
 
-    /// Where a member is after the ops from an index on.
+    /// The pointer of a member after the ops from an index on.
     func destination(of pointer: JSONPointer, from start: Int) -> JSONPointer {
         var (place, next) = (pointer, start)
         while let name = place.tokens.first, let rows = places[name], let row = rows.first(from: next) {
@@ -31,7 +31,7 @@ final class MovingOps: Sendable {
 }
 
 extension [Int] {
-    /// The index of the first number that is not below a bound; the numbers must be sorted.
+    /// The index of the first number that is at least `bound`; the numbers must be sorted.
     func first(from bound: Int) -> Int? {
         var (low, high) = (0, count)
         while low < high {

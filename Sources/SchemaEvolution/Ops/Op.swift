@@ -1,45 +1,45 @@
 internal import JSONText
 
-/// One change to a payload, as a version file declares it: read once, bound once for each type that it changes.
+/// One change to a payload, as declared in a version file. It is read once and bound once for each type that it changes.
 protocol Op: Sendable {
     static var name: String { get }
 
-    /// Reads the arguments, the value of the one-key map that is an op.
+    /// Reads the arguments: the value in the map with a single key that represents an op.
     init(_ arguments: FileNode) throws(FileProblem)
 
-    /// Changes the site's shape as the op changes payloads, adds the op's class and findings to the site,
-    /// and returns what runs on events; nil where nothing has to run, or where the op can't be bound.
-    func bind(_ site: inout OpSite) -> (any BoundOp)?
+    /// Changes the context's shape as the op changes payloads, adds the op's class and findings to the context, and returns the bound op;
+    /// nil if nothing needs to run or if the op can't be bound.
+    func bind(_ site: inout BindingContext) -> (any BoundOp)?
 
-    /// The member that the op moves, with all that is in it; nil where it moves none.
+    /// The member that the op moves, with everything inside it; nil if it moves none.
     var origin: JSONPointer? { get }
 
-    /// Where a member is after the op: the same place, unless the op moves the member or one that holds it.
+    /// The pointer of a member after the op; unchanged unless the op moves the member or one that contains it.
     func destination(of pointer: JSONPointer) -> JSONPointer
 
     /// The members whose values the op changes.
     var writes: [JSONPointer] { get }
 
-    /// Whether it can refuse or hide no event, in either direction.
+    /// Whether the op never refuses or hides an event, in either direction.
     var isTotal: Bool { get }
 
-    /// The reason that the file gives for a loss, empty where it gives none; nil where the op itself loses nothing by intent.
+    /// The reason that the file gives for a loss, empty if it gives none; nil if the op itself does not lose anything on purpose.
     var loss: String? { get }
 
-    /// Whether an event that is new in version n may have no image below, by declaration.
+    /// Whether a new event of version n may have no image at the older version, by declaration.
     var blocks: Bool { get }
 
-    /// The ops that it holds.
+    /// The ops inside this one.
     var inner: [OpEntry] { get }
 
-    /// The op in a few words, for a person: `move`, `split /customer`.
+    /// A short description of the op: `move`, `split /customer`.
     var summary: OpSummary { get }
 
-    /// The op with its arguments, for tools that read version files.
+    /// The op with its arguments, for tools that inspect version files.
     var statement: OpStatement { get }
 }
 
-/// An op in a line such as `move x2, split /customer`; equal ones are counted together.
+/// A summary of an op for lists such as `move x2, split /customer`, in which equal ones are counted.
 struct OpSummary: Hashable, Sendable {
     var verb: String
     var object: String?
@@ -58,21 +58,21 @@ extension Op {
 
     var inner: [OpEntry] { [] }
 
-    /// The op and all that it holds, the outermost first.
+    /// This op and all ops inside it, outermost first.
     var nested: [any Op] { [self] + inner.flatMap(\.op.nested) }
 
     var ownLoss: OpLoss { OpLoss(op: summary.words, because: loss ?? "") }
 
-    /// Under what its losses are counted: under itself, or under each of the ops that it holds.
+    /// The ops under which losses are counted: this op, or each of the ops inside it.
     var losses: [OpLoss] { inner.isEmpty ? [ownLoss] : inner.flatMap { $0.op.losses.map { $0.within(summary) } } }
 }
 
-/// An op as losses are counted by: its name in reports, and the file's reason, empty where it gives none.
+/// The key under which losses of an op are counted: its name in reports, and the file's reason, empty if it gives none.
 struct OpLoss: Hashable, Sendable {
     var op: String
     var because: String
 
-    /// The same for an op that another holds.
+    /// The key for an op inside another one.
     func within(_ holder: OpSummary) -> OpLoss { OpLoss(op: "\(holder.words), \(op)", because: because) }
 }
 
@@ -80,19 +80,19 @@ extension OpSummary {
     fileprivate var words: String { [verb, object].compactMap(\.self).joined(separator: " ") }
 }
 
-/// An op with its place in the file and in the step.
+/// An op with its location in the file and its number in the step.
 package struct OpEntry: Sendable {
     let op: any Op
-    package let mark: Mark
+    package let mark: FileLocation
     package let name: String
-    /// From 1, over the whole step.
+    /// Counted from 1 over the whole step.
     let number: Int
 
-    /// The op's name in errors.
+    /// The name of the op in errors.
     var label: String { "\(name) (op \(number))" }
 
     package var statement: OpStatement { op.statement }
 
-    /// The ops that it holds.
+    /// The ops inside this one.
     package var inner: [OpEntry] { op.inner }
 }

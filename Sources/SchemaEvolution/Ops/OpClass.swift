@@ -1,4 +1,4 @@
-/// What an op may lose or refuse; a step's class is the union of its ops'.
+/// What an op may lose or refuse. The class of a step is the union of its ops' classes.
 package struct OpClass: OptionSet, Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt8
 
@@ -10,9 +10,9 @@ package struct OpClass: OptionSet, Hashable, Sendable, CustomStringConvertible {
     package static let widen = OpClass(rawValue: 1)
     /// Something may be lost on the way up.
     package static let narrow = OpClass(rawValue: 2)
-    /// An event may lack an image, or not come back as it was: only the data can prove otherwise.
+    /// An event may lack an image or change in a round trip; only the data can prove otherwise.
     package static let partial = OpClass(rawValue: 4)
-    /// There is no way down.
+    /// The step has no downcast.
     package static let oneWay = OpClass(rawValue: 8)
 
     package var description: String {

@@ -1,6 +1,6 @@
 internal import EventModel
 
-/// The ops that this program knows, by name.
+/// All ops that this program supports, by name.
 package enum OpRegistry {
     static let payloadOps: [any Op.Type] = [
         Add.self, Remove.self, Move.self, Copy.self, Wrap.self, Head.self, Unset.self, Convert.self, Split.self, Join.self,
@@ -11,7 +11,7 @@ package enum OpRegistry {
         AddEvent.self, RenameEvent.self, DropEvent.self, SplitEvent.self, MergeEvents.self, Rekey.self,
     ]
 
-    /// The names of the ops on payloads, then of those on events.
+    /// The names of the ops on payloads, followed by those on events.
     package static var names: [String] { payloadOps.map { $0.name } + eventOps.map { $0.name } }
 
     private static let payloadByName = Dictionary(uniqueKeysWithValues: payloadOps.map { ($0.name, $0) })
@@ -24,7 +24,7 @@ package enum OpRegistry {
         return (member.name, try type.init(member.value))
     }
 
-    /// Reads an op on events, beside `- on:`.
+    /// Reads an op on events, which is an item beside `- on:`.
     static func eventOp(_ node: FileNode) throws(FileProblem) -> (name: String, op: any EventOp) {
         let member = try single(node, "an item")
         guard let type = eventByName[member.name] else {
@@ -33,10 +33,10 @@ package enum OpRegistry {
         return (member.name, try type.init(member.value))
     }
 
-    /// The most ops of a step for one type, and in one op: binding costs ops times the size of the shape.
+    /// The maximum number of ops of a step for one type, and inside one op: binding costs the number of ops times the size of the shape.
     static let opsMax = 1_000
 
-    /// Reads the `do` list of an op that holds others.
+    /// Reads the `do` list of an op that contains others.
     static func nested(_ node: FileNode) throws(FileProblem) -> [OpEntry] {
         var entries: [OpEntry] = []
         let items = try node.list("do")
@@ -63,7 +63,7 @@ package enum OpRegistry {
         return member
     }
 
-    /// Ops by their names in other tools.
+    /// Names that other tools use for these ops.
     private static let synonyms = [
         "rename": [Move.name, RenameEvent.name], "delete": [Remove.name, DropEvent.name], "drop": [Remove.name, DropEvent.name],
         "remove": [DropEvent.name], "default": [Add.name], "set": [Add.name], "cast": [Convert.name], "map": [Convert.name],
@@ -75,6 +75,6 @@ package enum OpRegistry {
         let guess = meant.map { "did you mean \($0)? " } ?? ""
         return member.problem(
             "there is no op \(quoted(member.name))", rule: Rule.unknownOp, fix: "\(guess)the ops are: \(known.joined(separator: ", "))"
-        ).mended(meant.map { member.place.mend(.rename($0)).certain(where: isSlip(member.name, of: $0, among: known)) })
+        ).withRepairs(meant.map { member.place.repair(.rename($0)).certain(where: isTypo(member.name, of: $0, among: known)) })
     }
 }

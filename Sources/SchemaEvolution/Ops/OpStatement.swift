@@ -1,7 +1,7 @@
 package import EventModel
 package import JSONText
 
-/// An op on payloads with its arguments. What runs on events is the bound op; tools that explain or lint version files read this.
+/// An op on payloads with its arguments, for tools that explain or lint version files. Events are converted by the bound op.
 package enum OpStatement: Sendable {
     case add(Add)
     case remove(Remove)
@@ -21,7 +21,7 @@ package enum OpStatement: Sendable {
     case reserve
 }
 
-/// An op on whole events with its arguments.
+/// An op on whole events, with its arguments.
 package enum EventOpStatement: Sendable {
     case add(AddEvent)
     case rename(RenameEvent)
@@ -33,7 +33,7 @@ package enum EventOpStatement: Sendable {
 
 /// A codec with its arguments.
 package enum CodecStatement: Sendable {
-    /// `integer-text`, `number-text` and `boolean-text`: a text and the value that it spells.
+    /// `integer-text`, `number-text` and `boolean-text`: a text and the value that it denotes.
     case text
     case decimal(scale: Int)
     /// - Parameter origin: in seconds since 1970-01-01T00:00:00Z.
@@ -48,20 +48,20 @@ package enum CodecStatement: Sendable {
 /// One item of a version's `upcast` list.
 package struct StepItem: Sendable {
     package enum Action: Sendable {
-        /// Ops on the payloads of these types; nil: of all.
+        /// Ops on the payloads of these types; nil means all types.
         case payload([OpEntry], types: [String]?)
         case event(EventOpStatement, name: String)
         case reserve
     }
 
-    /// The version that the list leads to.
+    /// The version to which the list leads.
     package let version: SchemaVersion
     package let action: Action
-    package let mark: Mark
+    package let mark: FileLocation
 }
 
 extension History {
-    /// The items of the lists between two versions, in either order: from the oldest step on, as the files have them.
+    /// The items of the steps between two versions, given in either order; from the oldest step on, in the order of the files.
     package func stepItems(from: SchemaVersion, to: SchemaVersion) -> [StepItem] {
         steps(from: from, to: to).flatMap { compiled in
             compiled.step.items.map { item in
@@ -77,10 +77,11 @@ extension History {
         }
     }
 
-    /// What the check found in the steps between two versions, in either order.
+    /// The findings of the steps between two versions, given in either order.
     package func stepFindings(from: SchemaVersion, to: SchemaVersion) -> [Finding] { steps(from: from, to: to).flatMap(\.findings) }
 
-    /// The ops of a version's step as losses name them; `step` is what no op of it is known for. None where it has no step.
+    /// The ops of a version's step under the names that losses use; `step` stands for losses that can't be attributed to an op. Empty if
+    /// the version has no step.
     package func opNames(of version: SchemaVersion) -> Set<String> {
         guard let step = chain.step(to: version)?.step else { return [] }
         var names: Set<String> = ["step"]

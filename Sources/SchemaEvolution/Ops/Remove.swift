@@ -2,12 +2,12 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `remove {path, restore, because}`: a member that images have no longer; its bytes stay in the log.
+/// `remove {path, restore, because}`: removes a member from images; its bytes stay in the log.
 package struct Remove: Op {
     static let name = "remove"
 
     package let path: JSONPointer
-    /// The value that an older version sees; nil: the member is absent there.
+    /// The value that an older version sees; nil means that the member is absent there.
     package let restore: JSONValue?
     package let because: String?
 
@@ -18,7 +18,7 @@ package struct Remove: Op {
             throw arguments.problem(
                 "remove does not say what an older version sees", rule: Rule.opArgument,
                 fix: "add restore: a value, or restore: absent where version n-1 does not require the member"
-            ).mended(arguments.mark.mend("restore", to: .string("absent")))
+            ).withRepairs(arguments.mark.repair("restore", to: .string("absent")))
         }
         if case .string("absent") = restore.kind { self.restore = nil } else { self.restore = restore.constant }
         because = try arguments.member("because")?.text("because")
@@ -34,25 +34,25 @@ package struct Remove: Op {
 
     var statement: OpStatement { .remove(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }
         site.opClass.insert(.narrow)
         if because?.isEmpty ?? true {
             site.note(
                 Rule.unexplainedLoss, "\(path) is lost and nothing says why", fix: "add because: \"…\"",
-                mend: site.mark.mend("*", "because", to: .string(unexplainedReason)))
+                repair: site.mark.repair("*", "because", to: .string(unexplainedReason)))
         }
         if let restore {
             if let why = old.rejection(of: restore) {
                 site.note(
                     Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "restore", to: old.nearestValue(to: restore.word)))
+                    repair: site.mark.repair("*", "restore", to: old.nearestValue(to: restore.word)))
             }
         } else if site.shape.isRequired(at: path) {
             site.note(
                 Rule.downNotTotal, "restore: absent, and the version before requires \(path)",
-                fix: "give a value that version n-1 can live with: restore: …")
+                fix: "give a value that version n-1 accepts: restore: …")
         }
         guard let parent = path.parent, let name = path.last else { return nil }
         site.shape.remove(at: path)

@@ -1,17 +1,17 @@
 internal import JSONText
 
-/// `reserve [names]`: names that are never used again.
+/// `reserve [names]`: names that must never be used again.
 struct Reserve: Op {
     static let name = "reserve"
 
-    /// As pointers: a bare name is a member of the payload.
+    /// A bare name denotes a member of the payload.
     let members: [JSONPointer]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         var members: [JSONPointer] = []
         for name in try arguments.texts("reserve") {
             do { members.append(try JSONPointer(name.hasPrefix("/") ? name : "/" + name)) } catch {
-                throw arguments.problem("\(name) is no member: \(error.reason)", rule: Rule.opArgument)
+                throw arguments.problem("\(name) is not a member: \(error.reason)", rule: Rule.opArgument)
             }
         }
         guard !members.isEmpty else { throw arguments.problem("reserve names nothing", rule: Rule.opArgument) }
@@ -24,5 +24,5 @@ struct Reserve: Op {
 
     var statement: OpStatement { .reserve }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? { nil }
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? { nil }
 }

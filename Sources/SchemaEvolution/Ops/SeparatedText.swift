@@ -1,12 +1,12 @@
 internal import JSONText
 
-/// Splits the text of one member into several, and joins them: both directions of `split` and of `join`.
+/// Splits the text of one member into several members and joins them again: both directions of `split` and `join`.
 final class SeparatedText: Sendable {
-    let whole: Place
-    let parts: [Place]
+    let whole: MemberLocation
+    let parts: [MemberLocation]
     let splitter: TextSplitter
 
-    init(whole: Place, parts: [Place], rule: SeparatorRule) {
+    init(whole: MemberLocation, parts: [MemberLocation], rule: SeparatorRule) {
         (self.whole, self.parts) = (whole, parts)
         splitter = TextSplitter(rule)
     }
@@ -48,7 +48,7 @@ final class SeparatedText: Sendable {
             let kind = doc.kind(node)
             if index == 0, kind == .null {
                 let null = part.take(from: &doc, at: object)
-                // The whole can't hold the parts beside a null.
+                // The joined member is null and can't hold the other parts.
                 for other in parts.dropFirst() where other.take(from: &doc, at: object) != nil { doc.lose(1) }
                 whole.put(null, into: &doc, at: object)
                 return

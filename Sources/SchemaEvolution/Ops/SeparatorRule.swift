@@ -1,16 +1,16 @@
 internal import EventModel
 package import JSONText
 
-/// How a text is split into parts and joined from them: the arguments that `split` and `join` share.
+/// The arguments that `split` and `join` share: how a text is split into parts and joined from them.
 package struct SeparatorRule: Sendable {
-    /// The members that hold the parts, first to last; the first is always there.
+    /// The members that hold the parts, in order; the first is always present.
     package let parts: [JSONPointer]
     package let separator: String
     /// Whether a text with too many separators is split at the last ones.
     package let isAtLast: Bool
     /// Whether a text with too few separators is refused.
     package let refusesMissing: Bool
-    /// Why texts that do not come back as they were may be lost.
+    /// The reason for losing texts that change in a round trip.
     let because: String?
 
     private static let partsMax = 63
@@ -39,8 +39,8 @@ package struct SeparatorRule: Sendable {
         refusesMissing = try missing.word("missing", of: answers, why: "missing says what a text without separator is") == "error"
     }
 
-    /// Whether a member is a string; adds a finding where it is not.
-    func checkText(_ shape: Shape, _ pointer: JSONPointer, _ site: inout OpSite) -> Bool {
+    /// Whether a member is a string; adds a finding if it is not.
+    func checkText(_ shape: Shape, _ pointer: JSONPointer, _ site: inout BindingContext) -> Bool {
         if shape.kind == .string { return true }
         site.note(Rule.wrongKind, "\(pointer) is \(shape.noun), not a string", fix: "convert it to a string before")
         return false
@@ -56,7 +56,7 @@ package struct SeparatorRule: Sendable {
         ).merged
     }
 
-    /// The template with the whole in place of the parts; nil where it has some of them, or not with the separator between.
+    /// The template with the whole in place of the parts; nil if it contains only some parts or joins them by another separator.
     func join(_ template: StreamTemplate, _ whole: JSONPointer) -> StreamTemplate? {
         guard template.members.contains(where: parts.contains) else { return template }
         let run = split(StreamTemplate(parts: [.member(whole)]), whole).parts
@@ -76,7 +76,7 @@ package struct SeparatorRule: Sendable {
 }
 
 extension StreamTemplate {
-    /// The template with neighbouring literals merged.
+    /// The template with adjacent literals merged.
     var merged: StreamTemplate {
         var result: [Part] = []
         for part in parts {

@@ -1,7 +1,7 @@
 internal import EventModel
 package import JSONText
 
-/// `split {path, into, separator, at, missing}`: one text to several.
+/// `split {path, into, separator, at, missing}`: splits one text into several.
 package struct Split: Op {
     static let name = "split"
 
@@ -16,7 +16,7 @@ package struct Split: Op {
 
     var origin: JSONPointer? { path }
 
-    /// What names the whole names its first part.
+    /// A pointer to the whole becomes a pointer to its first part.
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer == path ? rule.parts[0] : pointer }
 
     var writes: [JSONPointer] { [path] + rule.parts }
@@ -27,7 +27,7 @@ package struct Split: Op {
 
     var statement: OpStatement { .split(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         guard let old = site.require(path), rule.checkText(old, path, &site) else { return nil }
         let common = rule.parts.map { path.commonParents(with: $0) }.min() ?? 0
@@ -42,13 +42,13 @@ package struct Split: Op {
         site.opClass.insert(.partial)
         if old.hasBounds || old.format != nil || rule.refusesMissing { site.isUnproved = true }
         site.stream = site.stream.map { rule.split($0, path) }
-        guard let whole = Place(path, here: before, there: site.shape) else { return nil }
-        let parts = rule.parts.compactMap { Place($0, here: site.shape, there: before) }
+        guard let whole = MemberLocation(path, here: before, there: site.shape) else { return nil }
+        let parts = rule.parts.compactMap { MemberLocation($0, here: site.shape, there: before) }
         return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .up)
     }
 }
 
-/// `join {paths, path, separator, at, missing}`: several texts to one.
+/// `join {paths, path, separator, at, missing}`: joins several texts to one.
 package struct Join: Op {
     static let name = "join"
 
@@ -73,7 +73,7 @@ package struct Join: Op {
 
     var statement: OpStatement { .join(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         let common = rule.parts.map { path.commonParents(with: $0) }.min() ?? 0
         var isAlways = true
@@ -103,16 +103,16 @@ package struct Join: Op {
                     fix: "join with the template's own separator")
             }
         }
-        guard let whole = Place(path, here: site.shape, there: before) else { return nil }
-        let parts = rule.parts.compactMap { Place($0, here: before, there: site.shape) }
+        guard let whole = MemberLocation(path, here: site.shape, there: before) else { return nil }
+        let parts = rule.parts.compactMap { MemberLocation($0, here: before, there: site.shape) }
         return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .down)
     }
 }
 
-/// Splits in one direction, and joins in the other.
+/// Splits in one direction and joins in the other.
 private final class BoundSplit: StagedOp {
     let text: SeparatedText
-    /// The direction in which it splits.
+    /// The direction in which the op splits.
     let splits: Direction
 
     init(text: SeparatedText, splits: Direction) { (self.text, self.splits) = (text, splits) }

@@ -5,13 +5,13 @@ package import JSONText
 package struct SwiftOp: Op {
     static let name = "swift"
 
-    /// How an event that is born above the step gets its images below.
+    /// How an event that is born above the step gets its images at older versions.
     package enum Down: String, CaseIterable {
-        /// The code runs downwards when an image is asked for.
+        /// The code converts downwards when an image is requested.
         case inverse
-        /// The code runs downwards when the event is appended, and the images are stored with it.
+        /// The code converts downwards when the event is appended, and the images are stored with it.
         case shadow
-        /// It has no images below: a replay past the step needs consent.
+        /// There are no older images; a replay past the step needs consent.
         case oneWay = "one-way"
     }
 
@@ -58,7 +58,7 @@ package struct SwiftOp: Op {
             let pointer = try node.pointer("each of \(name)")
             guard !pointer.isRoot else { throw node.problem("\(name) names members, not the whole payload", rule: Rule.swiftStep) }
             if let other = pointers.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
-                throw node.problem("\(name) has \(other) and \(pointer), and one holds the other", rule: Rule.swiftStep)
+                throw node.problem("\(name) has \(other) and \(pointer), and one contains the other", rule: Rule.swiftStep)
             }
             pointers.append(pointer)
         }
@@ -82,8 +82,8 @@ package struct SwiftOp: Op {
         return result
     }
 
-    /// The step in errors.
-    /// - Parameter version: the version whose list has it.
+    /// The step's name in errors.
+    /// - Parameter version: the version whose step contains it.
     func words(_ version: SchemaVersion) -> String { "the step \(id) (revision \(revision)) of \(version)" }
 
     var loss: String? { declared.contains(.narrow) ? because ?? "" : nil }
@@ -94,17 +94,17 @@ package struct SwiftOp: Op {
 
     var statement: OpStatement { .swift(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
         for pointer in reads where site.require(pointer) == nil { return nil }
         for pointer in writes where !write(pointer, &site) { return nil }
         site.opClass.formUnion(declared)
         if down == .oneWay { site.opClass.insert(.oneWay) }
-        // The declared class is no proof: what the code does is known only from running it.
+        // The declared class proves nothing: only running the code shows what it does.
         site.isUnproved = true
         site.note(Rule.undecided, .note, "what the step \(id) does is proved on the data alone", advice: "\(.verifyLaws)")
         if declared.contains(.narrow), because?.isEmpty ?? true {
-            site.note(Rule.unexplainedLoss, "it declares to lose something and does not say why", fix: "add because: \"…\"")
+            site.note(Rule.unexplainedLoss, "it declares a loss and does not say why", fix: "add because: \"…\"")
         }
         let step = site.swiftSteps[id]
         if down != .oneWay, let step, !(step is any ReversibleSwiftStep) {
@@ -114,8 +114,8 @@ package struct SwiftOp: Op {
         return BoundSwiftStep(self, step, from: before, at: site)
     }
 
-    /// Gives a member the shape that version n declares; false where that is not possible.
-    private func write(_ pointer: JSONPointer, _ site: inout OpSite) -> Bool {
+    /// Gives a member the shape that version n declares. Returns false if that is not possible.
+    private func write(_ pointer: JSONPointer, _ site: inout BindingContext) -> Bool {
         if site.namesStream(pointer) { return false }
         let isRequired = site.declaredRequires(pointer) ?? false
         if site.shape.shape(at: pointer) != nil, site.declared(at: pointer) != nil, !reads.contains(where: { pointer.hasPrefix($0) }) {

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The place of a part in a text, in bytes.
+/// The byte range of a part in a text.
 struct TextPart: BitwiseCopyable {
     let start, count: Int32
 }
@@ -10,11 +10,11 @@ struct TextSplitter: ~Copyable, Sendable {
     let separator: [UInt8]
     private let first: UInt8
     private let width: Int
-    /// At how many separators a text is split.
+    /// The number of separators at which a text is split.
     private let wanted: Int
-    /// Whether these are the last ones of the text.
+    /// Whether the text is split at its last separators instead of its first.
     private let isAtLast: Bool
-    /// Whether a text with too few of them is refused.
+    /// Whether a text with too few separators is refused.
     private let refusesMissing: Bool
 
     init(_ rule: SeparatorRule) {
@@ -28,12 +28,12 @@ struct TextSplitter: ~Copyable, Sendable {
         (isAtLast, refusesMissing) = (other.isAtLast, other.refusesMissing)
     }
 
-    /// Finds the parts of a text; false where it has too few separators and that is refused.
-    func split(_ text: RawSpan, into slices: inout Slots<TextPart>) -> Bool {
+    /// Finds the parts of a text. Returns false if it has too few separators and the rule refuses that.
+    func split(_ text: RawSpan, into slices: inout UniqueArray<TextPart>) -> Bool {
         slices.removeAll()
         let found = refusesMissing || isAtLast ? count(in: text) : wanted
         if refusesMissing, found < wanted { return false }
-        // Of too many separators, the text is split at the first, or at the last; the others stay within the part at the other end.
+        // If there are too many separators, the text is split at the first or last ones; the others remain in the part at the opposite end.
         var skipped = isAtLast ? max(found - wanted, 0) : 0
         var start = 0
         while true {
@@ -49,7 +49,7 @@ struct TextSplitter: ~Copyable, Sendable {
         }
     }
 
-    /// How many separators a text has; stops at `wanted` where more make no difference.
+    /// The number of separators in a text; stops at `wanted` if more make no difference.
     private func count(in text: RawSpan) -> Int {
         var count = 0
         var offset = 0

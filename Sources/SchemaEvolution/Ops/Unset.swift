@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `unset {path, equals: X}`: a sentinel becomes absent.
+/// `unset {path, equals: X}`: turns a sentinel value into an absent member.
 package struct Unset: Op {
     static let name = "unset"
 
@@ -23,7 +23,7 @@ package struct Unset: Op {
 
     var statement: OpStatement { .unset(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var member = site.require(path), !site.namesStream(path) else { return nil }
         guard site.shape.isRequired(at: path) else {
             site.note(
@@ -34,23 +34,23 @@ package struct Unset: Op {
         if let why = member.rejection(of: sentinel) {
             site.note(
                 Rule.wrongKind, "\(path) is never \(sentinel.text): it \(why.reason)", fix: "take the unset out",
-                mend: site.mark.mend(.remove))
+                repair: site.mark.repair(.remove))
         }
         let before = site.shape
         if sentinel == .null { member.isNullable = false }
         let canonical = sentinel.canonical()
         member.enumeration = member.enumeration?.filter { $0.canonical() != canonical }
         _ = site.shape.replace(at: path, with: member, required: false)
-        guard let place = Place(path, here: before, there: site.shape) else { return nil }
+        guard let place = MemberLocation(path, here: before, there: site.shape) else { return nil }
         return BoundUnset(place: place, text: Array(sentinel.text.utf8), canonical: canonical)
     }
 }
 
 private final class BoundUnset: StagedOp {
-    let place: Place
+    let place: MemberLocation
     let text, canonical: [UInt8]
 
-    init(place: Place, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
+    init(place: MemberLocation, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {

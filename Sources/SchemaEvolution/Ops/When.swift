@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// `when {guard, do, else}`: ops that keep the shape, on the events that a guard chooses.
+/// `when {guard, do, else}`: ops that keep the shape, applied to the events that a guard selects.
 package struct When: Op {
     static let name = "when"
 
@@ -23,14 +23,14 @@ package struct When: Op {
 
     var statement: OpStatement { .when(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         switch test.source {
         case .pointer(let pointer):
             guard site.require(pointer) != nil else { return nil }
             if let written = writes.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
                 site.note(
                     Rule.noMember,
-                    "the guard reads \(pointer), and the ops write \(written): on the way down the guard could choose otherwise",
+                    "the guard reads \(pointer), and the ops write \(written): on the way down the guard could decide differently",
                     fix: "guard something that the ops leave alone")
                 return nil
             }
@@ -42,7 +42,7 @@ package struct When: Op {
         return BoundWhen(test: test, parts: ups, otherwise: others, holder: summary)
     }
 
-    private func branch(_ entries: [OpEntry], _ site: inout OpSite) -> [BoundPart] {
+    private func branch(_ entries: [OpEntry], _ site: inout BindingContext) -> [BoundPart] {
         let label = site.label
         var inner = site.nested(site.shape, shapeTargets: [ShapeTarget(declared: site.shape, ops: [])])
         inner.stream = site.stream

@@ -2,12 +2,12 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `wrap {path, empty}`: a scalar becomes a list of one element; an absent one, or `empty`, becomes an empty list.
+/// `wrap {path, empty}`: a scalar becomes a list of one element; an absent scalar, or one equal to `empty`, becomes an empty list.
 package struct Wrap: Op {
     static let name = "wrap"
 
     package let path: JSONPointer
-    /// The scalar that becomes an empty list.
+    /// The scalar that corresponds to an empty list.
     package let empty: JSONValue?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -22,7 +22,7 @@ package struct Wrap: Op {
 
     var statement: OpStatement { .wrap(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var element = site.require(path), !site.namesStream(path) else { return nil }
         guard element.isScalar else {
             site.note(Rule.wrongKind, "wrap is for a scalar, and \(path) is \(element.noun)")
@@ -33,12 +33,12 @@ package struct Wrap: Op {
         if let empty, let why = element.rejection(of: empty) {
             site.note(
                 Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)",
-                mend: site.mark.mend("*", "empty", to: element.nearestValue(to: empty.word)))
+                repair: site.mark.repair("*", "empty", to: element.nearestValue(to: empty.word)))
         }
         if let empty, !wasRequired {
             site.note(
                 Rule.wrongKind, "\(path) may be absent already: absent and \(empty.text) would become one",
-                fix: "leave empty out; convert \(empty.text) before", mend: site.mark.mend(.remove, at: "*", "empty"))
+                fix: "leave empty out; convert \(empty.text) before", repair: site.mark.repair(.remove, at: "*", "empty"))
         }
         let takesNull = empty == .null
         var list = Shape.array(of: element)
@@ -51,26 +51,26 @@ package struct Wrap: Op {
                 site.note(
                     Rule.downNotTotal, "[] would have no image at the version before, which requires \(path)",
                     fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1",
-                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)))
+                    repair: site.mark.repair("*", "empty", to: element.sample(refusedBy: declared.items)))
                 list.minItems = nil
             }
         }
         site.opClass.insert(.widen)
         let isRequired = wasRequired ? true : site.declaredRequires(path) ?? true
         _ = site.shape.replace(at: path, with: list, required: isRequired)
-        guard let place = Place(path, here: site.shape, there: before) else { return nil }
+        guard let place = MemberLocation(path, here: site.shape, there: before) else { return nil }
         return BoundWrap(place: place, empty: empty, isRequired: wasRequired, fills: true, wraps: .up)
     }
 }
 
-/// `head {path, empty}`: a list becomes its first element.
+/// `head {path, empty}`: a list is replaced by its first element.
 package struct Head: Op {
     static let name = "head"
 
     package let path: JSONPointer
-    /// The scalar that an empty list becomes.
+    /// The scalar that replaces an empty list.
     package let empty: JSONValue?
-    /// Why the elements behind the first are lost.
+    /// The reason for losing the elements after the first.
     package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -88,7 +88,7 @@ package struct Head: Op {
 
     var statement: OpStatement { .head(self) }
 
-    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+    func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let list = site.require(path), !site.namesStream(path) else { return nil }
         guard list.kind == .array, let element = list.items, element.isScalar, !element.isNullable else {
             site.note(Rule.wrongKind, "head is for a list of scalars that are not null, and \(path) is \(list.noun)")
@@ -108,26 +108,26 @@ package struct Head: Op {
             site.isUnproved = true
         }
         _ = site.shape.replace(at: path, with: scalar, required: isRequired)
-        guard let place = Place(path, here: site.shape, there: before) else { return nil }
+        guard let place = MemberLocation(path, here: site.shape, there: before) else { return nil }
         return BoundWrap(place: place, empty: empty, isRequired: isRequired, fills: wasRequired, wraps: .down)
     }
 }
 
-/// Between a scalar (below) and a list of it (above).
+/// Converts between a scalar (older side of a wrap) and a list of it.
 private final class BoundWrap: StagedOp {
-    let place: Place
+    let place: MemberLocation
     let text: [UInt8]?
     let canonical: [UInt8]
     /// Whether the scalar is required, so that an empty list becomes the value of `empty`.
     let isRequired: Bool
     /// Whether an absent scalar becomes an empty list.
     let fills: Bool
-    /// The direction in which it wraps.
+    /// The direction in which the op wraps.
     let wraps: Direction
 
     private static let emptyList: [UInt8] = Array("[]".utf8)
 
-    init(place: Place, empty: JSONValue?, isRequired: Bool, fills: Bool, wraps: Direction) {
+    init(place: MemberLocation, empty: JSONValue?, isRequired: Bool, fills: Bool, wraps: Direction) {
         (self.place, self.isRequired, self.fills, self.wraps) = (place, isRequired, fills, wraps)
         text = empty.map { Array($0.text.utf8) }
         canonical = empty?.canonical() ?? []

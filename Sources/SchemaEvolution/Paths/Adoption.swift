@@ -1,12 +1,12 @@
 package import EventModel
 internal import JSONText
 
-/// How data from before versions existed becomes events of version 1: the first case whose guard holds.
+/// How data from before versions existed becomes events of version 1: by the first case whose guard holds.
 package struct Adoption: Sendable {
     package private(set) var cases: [Adopt] = []
     package private(set) var findings: [Finding] = []
 
-    /// Nil where version 1 adopts nothing.
+    /// Nil if version 1 adopts nothing.
     package init?(_ file: VersionFile?) {
         guard let file, let adopt = file.adopt else { return nil }
         var found = FindingList()
@@ -19,7 +19,7 @@ package struct Adoption: Sendable {
                     _ = try otherwise.word("otherwise", of: ["quarantine"], why: why)
                     guard isLast else {
                         throw node.problem(
-                            "otherwise: quarantine is the last case", rule: Rule.opArgument, fix: "move it behind the other cases")
+                            "otherwise: quarantine is the last case", rule: Rule.opArgument, fix: "move it after the other cases")
                     }
                     return nil
                 }
@@ -35,11 +35,11 @@ package struct Adoption: Sendable {
 }
 
 extension History {
-    /// Whether version 1 says what becomes of data from before versions existed.
+    /// Whether version 1 declares how to adopt data from before versions existed.
     package var adopts: Bool { versions.first?.adopt != nil }
 }
 
-/// The case of adoption depends on the data.
+/// Selects a case of adoption depending on the data.
 final class PathAdoption: Sendable {
     struct Branch: Sendable {
         let test: Guard?

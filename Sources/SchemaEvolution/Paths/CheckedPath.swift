@@ -1,10 +1,10 @@
 internal import EventModel
 internal import JSONText
 
-/// A path, and which of its images are checked against their shapes.
+/// A path, and which of its images are validated against their shapes.
 struct CheckedPath {
     let path: Path
-    /// Whether every image is; else those that the steps do not prove to fit.
+    /// Whether all images are validated; otherwise only those that the steps do not prove to fit.
     let checksAll: Bool
 
     @inline(__always)
@@ -20,7 +20,7 @@ extension Path {
                 type: type, born: born, target: target, step: step, op: op, pointer: pointer, expected: expected, found: found))
     }
 
-    /// The stored bytes are not JSON, which no append accepts.
+    /// The error for stored bytes that are not JSON, which no append accepts.
     func malformed(_ error: JSONError) -> EvstoreError {
         failure(step: born, op: "load", pointer: "", expected: "JSON text", found: "\(error.reason) at byte \(error.offset)")
     }

@@ -1,56 +1,56 @@
 package import EventModel
 internal import JSONText
 
-/// A step bound to the shapes on both of its sides.
+/// A step that is bound to the shapes on both of its sides.
 struct CompiledStep: Sendable {
     enum Stage: Sendable {
-        /// What runs on each type, by its name at this point.
+        /// The ops for each type, by its name at this point of the step.
         case payload([Name: [BoundEntry]])
-        case event(BoundEventOp, label: String, mark: Mark)
+        case event(BoundEventOp, label: String, mark: FileLocation)
     }
 
     let version: SchemaVersion
     let step: Step
     var stages: [Stage] = []
     var findings: [Finding] = []
-    /// Types of version n whose shape is not proved to take what the ops make.
+    /// Types of version n whose shape is not proved to accept the results of the ops.
     var narrowed: Set<Name> = []
-    /// Types of version n of whose shape something depends on what ops make without a proof that it fits.
+    /// Types of version n whose shape depends on ops without a proof that the result fits.
     var unproved: Set<Name> = []
     var opClass: OpClass = .iso
-    /// What this program can't read, or has no room for. A store may hold it, since another program registered it: then no
-    /// path leads through the step, for without it events would look otherwise than they are.
+    /// Ops that this program can't read or that exceed its limits. A store may contain them, since another program may have registered
+    /// them. No path may then lead through the step, since without these ops events would look different.
     var unread: [String] = []
-    /// What is lost by declaration, in the order of the list.
+    /// The declared losses, in the order of the list.
     var losses: [LossDeclaration] = []
-    /// Members that are gone for ever, by the name of the type in version n.
+    /// Members that are permanently removed, by the name of the type in version n.
     var reserved: [Name: [JSONPointer]] = [:]
     var retiredTypes: [String] = []
 
-    /// The changes to names of streams, in the order of the list.
+    /// The changes of stream names, in the order of the list.
     var rekeys: [BoundRekey] {
         stages.compactMap { stage in if case .event(let event, _, _) = stage { event.rekey } else { nil } }
     }
 }
 
-/// An op bound for one type.
+/// An op that is bound for one type.
 struct BoundEntry: Sendable {
     let op: any BoundOp
     let step: SchemaVersion
     let label: String
     let summary: OpSummary
-    let mark: Mark
+    let mark: FileLocation
     let isUnproved: Bool
     let blocks: Bool
-    /// Where what it does not give back is entered.
+    /// The declaration under which its losses are counted.
     let loss: LossDeclaration
 }
 
-/// Something that a step loses, with the author's reason: empty where nothing says it.
+/// A loss of a step, with the author's reason, which is empty if none is given.
 package struct LossDeclaration: Hashable, Sendable {
     package let version: SchemaVersion
     private let name: Name
-    /// The op with what it is about, such as `remove /email`.
+    /// The op and its object, such as `remove /email`.
     package let op: String
     package let because: String
 
@@ -58,7 +58,7 @@ package struct LossDeclaration: Hashable, Sendable {
         (self.version, name, self.op, self.because) = (version, Name(type), op, because)
     }
 
-    /// The type as its step names it.
+    /// The name of the type in its step.
     package var type: String { name.text }
 
     func because(_ why: String) -> LossDeclaration { LossDeclaration(version: version, type: type, op: op, because: why) }
@@ -70,13 +70,13 @@ extension LossDeclaration {
     }
 }
 
-/// Stands where an op could not be bound: the version was never checked.
+/// Takes the place of an op that could not be bound because the version was never checked.
 final class UnboundOp: BoundOp {
     let why: String
 
     init(why: String) { self.why = why }
 
-    func run(_ doc: inout EventDocument, at object: Splice.Node, _ direction: Direction) throws(OpStop) {
+    func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         throw .failed(pointer: "", expected: "a step that was checked", found: why)
     }
 }

@@ -3,17 +3,17 @@ package import Hashing
 package import JSONText
 
 extension History {
-    /// The digest of what the steps at or below a version do to the types: what a fingerprint depends on. Where it is the same
-    /// at two versions, every event, whatever it was born as, is seen as the same events of the types at both.
+    /// The digest of everything that the steps at or below a version do to the types, on which a fingerprint depends. If it is equal at two
+    /// versions, every event, whatever its birth version, is seen as the same events of the types at both.
     ///
-    /// Of each step, the newest first: the shapes of the types that take less than the ops make of older events, or that ops make
-    /// something for without a proof that it fits; and the items that touch the types under the names that they have there, in
-    /// either direction. What touches one that stands beside them as a part of one event counts as well: where a part has no image
-    /// the whole event has none, and parts are numbered. Not covered are parts that a later step makes on the way down.
+    /// For each step, newest first, it covers the shapes of types that accept less than the ops produce from older events, or for which ops
+    /// produce something without a proof that it fits. It also covers the items that affect the types under the names that they have there,
+    /// in either direction. Items that affect a type whose events may be parts of the same event are included too: if one part has no
+    /// image, the whole event has none, and parts are numbered. Parts that a later step produces on the way down are not covered.
     ///
-    /// Where only some members are read, the newest steps are left out that change none of these and that no event can fail: then it is
-    /// the members that are the same at both versions, and not the events.
-    /// - Parameter reading: what is read of a type's events, by its name at the version; nil where that is all of them.
+    /// If only some members are read, the newest steps that change none of them and that can't refuse an event are left out. Equal digests
+    /// then mean that these members are equal at both versions, not the whole events.
+    /// - Parameter reading: the members that are read of a type's events, given its name at the version; nil means all of them.
     package func stepsDigest(
         for types: Set<Name>, at version: SchemaVersion, reading: (Name) -> [JSONPointer]? = { _ in nil }
     ) -> Digest {
@@ -29,14 +29,14 @@ extension History {
     }
 }
 
-/// What steps have in them that touches types, in the order of the steps.
+/// The content of steps that affects given types, in the order of the steps.
 struct StepSubjects {
     private(set) var found: [JSONValue] = []
-    /// How much was found before the newest steps that change nothing of what is read.
+    /// The number of subjects before the newest steps that change nothing that is read.
     private var settled = 0
-    /// Whether images are checked where they are seen, since steps, merges or adoption may have made what does not fit.
+    /// Whether images are validated when they are read, since steps, merges or adoption may have produced something that does not fit.
     private var isChecked: Bool
-    /// Whether an item of the steps so far, or of the one that is looked at, gives streams other names.
+    /// Whether an item of the steps so far, including the current one, renames streams.
     private var rekeys = false
 
     init(
@@ -46,7 +46,7 @@ struct StepSubjects {
         var names = Self.names(of: types, in: steps)[...]
         var companions = Companions()
         for step in steps {
-            // A name at the step's version is one behind all its items.
+            // The name at the step's version is the name after all of its items.
             rekeys = rekeys || step.step.rekeysStreams
             var isIdle = true
             for item in step.step.items {
@@ -66,9 +66,9 @@ struct StepSubjects {
         found.removeSubrange(settled...)
     }
 
-    /// Whether ops change nothing that is read of the types, and no event can fail by them.
+    /// Whether ops change nothing that is read of the types and can't refuse an event.
     private func areNeutral(_ entries: [OpEntry], _ types: [Name], _ reading: (Name) -> [JSONPointer]?) -> Bool {
-        // Order: where images are checked, what does not fit may be what an op takes away or puts something else in the place of.
+        // Order: this comes before the comparison of members, since an op may remove or replace the very value that does not fit.
         if isChecked { return false }
         return types.map(reading).allSatisfy { read in
             guard let read else { return false }
@@ -78,7 +78,7 @@ struct StepSubjects {
         }
     }
 
-    /// What the types are called before each item of the steps.
+    /// The names of the types before each item of the steps.
     private static func names(of types: Set<Name>, in steps: [CompiledStep]) -> [Set<Name>] {
         var names = types
         var found: [Set<Name>] = []
@@ -91,19 +91,19 @@ struct StepSubjects {
         return found.reversed()
     }
 
-    /// Those of the names, and of those that stand beside them, that are chosen.
+    /// The selected types among the names and their companions.
     private static func touched(_ names: Set<Name>, _ companions: Companions, _ isChosen: (Name) -> Bool) -> [Name] {
         names.union(companions.of(names)).filter(isChosen)
     }
 
-    /// Takes down what an item does to the types; returns whether that changes nothing of what is read.
+    /// Records what an item does to the types. Returns whether the item changes nothing that is read.
     private mutating func note(
         _ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ reading: (Name) -> [JSONPointer]?
     ) -> Bool {
         switch item.action {
         case .payload(let selection, let entries):
             let touched = Self.touched(after, companions) { selection.contains($0.text) }
-            // A list of types does not depend on the others in it.
+            // The digest for one type must not depend on the other types in the list.
             guard !touched.isEmpty, case .object(let members) = item.node.json else { return true }
             found.append(
                 .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0.text) }))]))
@@ -111,7 +111,7 @@ struct StepSubjects {
             return areNeutral(entries, touched, reading)
         case .reserve: return true
         case .event(let op, _):
-            // The names of streams belong to every type.
+            // Stream names affect every type.
             let isTouched =
                 op is Rekey && !after.isEmpty || after.contains { op.touches($0.text) }
                 || companions.of(before).contains { op.successors(of: $0.text) != nil }
@@ -123,7 +123,8 @@ struct StepSubjects {
         }
     }
 
-    /// Rows that were made while an op that reads the stream's name read the one at the birth version are made anew.
+    /// Distinguishes rows that were built when ops read the stream name at the birth version instead of the name at the step's version, so
+    /// that they are rebuilt.
     private mutating func noteNames(_ entries: [OpEntry]) {
         if rekeys, entries.contains(where: { $0.op.nested.contains { ($0 as? Add)?.readsStream == true } }) {
             found.append(.string("the stream's name at the step's version"))
@@ -131,8 +132,8 @@ struct StepSubjects {
     }
 }
 
-/// Which types may stand beside which as parts of one event, or come of the same events by a member's value, at a place of the steps that
-/// are crossed upwards. An event that has no image is listed for all that it might have been.
+/// The types whose events may be parts of the same event, or may come from the same events by a member's value, at one point while steps
+/// are crossed upwards. An event without an image is listed for all types that it could have had.
 private struct Companions {
     private var beside: [Name: Set<Name>] = [:]
 
@@ -158,8 +159,7 @@ private struct Companions {
 }
 
 extension Shape {
-    /// The shape without what may change after a release, and without the order in which its file has its members: what the
-    /// store keeps of the file has another.
+    /// The shape without what may change after a release and without the order of members in the file, which the store does not preserve.
     var bare: Shape {
         var shape = self
         (shape.description, shape.isDeprecated) = (nil, false)

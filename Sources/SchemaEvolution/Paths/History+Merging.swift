@@ -11,14 +11,14 @@ extension History {
         }
     }
 
-    /// The types at a version whose events a later step merges with those of one, that one among them; empty where none does.
-    package func types(mergedWith type: String, at version: SchemaVersion) throws(EvstoreError) -> Set<String> {
-        var found: Set<String> = []
+    /// The types at a version whose events a later step merges with those of the given type, including that type; empty if no step does.
+    package func types(mergedWith type: String, at version: SchemaVersion) throws(EvstoreError) -> Set<Name> {
+        var found: Set<Name> = []
         var target = version.next
         while target <= head {
-            let images = try Set(merging(type, version, target)?.types ?? [])
+            let images = try Set(of: merging(type, version, target)?.types ?? [])
             for other in types(at: version) where !images.isEmpty && !found.contains(other) {
-                if let path = try merging(other, version, target), !images.isDisjoint(with: path.types) { found.insert(other) }
+                if let path = try merging(other, version, target), !images.isDisjoint(with: Set(of: path.types)) { found.insert(other) }
             }
             target = target.next
         }

@@ -1,6 +1,6 @@
 package import EventModel
 
-/// A type of event at one version.
+/// An event type at one version.
 package struct TypeAtVersion: Hashable, Sendable {
     package let type: String
     package let version: SchemaVersion
@@ -18,12 +18,12 @@ package struct TypeAtVersion: Hashable, Sendable {
 }
 
 extension History {
-    /// What events of a type born at one version are at another.
+    /// The path that converts events of a type from their birth version to another version.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
         try PathCompiler.compile(self, type: type, born: born, to: target)
     }
 
-    /// The steps between two versions, in either order, lowest first.
+    /// The steps between two versions, given in either order, lowest first.
     func steps(from: SchemaVersion, to: SchemaVersion) -> [CompiledStep] {
         let (low, high) = (min(from, to), min(max(from, to), head))
         return chain.steps.filter { $0.version > low && $0.version <= high }
@@ -34,17 +34,17 @@ extension History {
         steps(from: from, to: to).reduce(into: .iso) { $0.formUnion($1.opClass) }
     }
 
-    /// The versions between two, whose steps have no way down.
+    /// The versions between two whose steps have no downcast.
     package func oneWaySteps(from: SchemaVersion, to: SchemaVersion) -> [SchemaVersion] {
         steps(from: from, to: to).filter { $0.opClass.contains(.oneWay) }.map(\.version)
     }
 
-    /// What the steps between two versions lose by declaration.
+    /// The declared losses of the steps between two versions.
     package func losses(from: SchemaVersion, to: SchemaVersion) -> [LossDeclaration] {
         steps(from: from, to: to).flatMap(\.losses)
     }
 
-    /// The types as stored, each at its birth version, whose events can have an image of `type` at a version.
+    /// The stored types, each at its birth version, whose events can have an image of `type` at a version.
     package func ancestry(of type: String, at version: SchemaVersion) -> Set<TypeAtVersion> {
         var found: Set<TypeAtVersion> = []
         for file in versions {
@@ -54,7 +54,7 @@ extension History {
                         found.insert(TypeAtVersion(type: stored, version: file.number))
                     }
                 } catch {
-                    // Steps that this program does not know: such events may have any image.
+                    // The program does not know some step, so these events may have any image.
                     found.insert(TypeAtVersion(type: stored, version: file.number))
                 }
             }

@@ -1,15 +1,15 @@
 internal import EventModel
 
 extension Path {
-    /// What the path does to events of its type, in a few words: `move x2, split /customer`, `renamed to X`, `unchanged`.
+    /// A short description of what the path does: `move x2, split /customer`, `renamed to X`, `unchanged`.
     package var description: String {
         let words = (merges ? ["merged with others of its append"] : []) + root.words(startingAs: type) + rekeys
         return words.isEmpty ? "unchanged" : words.joined(separator: ", ")
     }
 
-    /// The blocks that events may run into: none where every event has an image or is hidden by declaration.
-    package var blocks: [(mark: Mark?, why: String)] {
-        var found: [(mark: Mark?, why: String)] = []
+    /// The blocks that events may hit; empty if every event has an image or is hidden by declaration.
+    package var blocks: [(mark: FileLocation?, why: String)] {
+        var found: [(mark: FileLocation?, why: String)] = []
         root.visit { segment in
             for op in segment.ops where op.blocks && op.direction == .down { found.append((op.mark, "\(op.label) blocks some of them")) }
             if case .blocked(let block) = segment.next { found.append((block.mark, block.why)) }

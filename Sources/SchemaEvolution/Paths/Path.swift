@@ -1,20 +1,20 @@
 package import EventModel
 internal import JSONText
 
-/// What an event of one type and birth version is at one version, compiled: a run of ops, then an end or branches.
+/// The compiled conversion of events of one type and birth version to one version: a run of ops, followed by an end or by branches.
 package final class Path: Sendable {
     package let type: String
     package let born, target: SchemaVersion
-    /// Whether `$stream` is read on the way, so that the caller has to find the stream's name.
+    /// Whether an op reads `$stream`, so that the caller must look up the stream's name.
     package let readsStream: Bool
-    /// Whether a step merges the event with others of its append: then it is seen together with them.
+    /// Whether a step merges the event with others of its append, with which it is then viewed.
     package let merges: Bool
-    /// The other names that streams of the type may get, in words.
+    /// Descriptions of the possible renamings of the type's streams.
     let rekeys: [String]
     let root: PathSegment
-    /// The only image's end, where it is the stored bytes.
+    /// The end of the only image, if the image is the stored bytes.
     let unchanged: PathEnd?
-    /// The same as one program, where a viewer runs it.
+    /// The path as one fused program, if it has been compiled.
     let fused: FusedProgram?
 
     init(
@@ -27,7 +27,7 @@ package final class Path: Sendable {
         if root.ops.isEmpty, case .end(let end) = root.next { unchanged = end } else { unchanged = nil }
     }
 
-    /// The path for events of the shape that they were born with, fused where that can be done.
+    /// The path for events of the shape at their birth version, fused if possible.
     func fused(for shape: EventShape, reading: ((String) -> [JSONPointer]?)? = nil) -> Path {
         if isUntouched { return self }
         return Path(
@@ -35,15 +35,15 @@ package final class Path: Sendable {
             fused: FusedCompiler.compile(root, of: shape.shape, reading: reading) ?? fused)
     }
 
-    /// Whether images are the stored bytes as they are, at their own version or at one whose steps leave the type alone.
+    /// Whether images are the stored bytes: at the birth version itself, or at a version whose steps do not affect the type.
     package var isUntouched: Bool {
         unchanged.map { !$0.isUnproved } ?? false
     }
 
-    /// The types that images can have, in order; empty where every event is hidden, dropped or blocked.
+    /// The types that images can have, in order; empty if every event is hidden, dropped or blocked.
     package var types: [String] { images.map(\.type) }
 
-    /// The same with their indices in `history.types(at: target)`.
+    /// The types that images can have, with their indices in `history.types(at: target)`.
     package var images: [(index: Int, type: String)] {
         var found: [(index: Int, type: String)] = []
         root.visit { segment in
@@ -59,7 +59,7 @@ package final class Path: Sendable {
 final class PathSegment: Sendable {
     let ops: [PathOp]
     let next: PathNext
-    /// Where what the change to whole events at its end does not give back is entered.
+    /// The declaration under which losses of the change to whole events at its end are counted.
     let turn: LossDeclaration?
 
     init(ops: [PathOp], next: PathNext, turn: LossDeclaration? = nil) { (self.ops, self.next, self.turn) = (ops, next, turn) }
@@ -91,13 +91,13 @@ struct PathOp: Sendable {
     let step: SchemaVersion
     let label: String
     let summary: OpSummary?
-    let mark: Mark?
+    let mark: FileLocation?
     let blocks: Bool
     let loss: LossDeclaration
-    /// For an op that reads the name of the event's stream, where that is another one at the op's version than at the event's.
+    /// Set if the op reads the name of the event's stream and that name differs between the op's version and the event's.
     var streams: StreamRenaming?
 
-    /// What a stream is called at the op's version.
+    /// The name of a stream at the op's version.
     func stream(_ name: String?) throws(OpStop) -> String? {
         guard let name, let streams else { return name }
         do { return try streams.name(of: StreamName(name)).text } catch {
@@ -106,7 +106,7 @@ struct PathOp: Sendable {
         }
     }
 
-    /// The op for events of a version.
+    /// The op for events that are born at a version.
     func naming(_ history: History, from born: SchemaVersion) -> PathOp {
         guard op.readsStream else { return self }
         let streams = history.renaming(from: born, to: step)
@@ -127,23 +127,23 @@ enum PathNext: Sendable {
     case blocked(PathBlock)
 }
 
-/// The image's type and shape.
+/// The end of a path: the image's type and shape.
 final class PathEnd: Sendable {
     let type: String
     let typeIndex: Int
     let shape: EventShape
-    /// Whether a step on the way does not prove that the result fits.
+    /// Whether some step does not prove that the result fits.
     let isUnproved: Bool
     let step: SchemaVersion
 
     init(type: String, typeIndex: Int, shape: EventShape, isUnproved: Bool, step: SchemaVersion) {
-        // A text of its own: threads have paths of their own, and count references to what they share slowly.
+        // A copy of the text: each thread has its own paths, since reference counting of shared objects is slow.
         self.type = String(decoding: Array(type.utf8), as: UTF8.self)
         (self.typeIndex, self.shape, self.isUnproved, self.step) = (typeIndex, shape, isUnproved, step)
     }
 }
 
-/// The type depends on a member's value.
+/// Selects the type by a member's value.
 final class PathDispatch: Sendable {
     struct Branch: Sendable {
         let value: [UInt8]
@@ -160,7 +160,7 @@ final class PathDispatch: Sendable {
     }
 }
 
-/// One event is several.
+/// Splits one event into several.
 final class PathFan: Sendable {
     struct Part: Sendable {
         let rule: EventPart
@@ -177,7 +177,7 @@ final class PathFan: Sendable {
 
     func with(_ parts: [Part]) -> PathFan { PathFan(parts: parts, losses: losses, step: step) }
 
-    /// Which parts there are, a bit for each; counts what none of them takes.
+    /// The parts that the event has, as a bit mask. Counts members that none of them takes as lost.
     func choose<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> UInt64 {
         var chosen: UInt64 = 0
         for (index, part) in parts.enumerated() where part.rule.test?.holds(&doc, at: object) ?? true { chosen |= 1 << UInt64(index) }
@@ -187,7 +187,7 @@ final class PathFan: Sendable {
         return chosen
     }
 
-    /// Whether a part is among those that were chosen. Those behind the 63rd have no guard: only events that older versions see may be so many.
+    /// Whether a part is among the chosen ones. Parts after the 63rd have no guard: only events for older versions may have so many parts.
     func makes(_ index: Int, of chosen: UInt64) -> Bool { index > 63 || chosen & 1 << UInt64(index) != 0 }
 }
 
@@ -204,14 +204,14 @@ extension EventPart {
     }
 }
 
-/// There is no image.
+/// There is no image; an event that arrives here is refused.
 final class PathBlock: Sendable {
     let step: SchemaVersion
     let label: String
     let why: String
-    let mark: Mark?
+    let mark: FileLocation?
 
-    init(step: SchemaVersion, label: String, why: String, mark: Mark?) {
+    init(step: SchemaVersion, label: String, why: String, mark: FileLocation?) {
         (self.step, self.label, self.why, self.mark) = (step, label, why, mark)
     }
 }

@@ -1,26 +1,26 @@
 internal import EventModel
 internal import JSONText
 
-/// Fuses the steps between two versions, as far as they touch one type, into a path.
+/// Compiles the steps between two versions, as far as they affect one type, to a path.
 struct PathCompiler {
     private struct Crossing {
         let stage: CompiledStep.Stage
         let step: CompiledStep
-        /// Whether a version ends here.
+        /// Whether this is the last stage of its step.
         let isLast: Bool
     }
 
-    /// The op on whole events at which a segment ends, for one type.
+    /// The event op that ends a segment, for one type.
     private struct Terminator {
-        /// The crossing's index.
+        /// The index of the crossing.
         let index: Int
         let crossing: Crossing
         let label: String
-        let mark: Mark
-        /// What the op may lose of the type.
+        let mark: FileLocation
+        /// The declaration of what the op may lose of the type.
         let loss: LossDeclaration
 
-        /// A change to the payload that belongs to the op.
+        /// A change of the payload that is part of the op.
         func op(_ change: any BoundOp, _ direction: Direction) -> PathOp { PathOp(change, direction, loss, label, mark) }
     }
 
@@ -29,11 +29,11 @@ struct PathCompiler {
     private let target: VersionFile
     private let direction: Direction
     private let crossings: [Crossing]
-    /// Whether the event comes with other parts of the same one.
+    /// Whether the event is converted together with other parts of one event.
     private var isGroup = false
     private let found = Found()
 
-    /// What is met on the way, by all branches.
+    /// Results that are shared by all branches of the compilation.
     private final class Found {
         struct Key: Hashable {
             let index: Int
@@ -43,7 +43,7 @@ struct PathCompiler {
         var junctions: [Key: PathJunction] = [:]
         /// Whether an event may be merged with others of its append.
         var merges = false
-        /// The other names that streams of the type may get, in words.
+        /// Descriptions of the possible renamings of the type's streams.
         var rekeys: [String] = []
     }
 
@@ -60,7 +60,7 @@ struct PathCompiler {
         return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
     }
 
-    /// The parts of one event, which meet where they were split.
+    /// Compiles the paths for parts of one event, which are joined where they were split.
     static func compile(
         _ history: History, group types: [String], born: SchemaVersion, to target: SchemaVersion
     ) throws(EvstoreError) -> PathGroup {
@@ -103,14 +103,14 @@ struct PathCompiler {
         let direction: Direction = born < target.number ? .up : .down
         self.direction = direction
         crossings = steps.flatMap { step in
-            // A step with an empty list still ends a version, where narrowed types are checked.
+            // A step with an empty list still ends a version, where narrowed types are validated.
             let stages = step.stages.isEmpty ? [.payload([:])] : step.stages
             let ordered = direction == .up ? stages : stages.reversed()
             return ordered.indices.map { Crossing(stage: ordered[$0], step: step, isLast: $0 == ordered.count - 1) }
         }
     }
 
-    /// The segment for a type that stands before the crossing at `index`, after the ops so far.
+    /// The segment for a type that has reached the crossing at `index` with the ops so far.
     private func segment(of type: String, from index: Int, ops: [PathOp], isUnproved: Bool) -> PathSegment {
         var (type, ops, isUnproved) = (type, ops, isUnproved)
         for index in index ..< crossings.count {
@@ -159,7 +159,7 @@ struct PathCompiler {
     private func note(_ rekey: BoundRekey, of type: String, _ version: SchemaVersion) {
         let (here, there) = direction == .up ? (rekey.from, rekey.to) : (rekey.to, rekey.from)
         let words = "streams \(here) renamed to \(there)"
-        // The type has its name of either side of the step, or one that it has only within it.
+        // The type has its name on one side of the step, or one that exists only within the step.
         let templates = [version.previous, version].compactMap { history[$0]?.events[type]?.stream }
         if templates.isEmpty || templates.contains(where: { here.mayMatch($0) }), !found.rekeys.contains(words) {
             found.rekeys.append(words)
@@ -204,7 +204,7 @@ struct PathCompiler {
         return PathSegment(ops: ops, next: .fan(fan), turn: terminator.loss)
     }
 
-    /// The first case whose guard holds, then the steps from version 1 on.
+    /// Selects the first case whose guard holds; the steps from version 1 on follow.
     private func adoption(of history: History) -> PathSegment {
         let first = SchemaVersion(1)
         let branches = (Adoption(history.versions.first)?.cases ?? []).map { one in
@@ -216,8 +216,8 @@ struct PathCompiler {
         return PathSegment(ops: [], next: .adoption(PathAdoption(branches: branches)))
     }
 
-    /// Where the parts of a split meet again.
-    private func junction(_ split: PartedEvent, _ terminator: Terminator) -> PathJunction {
+    /// The junction where the parts of a split are joined again.
+    private func junction(_ split: MultipartEvent, _ terminator: Terminator) -> PathJunction {
         let (index, loss) = (terminator.index, terminator.loss)
         let key = Found.Key(index: index, type: split.type)
         if let made = found.junctions[key] { return made }
@@ -255,7 +255,7 @@ extension PathOp {
             blocks: entry.blocks, loss: entry.loss)
     }
 
-    init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: Mark) {
+    init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: FileLocation) {
         self.init(
             op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, blocks: false,
             loss: loss)

@@ -2,23 +2,23 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Where the parts of one event meet again on the way down.
+/// The point on the way down where the parts of one event are joined again.
 final class PathJunction: Sendable {
     struct Arm: Sendable {
-        let pick: [Place]
-        /// What the part gives its event in the place of what others would have brought.
+        let pick: [MemberLocation]
+        /// The values that the part supplies to its event in place of what other parts would have contributed.
         let fill: BoundFill?
-        /// For a part that comes alone.
+        /// The segment for a part that arrives alone.
         let lone: PathSegment
     }
 
-    /// Junctions are passed in the order of the crossings.
+    /// Junctions are processed in the order of the crossings.
     let order: Int
     let step: SchemaVersion
     let arms: [Arm]
-    /// Members whose values parts that meet have in common; empty where all that come are parts of one event.
+    /// Members whose values are equal in parts that belong together; empty if all arriving parts belong to one event.
     let on: [JSONPointer]
-    /// For the event that several parts are joined to.
+    /// The segment for the event to which several parts are joined.
     let joined: PathSegment
 
     init(order: Int, step: SchemaVersion, arms: [Arm], on: [JSONPointer], joined: PathSegment) {
@@ -26,40 +26,41 @@ final class PathJunction: Sendable {
     }
 }
 
-/// What parts that a step made of one event have in common, within that step: they meet one another before they meet others.
+/// Identifies the event from which a step made a part. Within that step, parts of equal origin are joined before they are joined with
+/// others.
 struct PartOrigin: Equatable {
     let step: SchemaVersion
     let number: Int
 }
 
-/// Where a part comes from.
+/// The origin of a part.
 struct PartSource {
     /// The index of its event in the group.
     let event: Int
-    /// Nil for one that is a part of no event within its step.
+    /// Nil if it is not a part of an event within its step.
     let origin: PartOrigin?
 }
 
-/// The parts of one event of a version, which are taken on together.
+/// The parts of one event at a version, which are converted together.
 final class PathGroup: Sendable {
-    /// Names the group in messages.
+    /// Identifies the group in messages.
     let path: Path
     let roots: [PathSegment]
 
     init(path: Path, roots: [PathSegment]) { (self.path, self.roots) = (path, roots) }
 }
 
-/// Parts that met at a junction, and where what they are goes on.
-struct PathMeeting {
+/// The parts that were joined at a junction, and the segment that continues with the result.
+struct JunctionMatch {
     let segment: PathSegment
-    /// The events of the group that they are of, in their order.
+    /// The indices of their events in the group, in order.
     let sources: [Int]
-    /// Whether there is one for each arm.
+    /// Whether there is one part for each arm.
     let isWhole: Bool
-    /// What all of them have in common.
+    /// The origin that all of them share, if any.
     let origin: PartOrigin?
 
-    /// The one that the whole stands for.
+    /// The index of the event that the joined event counts as.
     var source: Int { sources.last ?? 0 }
 }
 
@@ -71,9 +72,9 @@ package struct GroupPart: Hashable, Sendable {
     package init(type: String, payload: [UInt8]) { (self.type, self.payload) = (type, payload) }
 }
 
-/// The parts of one event in their order: those that wait at junctions until all others have come or ended, and images that come
-/// after one that waits.
-struct PathWaiting: ~Copyable {
+/// The parts of one event in order: those that wait at a junction until all others have arrived or ended, and the images that follow a
+/// waiting part.
+struct JunctionQueue: ~Copyable {
     private enum Stand {
         case junction(PathJunction, arm: Int, key: [UInt8])
         case image(PathEnd)
@@ -82,17 +83,17 @@ struct PathWaiting: ~Copyable {
     private struct Part {
         var stand: Stand
         var text: Range<Int>
-        /// The event of the group that it comes from.
+        /// The index of its event in the group.
         var source: Int
-        /// Where the step of its junction made it.
+        /// Its origin, if the step of its junction made it.
         var origin: PartOrigin?
     }
 
-    /// A slice, so that it costs little to take out the first ones.
+    /// A slice, so that removing the first elements is cheap.
     private var parts: ArraySlice<Part> = []
-    /// How many wait at junctions of an order, and how many of them have an origin.
+    /// For each order of junctions, how many parts wait, and how many of these have an origin.
     private var waiting: [(order: Int, parts: Int, related: Int)] = []
-    /// Where the next part stands: behind what the same part has become so far.
+    /// The index of the next part: behind everything that the current part has become so far.
     private var cursor = 0
     private var texts = ByteBuffer()
     private var side = EventDocument()
@@ -110,7 +111,7 @@ struct PathWaiting: ~Copyable {
     }
 
     mutating func add(
-        _ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction, _ arm: Int, of source: PartSource
+        _ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction, _ arm: Int, of source: PartSource
     ) {
         let key = key(&doc, object, junction)
         let start = texts.count
@@ -139,8 +140,8 @@ struct PathWaiting: ~Copyable {
         cursor += 1
     }
 
-    /// The text of the members that parts have in common.
-    private mutating func key(_ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction) -> [UInt8] {
+    /// The text of the members that the parts share.
+    private mutating func key(_ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction) -> [UInt8] {
         if junction.on.isEmpty { return [] }
         let start = texts.count
         for pointer in junction.on {
@@ -151,7 +152,7 @@ struct PathWaiting: ~Copyable {
         return [UInt8](copying: texts.slice(start, texts.count - start))
     }
 
-    /// Takes out the first part where it is an image, writes its payload, and returns the rest of it.
+    /// Removes the first element if it is an image, writes its payload, and returns its end and the index of its event.
     mutating func nextImage(into output: inout ByteBuffer) -> (end: PathEnd, source: Int)? {
         guard let first = parts.first, case .image(let end) = first.stand else { return nil }
         parts.removeFirst()
@@ -163,7 +164,7 @@ struct PathWaiting: ~Copyable {
 
     private typealias Waiting = (arm: Int, key: [UInt8], index: Int)
 
-    /// The parts that meet at the junction of an order next: those that its step made of one event, else the first of each type.
+    /// The parts that are joined next at the junction of an order: those that its step made of one event, or else the first of each type.
     private func meeting(_ order: Int, related: Bool) -> (junction: PathJunction, parts: [Waiting])? {
         var next: PathJunction?
         var (met, kin): ([Waiting], [Int: [Waiting]]) = ([], [:])
@@ -172,7 +173,7 @@ struct PathWaiting: ~Copyable {
                 junction === next ?? junction, junction.order == order
             else { continue }
             next = junction
-            // Of each type there is one.
+            // At most one part of each type takes part.
             func joins(_ others: [Waiting]) -> Bool { others.isEmpty || key == others[0].key && !others.contains { $0.arm == arm } }
             if joins(met) { met.append((arm, key, index)) }
             if related, let origin = parts[parts.startIndex + index].origin?.number, joins(kin[origin, default: []]) {
@@ -184,10 +185,10 @@ struct PathWaiting: ~Copyable {
         return next.map { ($0, own ?? met) }
     }
 
-    /// Takes out what meets at the next junction, and loads it as one event; nil where nothing waits.
+    /// Removes the parts that are joined at the next junction and loads them as one event; nil if nothing waits.
     ///
-    /// It stands where the first of the parts of the last event among them stood.
-    mutating func next(_ doc: inout EventDocument) throws(JSONError) -> PathMeeting? {
+    /// The event takes the position of the first of the parts that belong to the last of their events.
+    mutating func next(_ doc: inout EventDocument) throws(JSONError) -> JunctionMatch? {
         guard let first = waiting.min(by: { $0.order < $1.order }), let (next, met) = meeting(first.order, related: first.related > 0)
         else { return nil }
         let found = met.map { parts[parts.startIndex + $0.index] }
@@ -199,7 +200,7 @@ struct PathWaiting: ~Copyable {
         for one in met.reversed() { remove(one.index) }
         if met.count == 1 {
             try doc.splice.load(self.texts, found[0].text)
-            return PathMeeting(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
+            return JunctionMatch(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
         }
         try doc.splice.load(Self.empty.lent)
         var taken: [JSONPointer] = []
@@ -209,10 +210,10 @@ struct PathWaiting: ~Copyable {
         }
         let there: UInt64 = met.reduce(0) { $0 | 1 << $1.arm }
         for arm in next.arms { arm.fill?.fill(&doc, at: doc.splice.root, without: there) }
-        return PathMeeting(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
+        return JunctionMatch(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
     }
 
-    /// Takes one out by moving those on the side that has fewer.
+    /// Removes an element by moving the elements on the shorter side.
     private mutating func remove(_ offset: Int) {
         let index = parts.startIndex + offset
         if offset > parts.count / 2 {
@@ -223,10 +224,10 @@ struct PathWaiting: ~Copyable {
         }
     }
 
-    /// Puts what a part takes into the event that it is a part of, where that is not there yet, with the objects around it.
-    /// - Parameter taken: what the parts before it took. Of an object of which they took members, the whole takes the place.
+    /// Adds a part's picked members, with the objects around them, to the event unless the event has them already.
+    /// - Parameter taken: the members that earlier parts took. An object of which they took only members is replaced as a whole.
     private mutating func join(
-        _ text: Range<Int>, _ pick: [Place], to doc: inout EventDocument, after taken: [JSONPointer]
+        _ text: Range<Int>, _ pick: [MemberLocation], to doc: inout EventDocument, after taken: [JSONPointer]
     ) throws(JSONError) {
         try side.splice.load(texts, text)
         let (source, root) = (side.splice.root, doc.splice.root)

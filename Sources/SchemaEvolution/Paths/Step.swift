@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// The changes from one version to the next, as its file says them: a list, run in order.
+/// The changes from one version to the next, as declared in its file: a list that is applied in order.
 struct Step: Sendable {
     enum Selection: Sendable {
         /// Every type that exists at this point of the list.
@@ -29,13 +29,13 @@ struct Step: Sendable {
 
     let version: SchemaVersion
     private(set) var items: [Item] = []
-    /// What could not be read.
+    /// Problems with items that could not be read.
     private(set) var findings: [Finding] = []
-    /// Whether an item gives streams other names.
+    /// Whether an item renames streams.
     private(set) var rekeysStreams = false
     /// Whether an op reads a member with a codec.
     private(set) var converts = false
-    /// The items that name a type, and those that may be about any, by their places in the list.
+    /// The indices of the items that name a type, and of those that may concern any type.
     private var naming: [Name: [Int]] = [:]
     private var general: [Int] = []
 
@@ -57,7 +57,7 @@ struct Step: Sendable {
             converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
         }
         switch action {
-        // Nothing is followed into it; a list may have many thousands.
+        // Items without ops are skipped, since a list may contain many thousands of them.
         case .payload(_, let entries) where entries.isEmpty: break
         case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
         case .payload(.all, _): general.append(index)
@@ -100,11 +100,11 @@ struct Step: Sendable {
         return .payload(on: selection, ops: entries)
     }
 
-    /// What a type that exists after the first `index` items will be: the names that version n has for it, each with the
-    /// ops on the way, the first of which are `ops`.
+    /// What a type that exists after the first `index` items becomes: its names at version n, each with the ops that lead there, starting
+    /// with `ops`.
     func fates(of type: String, after index: Int, ops: [any Op] = []) -> [(type: String, ops: [any Op])] {
         var (type, index, ops) = (type, index, ops)
-        // A list may be long: only what becomes several types is followed into each.
+        // A loop follows single successors, since a list may be long; only a type that becomes several types is followed recursively.
         while let place = place(of: type, from: index) {
             index = place + 1
             switch items[place].action {
@@ -119,7 +119,7 @@ struct Step: Sendable {
         return [(type, ops)]
     }
 
-    /// The first item from an index on that may be about a type.
+    /// The index of the first item, from `index` on, that may concern a type.
     private func place(of type: String, from index: Int) -> Int? {
         let named = naming[type].flatMap { rows in rows.first(from: index).map { rows[$0] } }
         guard let general = general.first(from: index).map({ general[$0] }) else { return named }

@@ -1,17 +1,17 @@
 internal import EventModel
 internal import JSONText
 
-/// Runs a step's list over the shapes of version n-1 and compares what comes out with version n.
+/// Applies a step's list to the shapes of version n-1 and compares the result with version n.
 struct StepCompiler {
     private let file: VersionFile
     private let step: Step
     private let swiftSteps: SwiftSteps
-    private var types: [Name: StepSite.TypeState]
+    private var types: [Name: StepContext.TypeState]
     private var result: CompiledStep
-    /// Types of version n, and whether all of them, whose difference would only repeat what is wrong with an op.
+    /// The types of version n (or, by `isBroken`, all types) whose differences would only repeat the error of an op.
     private var broken: Set<Name> = []
     private var isBroken = false
-    /// Whether all is said, each of its own.
+    /// Whether all findings are reported individually, without suppressing or merging any.
     private var isWhole = false
     private var opCounts: [Name: Int] = [:]
 
@@ -26,7 +26,7 @@ struct StepCompiler {
 
     private init(_ file: VersionFile, _ before: VersionFile, _ swiftSteps: SwiftSteps) {
         (self.file, step, self.swiftSteps) = (file, Step(file), swiftSteps)
-        types = before.events.mapValues { StepSite.TypeState(shape: $0.shape, stream: $0.stream) }
+        types = before.events.mapValues { StepContext.TypeState(shape: $0.shape, stream: $0.stream) }
         result = CompiledStep(version: file.number, step: step)
         result.findings = step.findings
         isBroken = !step.findings.isEmpty
@@ -44,7 +44,7 @@ struct StepCompiler {
 
     private mutating func event(_ op: any EventOp, _ label: String, _ item: Step.Item, _ index: Int) {
         let (file, step) = (file, step)
-        var site = StepSite(
+        var site = StepContext(
             types: types,
             shapeTargets: { type in
                 step.fates(of: type, after: index + 1).compactMap { fate in
@@ -83,7 +83,7 @@ struct StepCompiler {
             for name in given where types[name] == nil { noteMissing(name, item) }
             for (place, name) in given.enumerated() where given.place(of: name) != place { noteTwice(name, item) }
         }
-        // Items that follow each other are one stage: a path crosses stages, and asks each for its type.
+        // Consecutive items form one stage, since a path looks up its type in each stage that it crosses.
         var stage: [Name: [BoundEntry]] = [:]
         if case .payload(let before)? = result.stages.last {
             result.stages.removeLast()
@@ -105,11 +105,12 @@ struct StepCompiler {
             id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
             message: "there is no type \(name) at this point of the list",
             fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))")
-        if let meant { finding.repairs = [mark.mend(.swap(name, JSONValue.string(meant).text))] }
+        if let meant { finding.repairs = [mark.repair(.swap(name, JSONValue.string(meant).text))] }
         result.findings.append(finding)
     }
 
-    /// A version that was released so does the ops twice, and has to stay as it is.
+    /// Reports a type that is named twice. A released version applies its ops twice and must stay as it is, so this is only a warning
+    /// there.
     private mutating func noteTwice(_ name: String, _ item: Step.Item) {
         let mark = item.node.member("on")?.mark ?? item.node.mark
         result.findings.append(
@@ -122,12 +123,12 @@ struct StepCompiler {
         guard var state = types[type] else { return [] }
         guard mayHave(entries, type) else { return [] }
         var bound: [BoundEntry] = []
-        var removed: [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: Mark)] = []
+        var removed: [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: FileLocation)] = []
         let fates = step.fates(of: type, after: index + 1, ops: entries.map(\.op))
         let ways = fates.compactMap { fate in file.events[fate.type].map { (declared: $0.shape, ops: MovingOps(fate.ops)) } }
         for (number, entry) in entries.enumerated() {
             let shapeTargets = ways.map { ShapeTarget(declared: $0.declared, ops: $0.ops, from: number + 1) }
-            var site = OpSite(
+            var site = BindingContext(
                 shape: state.shape, stream: state.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark, label: entry.label)
             site.isRekeyed = step.rekeysStreams
             site.mayChange = file.released == nil
@@ -155,7 +156,7 @@ struct StepCompiler {
         return bound
     }
 
-    /// Whether a type has no more ops than a step may have for one; else a finding, once.
+    /// Whether a type stays below the limit on ops for one type in a step; otherwise adds a finding, once.
     private mutating func mayHave(_ entries: [OpEntry], _ type: String) -> Bool {
         let before = opCounts[type, default: 0]
         opCounts[type] = before + entries.count
@@ -171,7 +172,7 @@ struct StepCompiler {
         return false
     }
 
-    /// Losses, and names that are gone for ever.
+    /// Records losses, and names that are permanently removed.
     private mutating func remember(_ entry: OpEntry, _ type: String, _ fates: [String]) {
         for loss in entry.op.losses where !loss.because.isEmpty {
             result.losses.append(LossDeclaration(version: step.version, type: type, loss))
@@ -185,23 +186,23 @@ struct StepCompiler {
         for fate in fates where !gone.isEmpty { result.reserved[fate, default: []] += gone }
     }
 
-    /// A `remove` and an `add` of one type may have been meant as a `move`.
+    /// Warns that a `remove` and an `add` of equal type may have been meant as a `move`.
     private func guessMove(
-        _ op: any Op, _ before: Shape, _ site: inout OpSite,
-        _ removed: inout [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: Mark)]
+        _ op: any Op, _ before: Shape, _ site: inout BindingContext,
+        _ removed: inout [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: FileLocation)]
     ) {
         if let remove = op as? Remove, let shape = before.shape(at: remove.path) {
             removed.append((remove.path, shape.kind, before.isRequired(at: remove.path), site.mark))
         }
         guard let add = op as? Add, let kind = site.shape.shape(at: add.path)?.kind else { return }
-        // What may be absent can't have moved to where something always is.
+        // A member that may be absent can't have moved to a location that is always present.
         let isRequired = site.shape.isRequired(at: add.path)
         if let gone = removed.first(where: { $0.kind == kind && ($0.isRequired || !isRequired) }) {
             let move = JSONValue.op("move", [("from", .string(gone.path.description)), ("path", .string(add.path.description))])
             site.note(
                 Rule.didYouMeanMove, .warning, "\(gone.path) is removed and \(add.path), of the same type, is added",
                 fix: "did you mean move: {from: \(gone.path), path: \(add.path)}?",
-                mend: [gone.mark.mend(.remove), site.mark.mend(to: move)])
+                repair: [gone.mark.repair(.remove), site.mark.repair(to: move)])
         }
     }
 }

@@ -1,21 +1,21 @@
 package import EventModel
 
-/// What streams that have a name at one version are called at another: the rekeys of the steps between, in their order.
+/// Converts stream names from one version to another: the rekeys of the steps in between, in order.
 package struct StreamRenaming: Sendable {
     private let from, to: SchemaVersion
     private let rekeys: [(step: SchemaVersion, rekey: BoundRekey)]
 
-    /// - Parameter steps: those between the versions, lowest first.
+    /// - Parameter steps: the steps between the versions, lowest first.
     init(from: SchemaVersion, to: SchemaVersion, _ steps: [CompiledStep]) {
         (self.from, self.to) = (from, to)
         let rekeys = steps.flatMap { step in step.rekeys.map { (step.version, $0) } }
         self.rekeys = from < to ? rekeys : rekeys.reversed()
     }
 
-    /// Whether every stream keeps its name.
+    /// Whether all streams keep their names.
     package var isEmpty: Bool { rekeys.isEmpty }
 
-    /// - Throws: `EvstoreError.noImage` where the other name would not lead back to this one.
+    /// - Throws: `EvstoreError.noImage` if the converted name would not convert back.
     package func name(of name: StreamName) throws(EvstoreError) -> StreamName {
         var name = name
         for (step, rekey) in rekeys {
@@ -32,7 +32,7 @@ package struct StreamRenaming: Sendable {
 }
 
 extension StreamName {
-    /// Nil where the text names no stream.
+    /// Nil if the text is not a valid stream name.
     fileprivate init?(checking text: String) {
         do { try self.init(text) } catch { return nil }
     }

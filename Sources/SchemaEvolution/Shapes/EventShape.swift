@@ -1,43 +1,43 @@
 internal import Bytes
 package import JSONText
 
-/// Why a payload, or a constant, does not fit a shape.
+/// Why a payload or a constant does not fit a shape.
 package struct ShapeError: Error, Hashable, Sendable {
-    /// RFC 6901; empty for the whole payload.
+    /// An RFC 6901 pointer; empty for the whole payload.
     package var pointer: String
     package var expected: String
-    /// The value that was found, shortened.
+    /// A short description of the actual value.
     package var found: String
 
     package init(pointer: String, expected: String, found: String) {
         (self.pointer, self.expected, self.found) = (pointer, expected, found)
     }
 
-    /// `should be …, found …`, to be read after the pointer.
+    /// `should be …, found …`, to be appended to the pointer.
     package var reason: String { "should be \(expected), found \(found)" }
 }
 
-/// The declaration of an event type at one version: the payload's shape, and the stream template.
+/// The declaration of an event type at one version: the payload's shape and the stream template.
 package struct EventShape: Hashable, Sendable {
     package let stream: StreamTemplate?
     package let shape: Shape
-    /// Where the version file declares it.
-    package let mark: Mark
+    /// The location of the declaration in the version file.
+    package let mark: FileLocation
     private let program: ShapeProgram
 
-    package init(shape: Shape, stream: StreamTemplate? = nil, mark: Mark = Mark(file: "", line: 1, column: 1)) {
+    package init(shape: Shape, stream: StreamTemplate? = nil, mark: FileLocation = FileLocation(file: "", line: 1, column: 1)) {
         (self.shape, self.stream, self.mark) = (shape, stream, mark)
         program = ShapeProgram(shape)
     }
 
-    /// A faster validator that knows plain payloads; nil for shapes that it does not support. Make one for each thread: reference
-    /// counts that threads share cost as much as the validation.
-    package func plain() -> PlainShape? { PlainShape(program, stream) }
+    /// A faster validator for plain payloads; nil for shapes that it does not support. Make one for each thread: reference counting of
+    /// shared objects would cost as much as the validation itself.
+    package func plain() -> PlainPayloadValidator? { PlainPayloadValidator(program, stream) }
 
-    /// Checks a payload that is valid JSON.
+    /// Validates a payload that is known to be valid JSON.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
 
-    /// The shape and the stream, whatever the order of the file.
+    /// The shape and the stream, independent of the order in the file.
     var content: Content { Content(stream: stream?.description, shape: shape.ordered) }
 
     struct Content: Equatable {
@@ -54,7 +54,7 @@ package struct EventShape: Hashable, Sendable {
 }
 
 extension Shape {
-    /// Why a constant does not fit; nil where it does.
+    /// Why a constant does not fit; nil if it fits.
     package func rejection(of constant: JSONValue) -> ShapeError? {
         do {
             try ShapeProgram(self).check(Array(constant.text.utf8).lent)

@@ -1,13 +1,13 @@
 package import Bytes
 package import JSONText
 
-/// Where the personal values of a type's payloads are, and what may stand in their places once they are forgotten.
+/// The locations of personal values in a type's payloads, and the substitutes for values that were forgotten.
 ///
-/// Made once for a shape. A payload is walked over once, and copied as it is spelled but for those values.
+/// Make it once for a shape. A payload is walked over once and copied verbatim, except for these values.
 package struct PersonalMembers: Sendable {
-    /// What stands in the place of a personal value.
+    /// The kind of value that replaces a personal value.
     package enum Substitute: CaseIterable, Sendable {
-        /// Null where the shape allows it, else an empty text, else the sample.
+        /// Null if the shape allows it, else an empty text if it fits, else the sample.
         case emptiest
         /// The simplest value that fits.
         case sample
@@ -15,16 +15,16 @@ package struct PersonalMembers: Sendable {
 
     private enum Node {
         case plain
-        /// In the place of such a value stands one of these texts.
+        /// A personal value, which is replaced by one of these texts.
         case personal(emptiest: [UInt8], sample: [UInt8])
-        /// The nodes of its members by name; of those without one, `others`.
+        /// The nodes of an object's members by name; `others` applies to members without a node.
         case object([[UInt8]: Int], others: Int?)
         case array(Int)
     }
 
     private var nodes: [Node] = []
 
-    /// Nil where no member is personal.
+    /// Nil if no member is personal.
     package init?(_ shape: EventShape) {
         guard shape.hasPersons else { return nil }
         _ = add(shape.shape)
@@ -48,7 +48,8 @@ package struct PersonalMembers: Sendable {
         return index
     }
 
-    /// Appends a valid payload without what is personal in it; false where there is nothing, or only what would stand in its place.
+    /// Appends a valid payload with personal values replaced. Returns false if there were none, or only values that equal their
+    /// substitutes.
     package func leaveOut(of payload: RawSpan, by substitute: Substitute, into rest: inout ByteBuffer) -> Bool {
         var copy = Copy(walk: JSONWalker(payload), substitute: substitute)
         copy.walk.skipSpaces()
@@ -60,7 +61,7 @@ package struct PersonalMembers: Sendable {
     private struct Copy: ~Escapable {
         var walk: JSONWalker
         let substitute: Substitute
-        /// How far the text has been copied, or replaced.
+        /// The offset up to which the text has been copied or replaced.
         var copied = 0
         var isChanged = false
 
@@ -68,12 +69,12 @@ package struct PersonalMembers: Sendable {
         init(walk: JSONWalker, substitute: Substitute) { (self.walk, self.substitute) = (walk, substitute) }
     }
 
-    /// Goes behind the value that begins here.
+    /// Processes the value that begins at the walker's offset, and moves behind it.
     private func replace(_ node: Int, _ copy: inout Copy, into rest: inout ByteBuffer) {
         switch nodes[node] {
         case .personal(let emptiest, let sample):
             let value = copy.walk.skipValue()
-            if value.kind == .null || copy.walk.isLost { return }
+            if value.kind == .null || copy.walk.isMalformed { return }
             let substitute = copy.substitute == .emptiest ? emptiest : sample
             if copy.walk.text.slice(value.start, value.count).equals(substitute.lent) { return }
             rest.append(copy.walk.text.slice(copy.copied, value.start - copy.copied))
@@ -112,7 +113,7 @@ extension Shape {
         isPersonal || properties.contains { $0.shape.hasPersons } || items?.hasPersons == true || additional?.hasPersons == true
     }
 
-    /// Whether the member at a pointer, or one that holds it, is personal.
+    /// Whether the member at a pointer, or one that contains it, is personal.
     package func isPersonal(at pointer: JSONPointer) -> Bool {
         (0 ... pointer.tokens.count).contains { count in
             shape(at: JSONPointer(tokens: Array(pointer.tokens.prefix(count))))?.isPersonal == true

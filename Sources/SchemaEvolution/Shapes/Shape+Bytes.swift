@@ -1,10 +1,10 @@
 internal import Bytes
 
 extension Shape {
-    /// The most that `bytesLeast` may be: samples and generated events are values of shapes, and have to fit into memory.
+    /// The upper limit of `bytesLeast`: samples and generated events are values of shapes and must fit into memory.
     static let bytesMax = 1 << 20
 
-    /// The least bytes of JSON text that a value with every member takes, null aside; `Int.max` where they are more.
+    /// The minimum length of the JSON text of a value with all members, ignoring null; `Int.max` if it exceeds the range.
     var bytesLeast: Int {
         switch kind {
         case .string: (minLength ?? 0).plus(2)

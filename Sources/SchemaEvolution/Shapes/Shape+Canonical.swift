@@ -2,7 +2,7 @@ internal import EventModel
 package import JSONText
 
 extension Shape {
-    /// The shape as a version file in JSON writes it, with every reference resolved.
+    /// The shape in the form of a JSON version file, with all references resolved.
     package var canonical: JSONValue {
         var members: [JSONValue.Member] = []
         func add(_ name: String, _ value: JSONValue?) {

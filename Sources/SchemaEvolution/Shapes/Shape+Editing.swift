@@ -1,8 +1,7 @@
 internal import EventModel
 package import JSONText
 
-/// Looks up and edits members by pointer. Pointers go through the named members of
-/// objects only, never into arrays or maps.
+/// Looks up and edits members by pointer. Pointers lead only through named members of objects, never into arrays or maps.
 extension Shape {
     package func shape(at pointer: JSONPointer) -> Shape? { shape(at: pointer.tokens[...]) }
 
@@ -11,7 +10,7 @@ extension Shape {
         return property(first.text)?.shape(at: tokens.dropFirst())
     }
 
-    /// The shape at a pointer, which may also go through maps, and through what may be anything.
+    /// The shape at a pointer, which may also lead through maps and through values of any kind.
     package func at(_ pointer: JSONPointer) -> Shape? {
         var shape = self
         for token in pointer.tokens {
@@ -22,13 +21,13 @@ extension Shape {
         return shape
     }
 
-    /// Whether the object that holds the member requires it; the root always is.
+    /// Whether the object that contains the member requires it; always true for the root.
     package func isRequired(at pointer: JSONPointer) -> Bool {
         guard let name = pointer.last, let parent = pointer.parent else { return true }
         return shape(at: parent)?.required.contains(name.text) ?? false
     }
 
-    /// Whether every event has the member: it and all that hold it are required and never null.
+    /// Whether every event has the member: it and all objects around it are required and never null.
     package func isAlwaysPresent(at pointer: JSONPointer) -> Bool {
         var object = self
         for name in pointer.tokens {
@@ -38,7 +37,7 @@ extension Shape {
         return true
     }
 
-    /// Appends a member to an object; false where there is no such object, or it has the member already.
+    /// Appends a member to an object. Returns false if the object does not exist or already has the member.
     package mutating func insert(_ shape: Shape, at pointer: JSONPointer, required: Bool) -> Bool {
         guard let name = pointer.last?.text else { return false }
         return editParent(of: pointer) { parent in
@@ -49,7 +48,7 @@ extension Shape {
         }
     }
 
-    /// Removes a member and returns its shape; nil where there is none.
+    /// Removes a member and returns its shape; nil if it does not exist.
     @discardableResult
     package mutating func remove(at pointer: JSONPointer) -> (shape: Shape, required: Bool)? {
         guard let name = pointer.last?.text else { return nil }
@@ -62,7 +61,7 @@ extension Shape {
         return taken
     }
 
-    /// Replaces a member's shape, or the root; `required` is kept where nil. False where there is no such member.
+    /// Replaces a member's shape, or the root. `required` is unchanged if nil. Returns false if the member does not exist.
     package mutating func replace(at pointer: JSONPointer, with shape: Shape, required: Bool? = nil) -> Bool {
         guard let name = pointer.last?.text else {
             self = shape

@@ -2,9 +2,9 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// The keywords that say something about the value itself.
+/// The keywords that describe the value itself.
 extension Shape {
-    /// Reads one keyword of a shape in a file. `ShapeReader` reads those that hold shapes.
+    /// Reads one keyword of a shape. `ShapeReader` reads the keywords that contain shapes.
     mutating func read(_ member: FileNode.Member) throws(FileProblem) {
         let (name, value) = (member.name, member.value)
         switch name {
@@ -27,7 +27,7 @@ extension Shape {
             let text = try value.text(name)
             guard let known = Format(rawValue: text) else {
                 throw value.problem("there is no format \"\(text)\"", rule: FileRule.shape, fix: "the formats are: date-time, date")
-                    .mended(value.swapped(text, among: Format.allCases.map(\.rawValue)) ?? value.mark.mend(.remove))
+                    .withRepairs(value.swapped(text, among: Format.allCases.map(\.rawValue)) ?? value.mark.repair(.remove))
             }
             format = known
         case "enum":
@@ -54,7 +54,7 @@ extension Shape {
         if kinds.contains(kind) { return }
         let words = kinds.map(\.rawValue).joined(separator: " or ")
         throw member.problem("\(member.name) is for \(words), and this is \(noun)", rule: FileRule.shape)
-            .mended(member.value.mark.mend(.remove))
+            .withRepairs(member.value.mark.repair(.remove))
     }
 }
 
@@ -64,7 +64,7 @@ extension Shape {
         var reader = ShapeReader(definitions: definitions)
         let shape = reader.read(node)
         if let first = reader.findings.findings.first { throw FileProblem(first) }
-        guard let shape else { throw node.problem("this is no shape", rule: FileRule.shape) }
+        guard let shape else { throw node.problem("this is not a shape", rule: FileRule.shape) }
         self = shape
     }
 }

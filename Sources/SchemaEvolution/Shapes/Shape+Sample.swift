@@ -3,19 +3,19 @@ internal import EventModel
 package import JSONText
 
 extension Shape {
-    /// The simplest value that fits: a fix has it until the author chooses another.
+    /// The simplest value that fits; fixes use it until the author chooses another.
     package var sample: JSONValue {
         var generator = SampleGenerator()
         return generator.payload(of: self)
     }
 
-    /// An empty text where this shape accepts it and the other one refuses it, so that it can stand for an empty list; else the sample.
+    /// An empty text if this shape accepts it and the other one refuses it, so that it can stand for an empty list; otherwise the sample.
     package func sample(refusedBy other: Shape?) -> JSONValue {
         let nothing = JSONValue.string("")
         return rejection(of: nothing) == nil && other?.rejection(of: nothing) != nil ? nothing : sample
     }
 
-    /// The value that fits and is nearest to a given one: of an object, the members that fit stay.
+    /// The value that fits and is nearest to a given value; for an object, the members that fit are kept.
     func nearestValue(to value: JSONValue) -> JSONValue {
         if rejection(of: value) == nil { return value }
         guard kind == .object, case .object(let members) = value else { return nearestValue(to: value.word) }
@@ -28,7 +28,7 @@ extension Shape {
             })
     }
 
-    /// The value of the enum that is nearest to a text, else the sample.
+    /// The enum value that is nearest to a text, otherwise the sample.
     package func nearestValue(to text: String) -> JSONValue {
         let words = (enumeration ?? []).map(\.word)
         if let word = nearest(to: text, among: words), let value = enumeration?.first(where: { $0.word == word }) { return value }

@@ -1,7 +1,7 @@
 package import EventModel
 package import JSONText
 
-/// Which values are valid, in a closed subset of JSON Schema 2020-12, with every reference resolved.
+/// The set of valid values, in a closed subset of JSON Schema 2020-12 with all references resolved.
 package struct Shape: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable { case object, array, string, integer, number, boolean, null, any }
 
@@ -27,27 +27,27 @@ package struct Shape: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// Whether null is valid, too.
+    /// Whether null is valid too.
     package var isNullable = false
-    /// An object's members, in the order of the file; it has no others.
+    /// An object's members, in the order of the file; other members are not allowed.
     package var properties: [Property] = []
     package var required: Set<Name> = []
     package var minItems, maxItems: Int?
-    /// In Unicode code points.
+    /// The length in Unicode code points.
     package var minLength, maxLength: Int?
     package var minimum, maximum: DecimalNumber?
     package var enumeration: [JSONValue]?
     package var constant: JSONValue?
     package var format: Format?
-    /// The application's own ciphertext.
+    /// The value is ciphertext that the application made.
     package var isSealed = false
-    /// Data of a person.
+    /// The value is personal data.
     package var isPersonal = false
     package var defaultValue: JSONValue?
     package var isDeprecated = false
     package var description: String?
 
-    // One or none; an array because a struct can't hold itself.
+    // Contains one shape or none; an array, because a struct can't contain itself.
     private var inner: [Shape] = []
 
     package init(_ kind: Kind) { self.kind = kind }
@@ -73,7 +73,7 @@ package struct Shape: Hashable, Sendable {
         set { inner = newValue.map { [$0] } ?? [] }
     }
 
-    /// The shape of every element of an array; nil where any element is valid.
+    /// The shape of every element of an array; nil if any element is valid.
     package var items: Shape? {
         get { kind == .array ? inner.first : nil }
         set { inner = newValue.map { [$0] } ?? [] }
@@ -87,15 +87,15 @@ package struct Shape: Hashable, Sendable {
         return shape
     }
 
-    /// The shape of an object's member.
+    /// The shape of a member of an object.
     package func property(_ name: String) -> Shape? {
-        // By index: a property is large, and `first(where:)` would copy each.
+        // Searches indices, since a property is large and `first(where:)` would copy each one.
         properties.indices.first { properties[$0].name.isSame(as: name) }.map { properties[$0].shape }
     }
 
     package var isMap: Bool { additional != nil }
 
-    /// Whether the value is a text, a number, a flag or null.
+    /// Whether the value is a text, a number, a boolean or null.
     package var isScalar: Bool {
         switch kind {
         case .string, .integer, .number, .boolean, .null: true

@@ -1,14 +1,14 @@
 internal import EventModel
 package import JSONText
 
-/// One place where two shapes differ, annotations aside.
+/// A difference between two shapes at one pointer, ignoring annotations.
 package struct ShapeDifference: Hashable, Sendable {
     package enum Constraint: String, Hashable, Sendable {
         case required, null, enumeration = "enum", constant = "const"
         case minimum, maximum, minLength, maxLength, minItems, maxItems
     }
 
-    /// How the declared shape differs from the one that the ops make: a `missing` member is declared, and no op makes it.
+    /// How the declared shape differs from the one that the ops produce: a `missing` member is declared, but no op produces it.
     package enum Kind: Hashable, Sendable {
         case missing(required: Bool)
         case extra
@@ -22,14 +22,14 @@ package struct ShapeDifference: Hashable, Sendable {
     /// The token `*` stands for every element of an array and every value of a map.
     package let pointer: JSONPointer
     package let kind: Kind
-    /// One clause, with what the ops make and what is declared.
+    /// One clause that names both what the ops produce and what is declared.
     package let words: String
 
     package init(_ pointer: JSONPointer, _ kind: Kind, _ words: String) {
         (self.pointer, self.kind, self.words) = (pointer, kind, words)
     }
 
-    /// What the ops make of shape[n-1], against what version n declares; empty where they agree.
+    /// Compares what the ops make of shape[n-1] with what version n declares; empty if they agree.
     package static func compare(_ made: EventShape, _ declared: EventShape) -> [ShapeDifference] {
         var comparison = ShapeComparison()
         if made.stream?.description != declared.stream?.description {
@@ -48,7 +48,7 @@ package struct ShapeDifference: Hashable, Sendable {
     }
 }
 
-/// Walks two shapes side by side.
+/// Walks over two shapes side by side.
 private struct ShapeComparison {
     typealias Constraint = ShapeDifference.Constraint
 
@@ -108,10 +108,10 @@ private struct ShapeComparison {
         }
     }
 
-    /// `enum` and `const`, each value by its canonical text.
+    /// Compares `enum` and `const`, using the canonical text of each value.
     private mutating func compareValues(_ made: Shape, _ declared: Shape, at pointer: JSONPointer) {
         for (constraint, old, new) in [
-            // A boolean without an enum is as one with both values.
+            // A boolean without an enum is treated as one that allows both values.
             (Constraint.enumeration, made.booleans ?? made.enumeration, declared.booleans ?? declared.enumeration),
             (Constraint.constant, made.constant.map { [$0] }, declared.constant.map { [$0] }),
         ] {

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Valid payloads of a shape: with and without optional members, with nulls where they are allowed, and with each value of an enum.
+/// Valid example payloads of a shape: with and without optional members, with nulls where they are allowed, and with each value of an enum.
 package struct ShapeExamples {
     package let texts: [[UInt8]]
 
@@ -10,13 +10,13 @@ package struct ShapeExamples {
         let rounds = min(max(Self.words(in: shape), 1), 64)
         var generators = [ExampleGenerator(isFull: false), ExampleGenerator(isNull: true)]
         generators += (0 ..< rounds).map { ExampleGenerator(round: $0) }
-        // A generator does not heed all bounds: payloads that do not fit are left out.
+        // Generators do not respect all bounds, so payloads that do not fit are dropped.
         texts = generators.indices.map { generators[$0].payload(of: shape) }.filter { shape.rejection(of: $0) == nil }.map {
             Array($0.text.utf8)
         }
     }
 
-    /// How many values the largest enum in a shape has.
+    /// The number of values in the largest enum of a shape.
     private static func words(in shape: Shape) -> Int {
         let inner = shape.properties.map(\.shape) + [shape.items, shape.additional].compactMap { $0 }
         return ([shape.enumeration?.count ?? 0] + inner.map { words(in: $0) }).max() ?? 0
@@ -25,7 +25,7 @@ package struct ShapeExamples {
 
 private struct ExampleGenerator: ValueGenerator {
     var round = 0
-    /// Whether optional members are there.
+    /// Whether optional members are included.
     var isFull = true
     var isNull = false
     var budget = 0

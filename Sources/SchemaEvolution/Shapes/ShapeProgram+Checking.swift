@@ -3,21 +3,21 @@ internal import EventModel
 internal import JSONText
 
 extension ShapeProgram {
-    /// Checks a text that `JSONScanner.validate` accepted before.
+    /// Checks a text that `JSONScanner.validate` has accepted.
     func check(_ text: RawSpan) throws(ShapeError) {
         var walk = JSONWalker(text)
         walk.skipSpaces()
         try check(0, &walk)
     }
 
-    /// Whether the value that begins at `start`, in text that `JSONScanner.validate` accepts, fits a node.
+    /// Whether the value at `start` fits a node; the text must be accepted by `JSONScanner.validate`.
     func accepts(_ text: RawSpan, at start: Int, _ node: Int) -> Bool {
         var walk = JSONWalker(text, at: start)
         do { try check(node, &walk) } catch { return false }
         return true
     }
 
-    /// Checks the value that begins here, and goes behind it.
+    /// Checks the value at the walker's offset and moves behind it.
     private func check(_ index: Int, _ walk: inout JSONWalker) throws(ShapeError) {
         let node = nodes[index]
         let start = walk.offset
@@ -53,7 +53,7 @@ extension ShapeProgram {
         if required < node.requiredCount { throw missing(node, walk.text, start) }
     }
 
-    /// The index of a member by its name in a text; the one expected next is tried first.
+    /// The index of the member with a given name; the expected next member is tried first.
     private func member(_ text: RawSpan, _ name: JSONName, of node: Node, from next: Int) -> Int? {
         if next < node.members.upperBound, matches(text, name, next) { return next }
         for index in node.members where matches(text, name, index) { return index }
@@ -123,14 +123,14 @@ extension ShapeProgram {
         }
     }
 
-    /// Code points of a string's content: an escape is one, and so is a pair of escaped surrogates.
+    /// The number of code points in a string's content; an escape counts as one, and so does a pair of escaped surrogates.
     private func codePoints(_ text: RawSpan) -> Int {
         var (offset, count) = (0, 0)
         while offset < text.byteCount {
             let byte = text.byte(at: offset)
             if byte == UInt8(ascii: "\\") {
                 let isUnicode = text.peek(at: offset + 1) == UInt8(ascii: "u")
-                // The second half of a pair is \uDC00 … \uDFFF: it belongs to the one before.
+                // The second half of a pair is \uDC00 … \uDFFF and is counted with the first half.
                 let (first, second) = (text.peek(at: offset + 2) | 0x20, text.peek(at: offset + 3) | 0x20)
                 if !isUnicode || first != UInt8(ascii: "d") || second < UInt8(ascii: "c") { count += 1 }
                 offset += isUnicode ? 6 : 2
@@ -171,7 +171,7 @@ extension ShapeProgram {
     private func checkChoice(_ node: Node, _ range: Range<Int>, _ text: RawSpan, _ start: Int, _ end: Int) throws(ShapeError) {
         let value = text.slice(start, end - start)
         for index in range where isChoice(index, value) { return }
-        // A text without escapes is canonical already.
+        // A string without escapes is already canonical.
         if !isPlainString(value) {
             let canonical: [UInt8]
             do { canonical = try Canonical.bytes(of: value) } catch { throw failure(node, "valid JSON", text, start) }
@@ -189,7 +189,7 @@ extension ShapeProgram {
     }
 }
 
-/// Whether a text is a day of the calendar, `YYYY-MM-DD`.
+/// Whether a text is a valid calendar date, `YYYY-MM-DD`.
 func isDate(_ text: RawSpan) -> Bool {
     guard text.byteCount == 10, text.byte(at: 4) == UInt8(ascii: "-"), text.byte(at: 7) == UInt8(ascii: "-"),
         let year = text.number(at: 0, digits: 4), let month = text.number(at: 5, digits: 2), let day = text.number(at: 8, digits: 2)

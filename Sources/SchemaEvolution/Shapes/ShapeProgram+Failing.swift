@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// What does not fit, in words. Only a failed check comes here, so allocating is no matter.
+/// Describes what does not fit. Only failed checks reach this code, so it may allocate.
 extension ShapeProgram {
     func failure(_ node: Node, _ expected: String, _ text: RawSpan, _ start: Int) -> ShapeError {
         ShapeError(pointer: "", expected: expected, found: found(text, start, isSecret: node.isSecret))
@@ -16,7 +16,8 @@ extension ShapeProgram {
             if let name = decodedString(text.slice(name)) { present.insert(name) }
             _ = walk.skipValue()
         }
-        // The first by its bytes: a file has an order of properties, and what a store keeps of it has another.
+        // Reports the bytewise first member, so that the message does not depend on the order of properties, which differs between a file
+        // and the store.
         let absent = node.members.filter { members[$0].isRequired && !present.contains(name($0)) }
             .min { name($0).utf8.lexicographicallyPrecedes(name($1).utf8) }
         let expected = absent.map { nodes[members[$0].node].noun } ?? "there"
@@ -56,7 +57,7 @@ extension ShapeProgram {
 }
 
 extension ShapeProgram.Node {
-    /// What should stand there.
+    /// A description of the expected value.
     var noun: String {
         let noun: String =
             switch kind {
@@ -74,7 +75,7 @@ extension ShapeProgram.Node {
 }
 
 extension Shape.Format {
-    /// What a text of this format is called.
+    /// A description of the format.
     package var words: String {
         switch self {
         case .dateTime: "a date and time such as 2026-01-31T12:00:00Z"
@@ -84,7 +85,7 @@ extension Shape.Format {
 }
 
 extension ShapeError {
-    /// The same problem, seen from the object or array that holds the value.
+    /// The problem with its pointer extended by the object or array that contains the value.
     func inside(_ name: String) -> ShapeError {
         var outer = self
         outer.pointer = JSONPointer(tokens: [MemberName(name)]).description + pointer

@@ -2,25 +2,25 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A shape laid out flat for checking bytes: a valid payload is checked without allocating.
+/// A shape in flat form for checking bytes; checking a valid payload allocates nothing.
 final class ShapeProgram: Sendable {
     struct Node: Sendable {
         var kind: Shape.Kind
         var isNullable: Bool
-        /// Whether the value must not be shown: data of a person, ciphertext, or within such.
+        /// Whether the value must not appear in messages: personal data, ciphertext, or anything inside them.
         var isSecret: Bool
         var format: Shape.Format?
-        /// Where its members, if it has any, lie in `members`.
+        /// The range of its members in `members`.
         var members = 0 ..< 0
         var requiredCount = 0
-        /// The node of every element or map value; -1 for none.
+        /// The node of every element or map value; -1 if there is none.
         var inner = -1
-        /// Canonical texts in `choices`; nil where any value will do.
+        /// The range of canonical texts in `choices`; nil if any value is allowed.
         var choices: Range<Int>?
-        /// Of a length, or a count of elements.
+        /// The bounds of a length or of a number of elements.
         var least = 0
         var most = Int.max
-        /// Indexes into `bounds`; -1 for none.
+        /// Indexes into `bounds`; -1 if there is none.
         var minimum = -1
         var maximum = -1
     }
@@ -38,7 +38,7 @@ final class ShapeProgram: Sendable {
 
     let nodes: [Node]
     let members: [Member]
-    /// The UTF-8 of all members' names.
+    /// The UTF-8 of all member names.
     let names: [UInt8]
     let choices: [[UInt8]]
     let bounds: [Bound]
@@ -63,7 +63,7 @@ final class ShapeProgram: Sendable {
             var node = Node(kind: shape.kind, isNullable: shape.isNullable, isSecret: isSecret, format: shape.format)
             nodes.append(node)
 
-            // Order: a node's members lie together, so they are laid out before what they hold.
+            // Order: the members of a node are consecutive, so they are laid out before their contents.
             let first = members.count
             for property in shape.properties {
                 let start = names.count

@@ -1,12 +1,12 @@
 extension ShapeReader {
-    /// The types by their names in other languages.
+    /// The names of the types in other languages.
     static let elsewhere = [
         "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "float": "number", "double": "number",
         "decimal": "number", "bool": "boolean", "str": "string", "text": "string", "list": "array", "map": "object", "dict": "object",
         "struct": "object",
     ]
 
-    /// What to write instead of keywords that shapes do not have.
+    /// What to use instead of keywords that shapes do not support.
     static let advice = [
         "pattern": "shapes hold no regular expressions: use enum, format, or check it in the program",
         "oneOf": "make an event type of each alternative", "anyOf": "make an event type of each alternative",
@@ -14,6 +14,6 @@ extension ShapeReader {
         "if": "make an event type of each alternative", "patternProperties": "additionalProperties: SHAPE is a map with any names",
         "nullable": "type: [string, \"null\"]", "optional": "leave the name out of required", "examples": "put fixtures into fixtures/vN",
         "exclusiveMinimum": "use minimum", "exclusiveMaximum": "use maximum", "uniqueItems": "check it in the program",
-        "$id": "references are local: \"#/$defs/Name\"", "$defs": "$defs stands at the top of the file",
+        "$id": "references are local: \"#/$defs/Name\"", "$defs": "$defs belongs at the top level of the file",
     ]
 }

@@ -2,15 +2,14 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Reads shapes out of a file and notes everything that is wrong with them.
+/// Reads shapes from a file and collects all problems.
 struct ShapeReader {
-    /// What `$ref: "#/$defs/NAME"` may name, and the index of each.
+    /// The definitions that `$ref: "#/$defs/NAME"` may refer to, and the index of each name.
     private let (definitions, places): ([FileNode.Member], [Name: Int])
     var findings = FindingList()
-    /// The references being followed, so that one that leads back to itself is found.
+    /// The references that are currently being followed, to detect cycles.
     private var following: [String] = []
-    /// The most shapes that an event's shape may consist of, and how deep they may nest, with references followed: no payload nests
-    /// deeper.
+    /// The maximum number of shapes in an event's shape, and the maximum nesting depth, with references resolved. No payload nests deeper.
     private static let (budgetMax, depthMax) = (10_000, 64)
     private var (budget, depth) = (budgetMax, 0)
 
@@ -24,16 +23,16 @@ struct ShapeReader {
         "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
     ]
 
-    /// The keywords that may stand beside `$ref`.
+    /// The keywords that are allowed beside `$ref`.
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
-    /// Clears the findings and renews the budget, for the next shape.
+    /// Clears the findings and resets the budget for the next shape.
     mutating func begin() { (findings, budget) = (FindingList(), Self.budgetMax) }
 
-    /// Reads a shape; nil, with a finding, where it has no type that is known.
+    /// Reads a shape. Returns nil, after adding a finding, if it has no known type.
     mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
 
-    /// Reads an event's shape: an object, with or without `type: object`, which may have `stream` as well.
+    /// Reads an event's shape: an object, with or without `type: object`, optionally with `stream`.
     mutating func readEvent(_ node: FileNode) -> Shape? { read(node, allowing: ["stream"], isRoot: true) }
 
     private mutating func read(_ node: FileNode, allowing more: [String], isRoot: Bool) -> Shape? {
@@ -92,7 +91,7 @@ struct ShapeReader {
                 reference.value.problem(
                     "$ref is local, not \(quoted(text))", rule: FileRule.reference,
                     fix: meant.map { "did you mean \"\(prefix)\($0)\"?" } ?? knownDefinitions
-                ).mended(meant.map { reference.value.becomes(.string(prefix + $0)) }))
+                ).withRepairs(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
         }
         let name = String(text.dropFirst(prefix.count))
@@ -107,7 +106,7 @@ struct ShapeReader {
                     "$ref: there is no \(quoted(name)) in $defs", rule: FileRule.reference,
                     fix: meant.map { "did you mean \($0)?" } ?? knownDefinitions
                 )
-                .mended(meant.map { reference.value.becomes(.string(prefix + $0)) }))
+                .withRepairs(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
         }
         following.append(name)
@@ -130,7 +129,7 @@ struct ShapeReader {
             func kind(_ node: FileNode) throws(FileProblem) -> Shape.Kind {
                 if case .null = node.kind {
                     throw node.problem("a type is a text, not null", rule: FileRule.shape, fix: "write \"null\" in quotes")
-                        .mended(node.becomes(.string("null")).certain)
+                        .withRepairs(node.becomes(.string("null")).certain)
                 }
                 let name = try node.text("type")
                 guard let kind = known.first(where: { $0.rawValue == name }) else {
@@ -139,14 +138,14 @@ struct ShapeReader {
                     throw node.problem(
                         "there is no type \(quoted(name))", rule: FileRule.shape,
                         fix: meant.map { "did you mean \($0)?" } ?? "the types are: \(names.joined(separator: ", "))"
-                    ).mended(meant.map { node.becomes(.string($0)).certain(where: isSlip(name, of: $0, among: names)) })
+                    ).withRepairs(meant.map { node.becomes(.string($0)).certain(where: isTypo(name, of: $0, among: names)) })
                 }
                 return kind
             }
             if let any = node.member("any") {
                 guard case .bool(true) = any.kind else { throw any.problem("any is true or is left out", rule: FileRule.shape) }
                 if let type = node.member("type") {
-                    throw type.problem("type can't stand beside any", rule: FileRule.shape).mended(any.mark.mend(.remove))
+                    throw type.problem("type can't stand beside any", rule: FileRule.shape).withRepairs(any.mark.repair(.remove))
                 }
                 if isRoot { throw any.problem("an event's payload is an object", rule: FileRule.shape, fix: "declare its properties") }
                 return .any
@@ -156,7 +155,7 @@ struct ShapeReader {
                 let isObject = node.member("properties") != nil || node.member("additionalProperties") != nil
                 let meant = isObject ? "object" : node.member("items") != nil ? "array" : "string"
                 throw node.problem("a shape has no type", rule: FileRule.shape, fix: "add type: \(meant), or any: true")
-                    .mended(node.mark.mend("type", to: .string(meant)))
+                    .withRepairs(node.mark.repair("type", to: .string(meant)))
             }
             guard case .list(let names) = type.kind else {
                 let kind = try kind(type)
@@ -187,7 +186,7 @@ struct ShapeReader {
                 } else if let inner = read(member.value) {
                     shape.properties.append(.init(member.name, inner))
                 } else {
-                    // Order: it keeps its place, so that `required` does not report what was reported.
+                    // Order: an unreadable member keeps its position, so that `required` does not report it again.
                     shape.properties.append(.init(member.name, .any))
                 }
             }
@@ -197,7 +196,7 @@ struct ShapeReader {
         if let required = node.member("required") { readRequired(required, into: &shape) }
     }
 
-    /// Reads the shapes inside one whose own type is wrong, for their findings.
+    /// Reads the shapes inside a shape whose own type is invalid, to collect their findings.
     private mutating func readInside(_ node: FileNode) {
         if let properties = node.member("properties"), case .map(let members) = properties.kind {
             for member in members { _ = read(member.value) }
@@ -213,8 +212,8 @@ struct ShapeReader {
         if case .bool(let isOpen) = values.kind {
             let fix = isOpen ? "additionalProperties: {any: true}" : "take it out: objects are closed"
             return note(
-                values.problem("additionalProperties is a shape, not \(isOpen)", rule: FileRule.shape, fix: fix).mended(
-                    isOpen ? values.becomes(.object([.init(name: "any", value: .bool(true))])) : values.mark.mend(.remove)))
+                values.problem("additionalProperties is a shape, not \(isOpen)", rule: FileRule.shape, fix: fix).withRepairs(
+                    isOpen ? values.becomes(.object([.init(name: "any", value: .bool(true))])) : values.mark.repair(.remove)))
         }
         guard node.member("properties") == nil else {
             return note(
@@ -238,9 +237,9 @@ struct ShapeReader {
                 let fix = meant.map { "did you mean \($0)?" } ?? "add it to properties, or take it out of required"
                 note(
                     node.problem("required names \(quoted(name)), which is not in properties", rule: FileRule.shape, fix: fix)
-                        .mended(meant.map { node.becomes(.string($0)) } ?? node.mark.mend(.remove)))
+                        .withRepairs(meant.map { node.becomes(.string($0)) } ?? node.mark.repair(.remove)))
             } else if !shape.required.insert(name) {
-                note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape).mended(node.mark.mend(.remove)))
+                note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape).withRepairs(node.mark.repair(.remove)))
             }
         }
     }
@@ -249,7 +248,7 @@ struct ShapeReader {
         do throws(FileProblem) { try shape.read(member) } catch { note(error) }
     }
 
-    /// Checks that constants fit their shape, and that a minimum is not above its maximum.
+    /// Checks that constants fit their shape and that no minimum exceeds its maximum.
     private mutating func checkValues(of node: FileNode, _ shape: Shape) {
         var free = shape
         (free.enumeration, free.constant) = (nil, nil)
@@ -260,7 +259,7 @@ struct ShapeReader {
                     note(value.problem("the value in enum \(error.reason)", rule: FileRule.shape))
                 }
                 if !seen.insert(value.json.canonical()).inserted {
-                    note(value.problem("enum has \(value.words) twice", rule: FileRule.shape).mended(value.mark.mend(.remove)))
+                    note(value.problem("enum has \(value.words) twice", rule: FileRule.shape).withRepairs(value.mark.repair(.remove)))
                 }
             }
             if shape.isNullable, let list = node.member("enum"), !seen.contains(JSONValue.null.canonical()) {
@@ -268,7 +267,7 @@ struct ShapeReader {
                     list.problem(
                         "null is allowed by type and not by enum", rule: FileRule.shape,
                         fix: "add null to enum, or take \"null\" out of type"
-                    ).mended(list.mark.mend(.append("null"))))
+                    ).withRepairs(list.mark.repair(.append("null"))))
             }
         }
         if let value = node.member("const"), let error = free.rejection(of: value.json) {
@@ -279,7 +278,7 @@ struct ShapeReader {
             plain.defaultValue = nil
             note(
                 value.problem("default \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.reason)", rule: FileRule.shape)
-                    .mended(value.becomes(plain.sample)))
+                    .withRepairs(value.becomes(plain.sample)))
         }
         for (low, high) in [("minItems", "maxItems"), ("minLength", "maxLength"), ("minimum", "maximum")] {
             guard let least = node.member(low), let most = node.member(high), case .number(let a) = least.kind,
@@ -288,7 +287,7 @@ struct ShapeReader {
             else { continue }
             note(
                 least.problem("\(low) is above \(high)", rule: FileRule.shape, fix: "were they meant the other way round?")
-                    .mended(least.becomes(most.json), most.becomes(least.json)))
+                    .withRepairs(least.becomes(most.json), most.becomes(least.json)))
         }
     }
 }

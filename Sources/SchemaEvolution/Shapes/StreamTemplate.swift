@@ -2,10 +2,10 @@ package import Bytes
 internal import EventModel
 package import JSONText
 
-/// The name of the stream that an event belongs in, made of literals and members: `pkg-{/name}:{/architecture}`.
+/// A template for the names of a type's streams, composed of literals and members: `pkg-{/name}:{/architecture}`.
 ///
-/// A member that is absent, or null, is left out with the literal before it. Bytes that a stream name
-/// can't hold, and `%` itself, are percent-encoded.
+/// A member that is absent or null is omitted, together with the literal in front of it. Bytes that are not allowed in a stream name, and
+/// `%` itself, are percent-encoded.
 package typealias StreamTemplate = Template<JSONPointer>
 
 extension StreamTemplate {
@@ -15,19 +15,19 @@ extension StreamTemplate {
         for text in literals {
             if text.contains("}") { throw ExpressionError("there is a } without a { before it") }
             for byte in text.utf8 where !StreamName.allows(byte) || byte == UInt8(ascii: "%") {
-                throw ExpressionError("the literal \(quoted(text)) holds a character that a stream name can't")
+                throw ExpressionError("the literal \(quoted(text)) contains a character that is not allowed in a stream name")
             }
         }
     }
 
-    /// The name for a payload that `JSONScanner.validate` accepted before.
+    /// The stream name for a payload that `JSONScanner.validate` has accepted.
     package func name(for payload: RawSpan) throws(ShapeError) -> String {
         var name = ByteBuffer(capacity: 64)
         try appendName(for: payload, to: &name)
         return String(utf8: name.bytes) ?? ""
     }
 
-    /// Puts the name into an empty buffer.
+    /// Writes the name to an empty buffer.
     package func appendName(for payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) {
         var beforeLiteral = 0
         for part in parts {
@@ -48,13 +48,13 @@ extension StreamTemplate {
         }
     }
 
-    /// Appends the text of a member; false where it has none.
+    /// Appends the text of a member. Returns false if it has none.
     private static func append(_ pointer: JSONPointer, of payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) -> Bool {
         var walk = JSONWalker(payload)
         walk.skipSpaces()
         for token in pointer.tokens { if !walk.enter(token) { return false } }
         let found = walk.skipValue()
-        if walk.isLost { return false }
+        if walk.isMalformed { return false }
         let start = name.count
         switch appendText(of: payload.slice(found), into: &name) {
         case .text: name.encodeForStreamName(from: start)
@@ -67,7 +67,7 @@ extension StreamTemplate {
 }
 
 extension ByteBuffer {
-    /// Percent-encodes what a stream name can't hold in the bytes from an offset on.
+    /// Percent-encodes the bytes from an offset on that are not allowed in a stream name.
     fileprivate mutating func encodeForStreamName(from start: Int) {
         func isPlain(_ byte: UInt8) -> Bool { StreamName.allows(byte) && byte != UInt8(ascii: "%") }
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10 }
@@ -81,7 +81,7 @@ extension ByteBuffer {
 }
 
 extension JSONWalker {
-    /// Goes to the value of a member of the object that begins here; false where there is none.
+    /// Moves to the value of a member of the object that begins at the offset. Returns false if there is none.
     @_lifetime(self: copy self)
     fileprivate mutating func enter(_ member: MemberName) -> Bool {
         guard enterObject() else { return false }

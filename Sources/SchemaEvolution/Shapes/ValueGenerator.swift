@@ -1,16 +1,16 @@
 internal import JSONText
 
-/// Generates values of shapes. A conforming type decides what a shape leaves open.
+/// Generates values of shapes. Conforming types decide what a shape leaves open.
 protocol ValueGenerator {
-    /// How many more values and characters may be generated: a shape can ask for more than any event may hold.
+    /// How many more values and characters may be generated, since a shape may require more than an event can hold.
     var budget: Int { get set }
-    /// The value for a place, whatever its shape's kind, constant or enum; nil: as these say.
+    /// A value for a pointer that overrides the shape's kind, constant or enum; nil to follow them.
     mutating func preset(for shape: Shape, at pointer: JSONPointer) -> JSONValue?
     mutating func word(of enumeration: [JSONValue]) -> JSONValue
-    /// The members that an object has.
+    /// The members that an object gets.
     mutating func members(of object: Shape) -> [Shape.Property]
     mutating func names(of map: Shape) -> [String]
-    /// How many elements a list has: `least` or more.
+    /// The number of elements of a list: `least` or more.
     mutating func count(of list: Shape, least: Int) -> Int
     mutating func text(_ shape: Shape) -> String
     /// The JSON text of an integer or of another number.
@@ -28,7 +28,7 @@ extension ValueGenerator {
         return value(shape, at: JSONPointer())
     }
 
-    /// A value for a place in a payload; `*` stands for each element of a list or map.
+    /// A value for a pointer in a payload; `*` stands for each element of a list or map.
     mutating func value(_ shape: Shape, at pointer: JSONPointer) -> JSONValue {
         budget -= 1
         if let preset = preset(for: shape, at: pointer) { return preset }
@@ -62,6 +62,6 @@ extension ValueGenerator {
         }
     }
 
-    /// The least characters of a text, within the budget.
+    /// The minimum number of characters of a text, within the budget.
     func leastLength(of text: Shape) -> Int { min(text.minLength ?? 0, max(budget, 0)) }
 }

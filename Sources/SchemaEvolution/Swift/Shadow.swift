@@ -2,20 +2,19 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// The images of one event at an older version, stored with it because only code of the application can make them.
+/// The images of one event at older versions, stored with the event because only the application's code can make them.
 ///
-/// A record's shadow is JSON text, `{"1":[{"type":"Named","data":{…}}]}`: for each version that is kept, the images there.
+/// A record's shadow is JSON text, `{"1":[{"type":"Named","data":{…}}]}`: for each stored version, its images.
 package struct Shadow: Sendable {
     package let version: SchemaVersion
     let images: [GroupPart]
 
-    /// The stored images that are nearest to a version: those of the lowest version from `target` on and below `born`. Nil where there
-    /// are none.
+    /// The stored images nearest to a version: those of the lowest version from `target` on that is below `born`. Nil if there are none.
     package init?(_ text: RawSpan, born: SchemaVersion, at target: SchemaVersion) throws(EvstoreError) {
         if text.byteCount == 0 || target >= born { return nil }
-        var doc = Splice()
+        var doc = JSONEditor()
         do { try doc.load(text) } catch { throw Self.malformed("\(error.reason) at byte \(error.offset)") }
-        var nearest: (version: SchemaVersion, node: Splice.Node)?
+        var nearest: (version: SchemaVersion, node: JSONEditor.Node)?
         let root = doc.root
         var child = doc.firstChild(of: root)
         while let node = child {
@@ -48,14 +47,14 @@ package struct Shadow: Sendable {
     }
 }
 
-extension Viewer {
+extension PathRunner {
     /// The versions, highest first and none below the floor, at which events of a type need a shadow.
     package func shadowVersions(type: String, born: SchemaVersion, floor: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
         guard born > floor, history.hasShadows else { return [] }
         return try path(type: type, born: born, to: floor).shadowVersions
     }
 
-    /// Makes the shadow of an event for these versions, as JSON text; empty for none.
+    /// Makes the shadow of an event for the given versions, as JSON text; empty if there are none.
     /// - Throws: `EvstoreError.noImage`, `programNeeded`.
     package func shadow(
         of event: borrowing SourceEvent, _ kind: TypeAtVersion, stream: String, for versions: [SchemaVersion]
@@ -102,7 +101,7 @@ extension Viewer {
 }
 
 extension History {
-    /// Whether a step says `down: shadow`.
+    /// Whether a step declares `down: shadow`.
     var hasShadows: Bool { chain.steps.contains(where: \.keepsShadows) }
 }
 
@@ -111,7 +110,7 @@ extension CompiledStep {
 }
 
 extension Path {
-    /// The versions below those steps on the way down that say `down: shadow`, highest first.
+    /// For each step of the path that declares `down: shadow`, the version below it; highest first.
     fileprivate var shadowVersions: [SchemaVersion] {
         var found: Set<SchemaVersion> = []
         root.visit { segment in

@@ -1,24 +1,24 @@
 internal import Bytes
 internal import JSONText
 
-/// The members of a payload that a Swift step declares: it sees those that it reads and changes those that it writes.
+/// The members of a payload that a Swift step declares: the step can read some of them and change others.
 ///
-/// Pointers are RFC 6901, from the payload's root. On the way down a step also sees what it writes on the way up. Values are
-/// read and written as those of typed events are.
+/// Pointers are RFC 6901 pointers from the payload's root. On the way down, a step can also read what it writes on the way up. Values are
+/// decoded and encoded like those of typed events.
 public struct StepMembers: ~Copyable {
-    /// The event's type at the step.
+    /// The event's type at the version of the step.
     public private(set) var type = ""
-    var doc = Splice()
+    var doc = JSONEditor()
     private var text = ByteBuffer()
     private var readable: [JSONPointer] = []
     private var writable: [JSONPointer] = []
-    /// Whether the step replaced all members at once, so that those it may not write have to be compared.
+    /// Whether the step replaced all members at once, so that members which it may not write must be compared.
     private(set) var isReplaced = false
 
     init() {}
 
-    /// A member's value; nil where it is absent or null.
-    /// - Throws: `StepFailure` where the step does not declare to read it, or it is no such value.
+    /// The value of a member; nil if it is absent or null.
+    /// - Throws: `StepFailure` if the step does not declare to read the member, or if it has another type of value.
     public mutating func read<T: Decodable>(_ pointer: String, as type: T.Type = T.self) throws(StepFailure) -> T? {
         let place = try place(pointer, among: readable + writable, "read")
         guard let node = member(place), doc.kind(node) != .null else { return nil }
@@ -29,8 +29,8 @@ public struct StepMembers: ~Copyable {
         }
     }
 
-    /// Gives a member a value, and makes the objects around it.
-    /// - Throws: `StepFailure` where the step does not declare to write it, or JSON can't say the value.
+    /// Sets the value of a member and creates the objects around it.
+    /// - Throws: `StepFailure` if the step does not declare to write the member, or if JSON can't express the value.
     public mutating func write(_ pointer: String, _ value: some Encodable) throws(StepFailure) {
         let place = try place(pointer, among: writable, "write")
         let json: [UInt8]
@@ -38,14 +38,14 @@ public struct StepMembers: ~Copyable {
         doc.put(json.lent, at: place)
     }
 
-    /// Takes a member out; nothing where it is absent.
-    /// - Throws: `StepFailure` where the step does not declare to write it.
+    /// Removes a member; does nothing if it is absent.
+    /// - Throws: `StepFailure` if the step does not declare to write the member.
     public mutating func remove(_ pointer: String) throws(StepFailure) {
         let place = try place(pointer, among: writable, "write")
         if let node = member(place) { doc.detach(node) }
     }
 
-    /// All that the step reads, as one value.
+    /// All members that the step reads, decoded as one value.
     /// - Throws: `StepFailure`.
     public mutating func decode<T: Decodable>(_ type: T.Type = T.self) throws(StepFailure) -> T {
         do { return try SwiftValues.payloads.decode(type, from: json, hasUniqueNames: true) } catch {
@@ -53,7 +53,7 @@ public struct StepMembers: ~Copyable {
         }
     }
 
-    /// Puts a value in the place of all members; those that the step does not write must be absent or as they were.
+    /// Replaces all members by an encoded value. Members that the step does not write must be absent or unchanged in it.
     /// - Throws: `StepFailure`.
     public mutating func encode(_ value: some Encodable) throws(StepFailure) {
         let text: [UInt8]
@@ -70,8 +70,8 @@ public struct StepMembers: ~Copyable {
         }
     }
 
-    /// Puts JSON text, one object, in the place of all members; those that the step does not write must be absent or as they were.
-    /// - Throws: `StepFailure` where the text is no valid object.
+    /// Replaces all members by JSON text, one object. Members that the step does not write must be absent or unchanged in it.
+    /// - Throws: `StepFailure` if the text is not a valid object.
     public mutating func replace(with json: [UInt8]) throws(StepFailure) {
         let kind: JSONKind
         do {
@@ -82,7 +82,7 @@ public struct StepMembers: ~Copyable {
         isReplaced = true
     }
 
-    private mutating func member(_ place: JSONPointer) -> Splice.Node? {
+    private mutating func member(_ place: JSONPointer) -> JSONEditor.Node? {
         let root = doc.root
         return doc.find(place, from: root)
     }
@@ -106,17 +106,17 @@ extension StepMembers {
     private static let empty = Array("{}".utf8)
 
     /// Copies a member of a payload.
-    mutating func copy(_ node: Splice.Node, of payload: borrowing Splice, at place: JSONPointer) {
+    mutating func copy(_ node: JSONEditor.Node, of payload: borrowing JSONEditor, at place: JSONPointer) {
         text.removeAll()
         payload.write(node, into: &text)
         doc.put(text, at: place)
     }
 }
 
-extension Splice {
+extension JSONEditor {
     fileprivate mutating func put(_ json: borrowing ByteBuffer, at place: JSONPointer) { put(json.bytes, at: place) }
 
-    /// Gives a member a value, and makes the objects around it.
+    /// Sets the value of a member and creates the objects around it.
     fileprivate mutating func put(_ json: RawSpan, at place: JSONPointer) {
         guard let name = place.last else { return }
         var holder = root

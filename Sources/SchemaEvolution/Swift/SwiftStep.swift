@@ -1,27 +1,27 @@
-/// A change to a payload that no op can express: the code behind a `swift` op of a version file.
+/// A change of a payload that no op can express: the code behind a `swift` op of a version file.
 ///
-/// It must be a pure function: the same members give the same result, whatever the time, the machine and the order of events. It gets
-/// the members that the op declares to read, and may change those that the op declares to write. If it throws, the event has no image;
-/// a `StepFailure` says where and why.
+/// It must be a pure function: equal members give equal results, regardless of the time, the machine and the order of events. It receives
+/// the members that the op declares to read, and may change those that the op declares to write. If it throws, the event has no image; a
+/// `StepFailure` says where and why.
 public protocol SwiftStep: Sendable {
     /// The id in the version file.
     var id: String { get }
-    /// The revision in the version file; raise it with every change of the code's results, until the version is released.
+    /// The revision in the version file. Until the version is released, raise it whenever the code's results change.
     var revision: Int { get }
 
-    /// Makes the members of the newer version of those of the older one.
+    /// Converts the members of the older version to those of the newer one.
     func up(_ members: inout StepMembers) throws
 }
 
-/// A step that also leads back to the older version.
+/// A step that can also convert back to the older version.
 public protocol ReversibleSwiftStep: SwiftStep {
-    /// Makes the members of the older version of those of the newer one: the inverse of `up` as far as its class promises.
+    /// Converts the members of the newer version to those of the older one: the inverse of `up`, as far as the declared class promises.
     func down(_ members: inout StepMembers) throws
 }
 
 /// Why a step can't convert an event.
 public struct StepFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// RFC 6901, from the payload's root.
+    /// An RFC 6901 pointer from the payload's root.
     public var pointer: String
     public var expected: String
     public var found: String

@@ -1,6 +1,6 @@
 package import EventModel
 
-/// The steps in Swift that a program has, by id.
+/// The Swift steps that a program contains, by id.
 package struct SwiftSteps: Sendable {
     package static let none = SwiftSteps()
 
@@ -8,7 +8,7 @@ package struct SwiftSteps: Sendable {
 
     private init() {}
 
-    /// - Throws: `EvstoreError.misuse` where two have one id.
+    /// - Throws: `EvstoreError.misuse` if two steps have equal ids.
     package init(_ list: [any SwiftStep]) throws(EvstoreError) {
         for step in list where steps.updateValue(step, forKey: step.id) != nil {
             throw .misuse("the step \(step.id) is registered twice")
@@ -21,7 +21,7 @@ package struct SwiftSteps: Sendable {
 }
 
 extension History {
-    /// The same versions with the code of a program behind their `swift` ops.
+    /// These versions, with the program's code for their `swift` ops.
     package func with(_ steps: SwiftSteps) -> History {
         steps.isEmpty ? self : History(versions: versions, warnings: warnings, swiftSteps: steps)
     }
@@ -33,30 +33,30 @@ extension History {
         }
     }
 
-    /// The steps in Swift between two versions that this program can't run, in words.
+    /// Descriptions of the Swift steps between two versions that this program can't run.
     package func missingSwiftSteps(from: SchemaVersion, to: SchemaVersion) -> [String] {
         steps(from: from, to: to).flatMap(\.missingSwiftSteps)
     }
 
-    /// The steps in Swift between two versions, in words and in their order, each with the types of the versions `floor` … `to` - 1
-    /// whose events come up through it: those that a program without the step can't append once `to` is live.
+    /// Descriptions of the Swift steps between two versions, in order, each with the types of the versions `floor` … `to` - 1 whose events
+    /// are upcast by it. A program without the step can't append events of these types once `to` is live.
     package func typesUpThroughSwift(
         from: SchemaVersion, to: SchemaVersion, floor: SchemaVersion
     ) throws(EvstoreError) -> [(step: String, types: [String])] {
         let steps = steps(from: from, to: to).filter(\.hasSwiftSteps)
         if steps.isEmpty || from >= to { return [] }
-        var found: [String: Set<String>] = [:]
+        var found: [String: Set<Name>] = [:]
         for born in floor.through(to.previous) {
             for type in types(at: born) {
                 let path = try path(type: type, born: born, to: to)
-                for step in path.swiftStepsUp(from: from) { found[step, default: []].insert(type) }
+                for step in path.swiftStepsUp(from: from) { found[step, default: []].insert(Name(type)) }
             }
         }
-        return Self.words(of: steps).compactMap { step in found[step].map { (step, $0.sorted()) } }
+        return Self.words(of: steps).compactMap { step in found[step].map { (step, $0.sorted().map(\.text)) } }
     }
 
-    /// The steps in Swift between two versions, in words and in their order, each with the types of the versions above `to` whose events
-    /// come down through its code alone: a program without it can't read them at `to`. No shadow keeps their images there.
+    /// Descriptions of the Swift steps between two versions, in order, each with the types of the versions above `to` whose events can be
+    /// downcast only by its code. A program without the step can't read them at `to`, since no shadow keeps their images there.
     package func typesDownThroughSwift(
         from: SchemaVersion, to: SchemaVersion
     ) throws(EvstoreError) -> [(step: String, types: [TypeAtVersion])] {
@@ -78,7 +78,7 @@ extension History {
 }
 
 extension CompiledStep {
-    /// Whether it runs code of the application.
+    /// Whether the step runs code of the application.
     var hasSwiftSteps: Bool { !boundSwiftSteps.isEmpty }
 
     var missingSwiftSteps: [String] {
@@ -94,7 +94,7 @@ extension CompiledStep {
 }
 
 extension Path {
-    /// The steps in Swift above a version that run on the way up.
+    /// The Swift steps above a version that run on the way up.
     fileprivate func swiftStepsUp(from: SchemaVersion) -> Set<String> {
         var found: Set<String> = []
         root.visit { segment in
@@ -105,7 +105,8 @@ extension Path {
         return found
     }
 
-    /// The steps in Swift that run whenever an event is led down: not those above a step that keeps a shadow, from which the way begins.
+    /// The Swift steps that run whenever an event is downcast. Steps above one that keeps a shadow do not run, since the downcast starts
+    /// from the shadow.
     fileprivate var swiftStepsDown: Set<String> {
         var (running, kept): ([(words: String, step: SchemaVersion)], SchemaVersion?) = ([], nil)
         root.visit { segment in

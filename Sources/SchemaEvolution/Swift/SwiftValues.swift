@@ -2,13 +2,13 @@ internal import EventModel
 internal import FoundationEssentials
 package import JSONText
 
-/// How Swift values are written: in payloads and, so that equal rows have equal digests, with sorted members in rows.
+/// How Swift values are encoded in payloads and in rows; rows have sorted members, so that equal rows have equal digests.
 package enum SwiftValues {
     package static let payloads = JSONCoding(leaves: leaves)
     package static let rows = JSONCoding(leaves: leaves, sortsMembers: true)
 
     private static let leaves: [JSONLeaf] = [
-        // By its microseconds: what the text can say.
+        // Dates have a precision of microseconds, which is what the text can express.
         JSONLeaf(
             Date.self, read: { text($0).flatMap { Timestamp($0) }.map { Date(timeIntervalSince1970: Double($0.microseconds) / 1e6) } },
             write: {
@@ -24,7 +24,7 @@ package enum SwiftValues {
         JSONLeaf(URL.self, read: { text($0).flatMap { URL(string: $0) } }, write: { .string($0.absoluteString) }),
     ]
 
-    /// The pointer to the value that a coder failed at.
+    /// The pointer to the value at which a coder failed.
     package static func pointer(_ error: any Error) -> String {
         var pointer = JSONPointer()
         for key in context(error)?.codingPath ?? [] {

@@ -1,7 +1,7 @@
-/// A `swift` step between two Swift types: what the payload is before the step, and what it is after.
+/// A `swift` step between two Swift types: the payload before the step and the payload after it.
 ///
-/// The older type is read from the members that the op reads; of the newer one, the members that the op writes are taken
-/// over, and the others must be absent or as they were. If a closure throws, the event has no image.
+/// The older type is decoded from the members that the op reads. From the encoded newer type, the members that the op writes are taken
+/// over; all other members must be absent or unchanged. If a closure throws, the event has no image.
 public struct TypedStep<Old: Codable & Sendable, New: Codable & Sendable>: ReversibleSwiftStep {
     public let id: String
     public let revision: Int
@@ -20,7 +20,7 @@ public struct TypedStep<Old: Codable & Sendable, New: Codable & Sendable>: Rever
     public func down(_ members: inout StepMembers) throws { try members.encode(older(members.decode())) }
 }
 
-/// A `swift` step between two Swift types that does not lead back: for `down: one-way`.
+/// A `swift` step between two Swift types that can't convert back, for `down: one-way`.
 public struct OneWayTypedStep<Old: Decodable & Sendable, New: Encodable & Sendable>: SwiftStep {
     public let id: String
     public let revision: Int

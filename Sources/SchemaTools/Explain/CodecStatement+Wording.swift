@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension CodecStatement {
-    /// The codec in a few words. Only those of a table depend on the direction.
+    /// A short description of the codec. Only that of a table depends on the direction.
     func words(_ direction: Direction) -> String {
         switch self {
         case .text: "a text <-> its value"
@@ -37,7 +37,7 @@ extension Table {
             if case .value(let value) = otherwise { words.append("anything else is \(value.inWords)") }
         case .down:
             words = down.map { "\($0.key.inWords) is \($0.value.inWords)" }
-            // Of several keys with one value, the way down gives the first.
+            // If several keys have equal values, the way down produces the first key.
             var known = Set(down.map(\.key))
             for row in rows where known.insert(row.value.word).inserted { words.append("\(row.value.inWords) is \(row.key.inWords)") }
         }
@@ -47,7 +47,7 @@ extension Table {
 }
 
 extension String {
-    /// A text as an explanation shows it: in quotes, unless it is one plain word.
+    /// A text as an explanation shows it: in quotes, unless it is a single plain word.
     var inWords: String {
         let isPlain = unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || $0.properties.numericType != nil || "-_./".unicodeScalars.contains($0)
@@ -57,7 +57,7 @@ extension String {
 }
 
 extension JSONValue {
-    /// A scalar as an explanation shows it: a text that would read as a number or a literal of JSON is in quotes.
+    /// A scalar as an explanation shows it: a text that could be read as a number or JSON literal is quoted.
     fileprivate var inWords: String {
         guard case .string(let text) = self, case .string = Shape.value(text, .any) else { return self.text }
         return text.inWords

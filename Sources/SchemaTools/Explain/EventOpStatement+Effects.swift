@@ -2,30 +2,30 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What becomes of an event of one type that crosses an op on events, in words.
+/// A description of what happens to an event of one type when it crosses an op on events.
 struct EventEffect: Sendable {
-    /// Nil where there is no image.
+    /// Nil if there is no image.
     let type: String?
     let words: String
-    /// What happens to members before any are picked.
+    /// The changes of members before any are picked.
     var effects: [OpEffect] = []
-    /// The members that it keeps; nil: all.
+    /// The members that are kept; nil means all.
     var pick: [JSONPointer]?
-    /// The words for a member that it does not keep.
+    /// The description for a member that is not kept.
     var otherwise: @Sendable (JSONPointer) -> String = { _ in "does not go on" }
-    /// Whether it keeps only the members that the type itself declares.
+    /// Whether only the members that the resulting type declares are kept.
     var isApart = false
-    /// The events that are joined with it, and what happens to their members before that.
+    /// The events that are joined with it, and the changes of their members before the join.
     var joined: [(type: String, effects: [OpEffect])] = []
-    /// What happens to members after some were picked.
+    /// The changes of members after some were picked.
     var later: [OpEffect] = []
-    /// How its stream is named then, where that changes.
+    /// The template of its stream afterwards, if that changes.
     var stream: StreamTemplate?
 }
 
 extension EventOpStatement {
-    /// What becomes of an event of a type; nil where the op does not concern the type.
-    /// - Parameter stream: how its stream is named; nil where any name will do.
+    /// What happens to an event of a type; nil if the op does not affect the type.
+    /// - Parameter stream: the template of its stream; nil if the stream may have any name.
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         switch self {
         case .add(let op): op.effects(of: type, direction)
@@ -140,7 +140,7 @@ extension MergeEvents {
 }
 
 extension Adopt {
-    /// The members of version 1 that old data becomes; what none of them takes is left behind, and counted.
+    /// The members of version 1 that old data becomes. Other members are dropped and counted.
     var tracks: [MemberTrack] {
         let version = SchemaVersion(1)
         var tracks = moves.map { MemberTrack(before: $0.from, place: $0.target) }
@@ -161,7 +161,7 @@ extension Adopt {
 }
 
 extension Rekey {
-    /// Nil where the names that the type's streams have are none of those that change.
+    /// Nil if the stream names of the type are not affected.
     fileprivate func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)
         if let stream, let made = old.renaming(stream, to: new) {

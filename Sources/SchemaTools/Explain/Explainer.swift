@@ -2,13 +2,13 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Follows an event through the `upcast` lists, item by item, without running an op.
+/// Traces an event through the `upcast` lists, item by item, without running any op.
 struct Explainer {
     private let history: History
     private let type: String
     private let from, to: SchemaVersion
     private let direction: Direction
-    /// The items of all lists on the way, in the order in which they act.
+    /// The items of all lists on the path, in the order in which they apply.
     private let items: [StepItem]
     private var outcomes: [Explanation.Outcome] = []
     private var origin = Shape(.object)
@@ -16,7 +16,7 @@ struct Explainer {
     /// An event between two items.
     fileprivate struct TracedEvent {
         var type: String
-        /// How its stream is named; nil where any name will do.
+        /// The template of its stream; nil if the stream may have any name.
         var stream: StreamTemplate?
         var tracks: [MemberTrack]
         var changes: [Explanation.Change] = []
@@ -36,7 +36,7 @@ struct Explainer {
         return outcomes
     }
 
-    /// Explains data from before versions existed: an outcome for each case of `adopt`, and one for data that fits none.
+    /// Explains data from before versions existed: one outcome for each case of `adopt`, and one for data that matches none.
     mutating func run(_ adoption: Adoption) -> [Explanation.Outcome] {
         for one in adoption.cases {
             let guarded = one.test.map { ", where \($0.words())" } ?? ""
@@ -97,7 +97,7 @@ struct Explainer {
         var members = event.tracks.compactMap { track -> Explanation.Member? in
             let noun = track.place.flatMap(shape.shape.memberNoun)
             if noun == nil, track.before == nil { return nil }
-            // A type that a dispatch made need not declare members that none of its events has.
+            // A type that a dispatch produced need not declare members that none of its events has.
             let wasNoun = track.before.flatMap(origin.memberNoun)
             var changes = track.changes
             if noun == nil, track.place != nil {
@@ -119,7 +119,7 @@ struct Explainer {
 }
 
 extension Explainer.TracedEvent {
-    /// Adds those members of another event that this one lacks.
+    /// Adds the members of another event that this one lacks.
     fileprivate mutating func join(_ other: String, _ shape: EventShape?, _ effects: [OpEffect], at version: SchemaVersion) {
         let words = "comes from \(other), where there is one"
         var theirs = (shape?.shape.leaves ?? []).map {
@@ -130,7 +130,7 @@ extension Explainer.TracedEvent {
         tracks += theirs.filter { track in track.place.map { !known.contains($0) } ?? false }
     }
 
-    /// Drops the members that are not picked; keeps all where `pick` is nil.
+    /// Drops the members that are not picked; keeps all if `pick` is nil.
     fileprivate mutating func keep(_ pick: [JSONPointer]?, else words: (JSONPointer) -> String, at version: SchemaVersion) {
         guard let pick else { return }
         for index in tracks.indices {

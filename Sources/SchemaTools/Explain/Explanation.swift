@@ -2,7 +2,7 @@ package import EventModel
 package import JSONText
 package import SchemaEvolution
 
-/// What happens to one event of a type between two versions, member by member, in words.
+/// A description, member by member, of what happens to an event of a type between two versions.
 package struct Explanation: Sendable {
     /// A change by the step to a version, in either direction.
     package struct Change: Hashable, Sendable {
@@ -11,18 +11,18 @@ package struct Explanation: Sendable {
     }
 
     package struct Member: Sendable {
-        /// Its place at `from`; nil where it is new.
+        /// Its pointer at `from`; nil if it is new.
         package let before: JSONPointer?
-        /// Its place at `to`; nil where it is gone.
+        /// Its pointer at `to`; nil if it is gone.
         package let after: JSONPointer?
-        /// Its type at `from` and at `to`, such as `string` and `optional integer`.
+        /// Its type at `from` and at `to`, such as `string` or `optional integer`.
         package let wasNoun, noun: String?
         package let changes: [Change]
     }
 
     /// One of the events that it can become.
     package struct Outcome: Sendable {
-        /// Nil where there is no image.
+        /// Nil if there is no image.
         package let type: String?
         package let stream: String?
         /// What happens to the event as a whole.
@@ -32,20 +32,20 @@ package struct Explanation: Sendable {
 
     package let type: String
     package let from, to: SchemaVersion
-    /// Several where it is split, or where its type depends on a member.
+    /// Several if the event is split or if its type depends on a member.
     package let outcomes: [Outcome]
-    /// Why events of the type don't take the way in one pass; nil where they do.
-    package let opByOp: OpByOp?
+    /// Why events of the type can't be converted in one pass; nil if they can.
+    package let opByOp: SlowPathReport?
 }
 
 extension History {
-    /// What becomes of an event of a type between two versions, in either order; from version 0, of old data of any type.
-    /// - Throws: `unknownVersion`, `unknownType`, or `schemaInvalid` where the steps between have errors.
+    /// What happens to an event of a type between two versions, given in either order; from version 0, to old data of any type.
+    /// - Throws: `unknownVersion`, `unknownType`, or `schemaInvalid` if the steps in between have errors.
     package func explain(_ type: String, from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> Explanation {
         guard self[to] != nil else { throw unknown(to.description) }
         let adoption = from.number == 0 ? Adoption(versions.first) : nil
         let shape = adoption == nil ? try requireShape(of: type, at: from) : nil
-        // Order: an op that can't be bound has no effect to explain; its finding says why.
+        // Order: this comes first, since an op that can't be bound has no effect to explain; its finding says why.
         let errors = ((adoption?.findings ?? []) + stepFindings(from: from, to: to)).filter { $0.severity == .error }
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         var explainer = Explainer(self, type, from, to)
@@ -56,7 +56,7 @@ extension History {
 }
 
 extension Shape {
-    /// The places of the members that hold values: those of objects, of the elements of lists and of the values of maps.
+    /// Pointers to the members that hold values: members of objects, of list elements and of map values.
     var leaves: [JSONPointer] {
         var found: [JSONPointer] = []
         func visit(_ shape: Shape, _ place: JSONPointer) {
@@ -72,7 +72,7 @@ extension Shape {
         return found
     }
 
-    /// The shape at a place whose token `*` stands for every element or value.
+    /// The shape at a pointer whose token `*` stands for every element or value.
     func shape(within place: JSONPointer) -> (shape: Shape, isRequired: Bool)? {
         var (shape, isRequired) = (self, true)
         for token in place.tokens {
@@ -88,7 +88,7 @@ extension Shape {
         return (shape, isRequired)
     }
 
-    /// The type of a member in words: `optional string or null`.
+    /// A description of a member's type: `optional string or null`.
     func memberNoun(at place: JSONPointer) -> String? {
         guard let (shape, isRequired) = shape(within: place) else { return nil }
         let format = shape.format.map { " (\($0.rawValue))" } ?? ""

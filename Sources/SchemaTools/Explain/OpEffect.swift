@@ -2,15 +2,15 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What an op does to members in one direction, in words.
+/// A description of what an op does to members in one direction.
 struct OpEffect: Sendable {
     enum Kind: Sendable {
-        /// Another value at the same place.
+        /// The member gets another value.
         case changes(JSONPointer)
         case moves(from: JSONPointer, to: JSONPointer)
         case appears(JSONPointer)
         case goes(JSONPointer)
-        /// The member may have more values than before, or is new and optional; the values of old events stay.
+        /// The member may have more values than before, or is new and optional; values of old events are unchanged.
         case widens(JSONPointer)
     }
 
@@ -20,10 +20,10 @@ struct OpEffect: Sendable {
     init(_ kind: Kind, _ words: String) { (self.kind, self.words) = (kind, words) }
 }
 
-/// A member that is followed through the steps.
+/// A member that is traced through the steps.
 struct MemberTrack: Sendable {
     let before: JSONPointer?
-    /// Its place after the changes so far; nil where it is gone.
+    /// Its pointer after the changes so far; nil if it is gone.
     var place: JSONPointer?
     var changes: [Explanation.Change] = []
 }
@@ -53,7 +53,7 @@ extension [MemberTrack] {
         case .goes(let place): note(place, change(effect.words)) { _ in nil }
         case .moves(let from, let to):
             var isFound = false
-            // The words of a move are those of a guard around it, or empty.
+            // The text of a move is that of a surrounding guard, or empty.
             let guarded = effect.words
             for index in indices {
                 guard let place = self[index].place, place.hasPrefix(from) else { continue }
@@ -66,7 +66,7 @@ extension [MemberTrack] {
         }
     }
 
-    /// Notes a change at every member at a place or below it.
+    /// Records a change of every member at a pointer or below it.
     private mutating func note(_ place: JSONPointer, _ change: Explanation.Change, _ next: (JSONPointer) -> JSONPointer?) {
         var isFound = false
         for index in indices {
@@ -78,7 +78,7 @@ extension [MemberTrack] {
         if !isFound { noteHolder(of: place, .init(version: change.version, words: "its \(place) \(change.words)")) }
     }
 
-    /// Notes a change at the member that holds a place.
+    /// Records a change of the member that contains a pointer.
     private mutating func noteHolder(of place: JSONPointer, _ change: Explanation.Change) {
         for index in indices {
             if let stand = self[index].place, place.hasPrefix(stand) {

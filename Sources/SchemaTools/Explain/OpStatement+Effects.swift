@@ -4,7 +4,7 @@ internal import SchemaEvolution
 
 extension OpStatement {
     /// What the op does to members of the payload.
-    /// - Parameter holder: the value that the op's pointers begin at, such as an element of a list; the payload, unless given.
+    /// - Parameter holder: the value to which the op's pointers are relative, such as an element of a list; by default the payload.
     func effects(_ direction: Direction, in holder: JSONPointer = JSONPointer()) -> [OpEffect] {
         switch self {
         case .add(let op): op.effects(direction, in: holder)
@@ -28,7 +28,7 @@ extension OpStatement {
 }
 
 extension JSONPointer {
-    /// The pointer from the payload's root, of a member that this pointer names from a holder.
+    /// The pointer from the payload's root to a member that this pointer names relative to a holder.
     fileprivate func below(_ holder: JSONPointer) -> JSONPointer { JSONPointer(tokens: holder.tokens + tokens) }
 }
 
@@ -202,7 +202,7 @@ extension AllowedDown {
             case nil: nil
             }
         let rows = rows.map { "is \($0.value.text) where it is \($0.key.inWords)" }
-        // The value that stands for all unknown values stands for an absent one as well.
+        // The value that replaces unknown values also replaces an absent one.
         var isSaid = false
         if case .value(let text)? = misfit { isSaid = text == absent }
         let absentWords = isSaid ? nil : absent.map { "is \(String(decoding: $0, as: UTF8.self)) where it is absent" }

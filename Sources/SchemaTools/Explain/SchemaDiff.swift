@@ -2,11 +2,11 @@ package import EventModel
 package import JSONText
 package import SchemaEvolution
 
-/// What is different between the events of two versions.
+/// The differences between the events of two versions.
 package struct SchemaDiff: Sendable {
     package struct Change: Sendable {
         package let type: String
-        /// The names that it had at the other version; empty where the type is new.
+        /// Its names at the other version; empty if the type is new.
         package let was: [String]
         package let differences: [Difference]
     }
@@ -19,16 +19,16 @@ package struct SchemaDiff: Sendable {
     }
 
     package let from, to: SchemaVersion
-    /// Types of `to` that no type of `from` becomes, and types of `from` that become none.
+    /// Types of `to` that come from no type of `from`, and types of `from` that become none.
     package let added, removed: [String]
-    /// The other types of `to` that differ, or have another name.
+    /// The remaining types of `to` that differ or have another name.
     package let changed: [Change]
-    /// Types that are the same, by name.
+    /// The names of unchanged types.
     package let unchanged: [String]
 }
 
 extension History {
-    /// What is different at `to` against `from`, in either order. Types are paired by what the steps make of them.
+    /// The differences of `to` compared with `from`, given in either order. Types are paired by what the steps make of them.
     package func diff(from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> SchemaDiff {
         guard let old = self[from] else { throw unknown(from.description) }
         guard let new = self[to] else { throw unknown(to.description) }
@@ -36,7 +36,7 @@ extension History {
         var removed: [String] = []
         for type in old.types {
             let became: [String]
-            // Where the steps are wrong, types are paired by name.
+            // If the steps have errors, types are paired by name.
             do { became = try path(type: type, born: from, to: to).types } catch { became = new.types.filter { $0.isSame(as: type) } }
             if became.isEmpty { removed.append(type) }
             for one in became { ancestors[one, default: []].append(type) }
@@ -60,7 +60,7 @@ extension History {
 }
 
 extension SchemaDiff {
-    /// The differences between two shapes without regard to what steps make of them.
+    /// The differences between two shapes, regardless of the steps between them.
     static func differences(_ old: EventShape, _ new: EventShape) -> [Difference] {
         var found = ShapeDifference.compare(old, new).map { difference in
             let place = difference.pointer

@@ -2,20 +2,20 @@ package import EventModel
 internal import FoundationEssentials
 package import SchemaEvolution
 
-/// The files that recording fixtures writes, held against those that are there.
+/// The files that recording fixtures would write, compared with the existing ones.
 package struct FixtureFiles: Sendable {
     package struct Change: Hashable, Sendable {
         package let file: String
         package let text: String
-        /// The file's present contents; nil where it is new.
+        /// The current contents of the file; nil if it is new.
         package let old: String?
-        /// Whether only released versions have a part in it, so that it never changes.
+        /// Whether the file depends only on released versions, so that it must never change.
         package let isFixed: Bool
 
-        /// Whether what was there stays as it is, and more comes behind it.
+        /// Whether the change only appends to the existing contents.
         package var isGrowth: Bool { old.map { text.hasPrefix($0) } ?? false }
 
-        /// Where the two first differ, and how.
+        /// The first line that differs, before and after.
         package var difference: (line: Int, old: String?, new: String?) {
             let (a, b) = (Self.lines(old ?? ""), Self.lines(text))
             let same = zip(a, b).prefix { $0 == $1 }.count
@@ -25,7 +25,7 @@ package struct FixtureFiles: Sendable {
         private static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
     }
 
-    /// The files whose contents are not the wanted ones.
+    /// The files whose contents differ from the expected ones.
     package private(set) var changes: [Change] = []
     package private(set) var unchanged = 0
 
@@ -41,7 +41,7 @@ package struct FixtureFiles: Sendable {
         if old == text { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
     }
 
-    /// The renderings of a directory's fixtures.
+    /// Adds the renderings of a directory's fixtures.
     package mutating func add(_ renderings: [FixtureRendering], _ history: History) throws(EvstoreError) {
         for rendering in renderings {
             let isFixed = history[rendering.born]?.isReleased == true && history[rendering.seen]?.isReleased == true

@@ -3,24 +3,24 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// What the fixtures of one version look like at another, a line an image: `fixtures/vN/seen/vM.jsonl`.
+/// The fixtures of one version as seen at another, one image per line: `fixtures/vN/seen/vM.jsonl`.
 ///
-/// `{"of":"events.jsonl:3","stream":…,"type":…,"data":…}`, with `part` above 0; `{"of":…,"hidden":true}` where a step hides or
-/// drops the event; `{"of":…,"error":…}` where it has no image.
+/// `{"of":"events.jsonl:3","stream":…,"type":…,"data":…}`, with `part` if it is above 0; `{"of":…,"hidden":true}` if a step hides or drops
+/// the event; `{"of":…,"error":…}` if it has no image.
 package struct FixtureRendering: Sendable {
     package let born: SchemaVersion
     package let seen: SchemaVersion
     package let file: String
     package let text: String
-    /// Events that have no image where they must have one: at every newer version.
+    /// Events without an image at a newer version, where they must have one.
     package let failures: [Finding]
 }
 
 extension Fixtures {
-    /// Every version's fixtures as every other version sees them.
+    /// The fixtures of every version as seen at every other version.
     package func renderings(_ history: History) throws(EvstoreError) -> [FixtureRendering] {
         try history.requireSwiftSteps(through: history.head)
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         var renderings: [FixtureRendering] = []
         for born in lines.keys.sorted() {
             for seen in history.versions.map(\.number) where seen != born {
@@ -30,7 +30,7 @@ extension Fixtures {
         return renderings
     }
 
-    private func rendering(of born: SchemaVersion, at seen: SchemaVersion, _ viewer: Viewer) -> FixtureRendering {
+    private func rendering(of born: SchemaVersion, at seen: SchemaVersion, _ viewer: PathRunner) -> FixtureRendering {
         var text = ""
         var failures: [Finding] = []
         for line in lines[born] ?? [] {
@@ -49,7 +49,7 @@ extension Fixtures {
                         Finding(
                             id: Rule.upNotTotal, file: line.file, line: line.number, column: 1,
                             message: "this \(line.type) of \(born) has no image at \(seen): \(why)",
-                            fix: "change the steps up to \(seen): what was written once has to be readable for ever"))
+                            fix: "change the steps up to \(seen): what was written once must remain readable forever"))
                 }
             }
         }
@@ -58,8 +58,8 @@ extension Fixtures {
 }
 
 extension Fixtures.Line {
-    /// The images of the event, as members of their lines.
-    func images(born: SchemaVersion, at seen: SchemaVersion, _ viewer: Viewer) throws -> [[JSONValue.Member]] {
+    /// The images of the event, as the members of their lines.
+    func images(born: SchemaVersion, at seen: SchemaVersion, _ viewer: PathRunner) throws -> [[JSONValue.Member]] {
         let name = try viewer.history.streamName(stream, from: born, to: seen).text
         var images: [[JSONValue.Member]] = []
         var failure: ImageFailure?
@@ -72,7 +72,7 @@ extension Fixtures.Line {
         }
         let path = try viewer.path(type: type, born: born, to: seen)
         if path.merges {
-            // A line alone is an append of one event.
+            // A single line counts as an append of one event.
             let event = AppendedEvent(type: type, payload: payload, metadata: metadata, time: time, stream: stream.text)
             var broken: (any Error)?
             try viewer.view(appended: [event], born: born, at: seen, failed: { failure = $1 }) { _, image in

@@ -5,14 +5,14 @@ package import SchemaEvolution
 
 /// Event lines of one version that become its fixtures.
 package struct FixtureSource: Sendable {
-    /// Lines of more bytes than this are no examples, but a store's export.
+    /// The maximum size of fixtures; larger files are exports of a store rather than examples.
     package static let bytesMax = 64 << 20
 
     package let text: String
     /// The types for which no event could be made.
     private(set) var skipped: [Fixtures.Skipped] = []
 
-    /// Given lines, each of which must be an event of the version.
+    /// Takes given lines, each of which must be an event of the version.
     package init(lines text: [UInt8], of version: VersionFile, file: String) throws(EvstoreError) {
         var kept = ""
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
@@ -20,7 +20,7 @@ package struct FixtureSource: Sendable {
                 throw .schemaInvalid([
                     Finding(
                         id: Rule.fixture, file: file, line: index + 1, column: 1,
-                        message: "it is no event of \(version.number): \(error.message)", advice: "try it alone: \(.validatePayload)")
+                        message: "it is not an event of \(version.number): \(error.message)", advice: "try it alone: \(.validatePayload)")
                 ])
             }
             kept += String(decoding: line, as: UTF8.self) + "\n"
@@ -28,11 +28,11 @@ package struct FixtureSource: Sendable {
         self.text = kept
     }
 
-    /// Events generated from the shapes: with and without optional members, with nulls where they are allowed, each value of an enum.
-    /// Those are left out that have no image at a newer version, or at an older one that the file promises an image; where
-    /// none is left, values are tried at which steps go wrong, or right.
+    /// Generates events from the shapes: with and without optional members, with nulls where they are allowed, and with each value of an
+    /// enum. Events without an image at a newer version, or at an older version for which the file promises one, are dropped. If none
+    /// remain, values are tried that are likely to succeed or fail in steps.
     init(generating types: [String], of version: VersionFile, _ history: History, _ generator: inout EventGenerator) {
-        let viewer = Viewer(history)
+        let viewer = PathRunner(history)
         let lowest = max(version.forward ?? version.number.previous, SchemaVersion(1))
         var text = ""
         for type in types {
@@ -62,9 +62,9 @@ package struct FixtureSource: Sendable {
 
     private static let trials = 500
 
-    /// The first events of each type that a reader gives, with every personal member replaced.
+    /// Takes the first events of each type that a reader provides, with every personal member replaced.
     package init(of version: VersionFile, each most: Int, _ read: (_ take: (RecordedEvent) throws -> Bool) throws -> Void) throws {
-        var counts: [String: Int] = [:]
+        var counts: [Name: Int] = [:]
         var text = ""
         try read { event in
             guard let shape = version.events[event.type], counts[event.type, default: 0] < most, event.part == 0 else { return true }

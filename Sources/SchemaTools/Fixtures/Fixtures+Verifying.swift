@@ -2,8 +2,8 @@ package import EventModel
 package import SchemaEvolution
 
 extension Fixtures {
-    /// Every fixture is an event of its version, has an image at every newer one, and looks at every other version as it did
-    /// when that was recorded.
+    /// Checks that every fixture is an event of its version, has an image at every newer version, and has the recorded images at all other
+    /// versions.
     package func verify(_ history: History) throws(EvstoreError) -> (findings: [Finding], images: Int) {
         let (compared, images) = try compare(history)
         return (findings + compared, images)
@@ -23,7 +23,7 @@ extension Fixtures {
         return (all, images)
     }
 
-    /// The same for a lint: what was never recorded is a note, and so is what differs while one of both versions may change.
+    /// Compares for a lint: unrecorded images are reported as one note, and so are differences while one of the versions may still change.
     func differences(_ history: History) throws(EvstoreError) -> [Finding] {
         var (found, missing): ([Finding], [Finding]) = ([], [])
         for var finding in try compare(history).findings {
@@ -54,7 +54,7 @@ extension Fixtures {
             id: Rule.fixture, file: change.file, line: difference.line, column: 1,
             message: "\(what): it was \(difference.old ?? "nothing") and is \(difference.new ?? "nothing")",
             advice: change.isFixed
-                ? "both versions are released: a step has changed that must not"
+                ? "both versions are released: a step was changed that must not change"
                 : "where that is meant: \(.recordFixtures(overwriting: true))")
     }
 }

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import JSONText
 package import SchemaEvolution
 
-/// The event lines that are kept of every version below `fixtures/vN/`: what real events of it look like.
+/// The event lines below `fixtures/vN/` that are kept for each version: examples of its real events.
 package struct Fixtures: Sendable {
     package struct Line: Sendable {
         let file: String
@@ -16,7 +16,7 @@ package struct Fixtures: Sendable {
         let metadata: [UInt8]
     }
 
-    /// A type of a version for which no event could be made, and why.
+    /// A type of a version for which no event could be made, and the reason.
     package struct Skipped: Hashable, Sendable {
         package let version: SchemaVersion
         package let type: String
@@ -25,12 +25,12 @@ package struct Fixtures: Sendable {
 
     let directory: String
     package private(set) var lines: [SchemaVersion: [Line]] = [:]
-    /// The files as they are, by their paths.
+    /// The current contents of the files, by path.
     private var texts: [String: String] = [:]
-    /// Lines that are no events of their version.
+    /// Findings about lines that are not events of their version.
     private(set) var findings: [Finding] = []
 
-    /// The fixtures beside version files; nil where there are none.
+    /// Loads the fixtures beside version files; nil if there are none.
     package static func load(directory: String, _ history: History) throws(EvstoreError) -> Fixtures? {
         var fixtures = Fixtures(beside: directory)
         let place = fixtures.directory
@@ -47,13 +47,13 @@ package struct Fixtures: Sendable {
         return fixtures
     }
 
-    /// None yet, beside the version files of a directory.
+    /// An empty set of fixtures beside the version files of a directory.
     package init(beside directory: String) { self.directory = directory + (directory.hasSuffix("/") ? "" : "/") + "fixtures" }
 
-    /// Where a version's events are recorded.
+    /// The path of the file in which a version's events are recorded.
     package func path(of version: SchemaVersion) -> String { "\(directory)/\(version)/events.jsonl" }
 
-    /// What is recorded of a version becomes these event lines.
+    /// Replaces the recorded events of a version by these event lines.
     package mutating func replace(_ text: String, of version: VersionFile) throws(EvstoreError) {
         let path = path(of: version.number)
         lines[version.number, default: []].removeAll { $0.file == path }
@@ -63,7 +63,7 @@ package struct Fixtures: Sendable {
     }
 
     /// Makes events from their shapes for the types that have none.
-    /// - Returns: the files that grow by them, and the types for which none could be made, with the reason.
+    /// - Returns: the files to which they are appended, and the types for which none could be made, with the reason.
     package mutating func fill(
         _ history: History
     ) throws(EvstoreError) -> (files: [(version: VersionFile, text: String)], skipped: [Skipped]) {
@@ -72,7 +72,7 @@ package struct Fixtures: Sendable {
         var files: [(version: VersionFile, text: String)] = []
         var skipped: [Skipped] = []
         for version in history.versions {
-            let kept = Set((lines[version.number] ?? []).map(\.type))
+            let kept = Set(of: (lines[version.number] ?? []).map(\.type))
             let source = FixtureSource(generating: version.types.filter { !kept.contains($0) }, of: version, history, &generator)
             skipped += source.skipped
             if source.text.isEmpty { continue }
@@ -80,7 +80,7 @@ package struct Fixtures: Sendable {
             let before = texts[path] ?? ""
             let text = before + (before.isEmpty || before.hasSuffix("\n") ? "" : "\n") + source.text
             files.append((version, text))
-            // Order: a file's lines are renumbered with it.
+            // Order: replacing comes after appending, since it renumbers the lines of the file.
             try replace(text, of: version)
         }
         return (files, skipped)
@@ -96,17 +96,17 @@ package struct Fixtures: Sendable {
                 findings.append(
                     Finding(
                         id: Rule.fixture, file: path, line: index + 1, column: 1,
-                        message: "it is no event of \(version.number): \(error.message)",
+                        message: "it is not an event of \(version.number): \(error.message)",
                         fix: "put the line right, or into another version's folder"))
             }
         }
     }
 
-    /// Every type of every version has an event, and each of them is one.
+    /// Checks that every type of every version has an event, and that every line is an event.
     func check(_ history: History) -> [Finding] {
         var all = findings
         for version in history.versions {
-            let kept = Set((lines[version.number] ?? []).map(\.type))
+            let kept = Set(of: (lines[version.number] ?? []).map(\.type))
             for type in version.types where !kept.contains(type) {
                 let file = path(of: version.number)
                 var finding = Finding(
@@ -122,12 +122,12 @@ package struct Fixtures: Sendable {
 }
 
 extension VersionFile {
-    /// An event line of a type with the plainest payload that fits.
+    /// An event line of a type with the simplest payload that fits.
     package func sampleLine(of type: String) -> String? {
         (events[type]?.shape.sample.text).flatMap { line(of: type, Array($0.utf8)) }
     }
 
-    /// An event line of a type; nil where the payload does not fit, or names no stream.
+    /// An event line of a type; nil if the payload does not fit or does not name a stream.
     func line(of type: String, _ payload: [UInt8], metadata: [UInt8] = []) -> String? {
         guard let event = events[type] else { return nil }
         do throws(ShapeError) {
@@ -141,8 +141,7 @@ extension VersionFile {
 }
 
 extension Fixtures.Line {
-    /// Reads an event line and holds its payload against the shape of its type. What a line does not say of its time and
-    /// stream is the same for every such line.
+    /// Reads an event line and validates its payload against the shape of its type. Missing times and streams get fixed defaults.
     init(_ text: [UInt8], of version: VersionFile, file: String, number: Int) throws(EvstoreError) {
         let value: JSONValue
         do throws(JSONError) { value = try JSONValue(parsing: text.lent) } catch {

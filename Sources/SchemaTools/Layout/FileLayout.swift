@@ -5,15 +5,15 @@ internal import SchemaEvolution
 
 /// The canonical layout of a version, projection or rules file.
 ///
-/// Two spaces of indentation, lists within their member, one space after a comma, values of `properties` in one column.
-/// What an author put within brackets stays there where it fits in 140 columns; comments and single blank lines stay.
+/// Indentation is two spaces, lists are indented within their member, a comma is followed by a space, and the values of `properties` are
+/// aligned in one column. Text within brackets stays in brackets if it fits in 140 columns; comments and single blank lines are preserved.
 package enum FileLayout {
     package enum Form: String, Sendable, CaseIterable { case yaml, json }
 
     static let width = 140
 
-    /// The text in its layout, which reads as exactly the same values.
-    /// - Throws: `schemaInvalid` where the text can't be read, or where comments would be lost.
+    /// The text in canonical layout, which parses to exactly equal values.
+    /// - Throws: `schemaInvalid` if the text can't be read or if comments would be lost.
     package static func format(_ text: [UInt8], file: String, as form: Form, droppingComments: Bool = false) throws(EvstoreError) -> String
     {
         let root = try FileReader.read(text: text, file: file)
@@ -27,7 +27,7 @@ package enum FileLayout {
         }
         var layout = YAMLLayout(root, source)
         let result = layout.text
-        // The file is refused if the new text does not read as the same values and comments.
+        // The file is refused unless the new text parses to equal values and comments.
         let again = try FileReader.read(text: Array(result.utf8), file: file.hasSuffix(".json") ? file.dropLast(5) + ".yaml" : file)
         let comments = YAMLSource(result, again).comments.map(\.text)
         guard again.json.canonical() == root.json.canonical(), comments == source?.comments.map(\.text) ?? [] else {
@@ -44,7 +44,7 @@ package enum FileLayout {
 }
 
 extension JSONValue {
-    /// JSON text over several lines; what fits in a width stays on one.
+    /// JSON text on several lines; a value that fits into the width stays on one line.
     package func indented(width: Int) -> [String] {
         let whole = spaced
         if whole.utf8.count <= width { return [whole] }
@@ -61,7 +61,7 @@ extension JSONValue {
         }
     }
 
-    /// On one line, with a space after each comma and colon.
+    /// JSON on one line, with a space after each comma and colon.
     private var spaced: String {
         switch self {
         case .array(let values): "[" + values.map(\.spaced).joined(separator: ", ") + "]"

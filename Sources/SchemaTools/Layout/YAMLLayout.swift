@@ -2,29 +2,29 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Writes nodes as YAML, with the comments that stood between them.
+/// Writes nodes as YAML, with the comments from the original text.
 struct YAMLLayout {
     private struct Line {
         var text: String
         var comment: String?
-        /// Where a value begins that may be moved to the right, and that it may.
+        /// The column of a value that may be moved to the right; nil if there is none.
         var valueColumn: Int?
     }
 
     private let root: FileNode
     private let source: YAMLSource?
-    private let places: LayoutPlaces
+    private let places: LayoutRules
     private var pending: ArraySlice<YAMLSource.Comment>
-    /// The last line whose blank line above was seen to: several entries may begin in one.
+    /// The last line whose preceding blank line was handled: several entries may begin on one line.
     private var led = 0
 
     init(_ root: FileNode, _ source: YAMLSource?) {
         (self.root, self.source) = (root, source)
-        places = LayoutPlaces(root)
+        places = LayoutRules(root)
         pending = (source?.comments ?? [])[...]
     }
 
-    /// Once only: the comments are used up.
+    /// Can be read only once, since it consumes the comments.
     var text: String {
         mutating get {
             var lines = block(places.ordered(root, hasComments: !pending.isEmpty), [], 0)
@@ -37,7 +37,7 @@ struct YAMLLayout {
 
     // MARK: Lines
 
-    /// A node over as many lines as it has entries, indented from 0.
+    /// Writes a node on as many lines as it has entries, without indentation.
     private mutating func block(_ node: FileNode, _ path: [String], _ indent: Int) -> [Line] {
         switch node.kind {
         case .list(let nodes) where !nodes.isEmpty:
@@ -104,8 +104,8 @@ struct YAMLLayout {
         }
     }
 
-    /// A text as its author wrote it, in double quotes where that was over several lines or in single ones.
-    private func scalar(_ value: String, at mark: Mark) -> String {
+    /// A text as its author wrote it, but in double quotes if it was on several lines or in single quotes.
+    private func scalar(_ value: String, at mark: FileLocation) -> String {
         guard let source else { return value.yamlScalar }
         guard let written = source.text(at: mark), !written.hasPrefix("'"), !written.hasPrefix("|"), !written.hasPrefix(">") else {
             return value.yamlQuoted
@@ -140,7 +140,7 @@ struct YAMLLayout {
 
     // MARK: Columns
 
-    /// Moves the values of neighbouring lines into one column.
+    /// Aligns the values of adjacent lines in one column.
     private static func columns(_ lines: [Line]) -> [Line] {
         var lines = lines
         var start = 0
@@ -158,7 +158,7 @@ struct YAMLLayout {
         return lines
     }
 
-    /// Moves the comments of neighbouring lines into one column.
+    /// Aligns the comments of adjacent lines in one column.
     private static func aligned(_ lines: [Line]) -> [String] {
         var result: [String] = []
         var start = 0

@@ -1,27 +1,27 @@
 internal import EventModel
 internal import SchemaEvolution
 
-/// The text that a file's nodes were read from: how each scalar was written, and the comments between them.
+/// The text from which a file's nodes were read: the notation of each scalar, and the comments.
 struct YAMLSource {
     struct Comment: Hashable {
-        /// With its `#`.
+        /// Includes the leading `#`.
         let text: String
         let line: Int
-        /// Whether nothing stands before it in its line.
+        /// Whether nothing precedes the comment on its line.
         let isAlone: Bool
     }
 
-    struct Place: Hashable {
+    struct LineColumn: Hashable {
         let line, column: Int
     }
 
     let lines: [[Unicode.Scalar]]
     private(set) var comments: [Comment] = []
-    /// How each scalar on one line was written, by where it begins.
-    private var written: [Place: String] = [:]
-    /// What comes after each scalar, counted from 0, by where it begins.
-    private var ends: [Place: Place] = [:]
-    // Where the scan stands; counted from 0.
+    /// The notation of each scalar on a single line, by its start location.
+    private var written: [LineColumn: String] = [:]
+    /// The end of each scalar, counted from 0, by its start location.
+    private var ends: [LineColumn: LineColumn] = [:]
+    // The current location of the scan, counted from 0.
     private var line = 0
     private var column = 0
 
@@ -31,10 +31,10 @@ struct YAMLSource {
         skip(to: lines.count, 0)
     }
 
-    /// Whether a line holds nothing; lines outside the text do not.
+    /// Whether a line is blank; false for lines outside the text.
     func isBlank(_ line: Int) -> Bool { lines.indices.contains(line - 1) && lines[line - 1].allSatisfy { $0 == " " } }
 
-    /// Whether a list or map is written within brackets.
+    /// Whether a list or map is written in brackets.
     func isFlow(_ node: FileNode) -> Bool {
         guard lines.indices.contains(node.mark.line - 1), lines[node.mark.line - 1].indices.contains(node.mark.column - 1) else {
             return false
@@ -42,20 +42,20 @@ struct YAMLSource {
         return ["{", "["].contains(lines[node.mark.line - 1][node.mark.column - 1])
     }
 
-    /// How a scalar was written, if on one line.
-    func text(at mark: Mark) -> String? { written[Place(line: mark.line, column: mark.column)] }
+    /// The notation of a scalar, if it is on a single line.
+    func text(at mark: FileLocation) -> String? { written[LineColumn(line: mark.line, column: mark.column)] }
 
     /// The line in which the last scalar of a node ends.
     func lastLine(of node: FileNode) -> Int {
         switch node.kind {
         case .list(let nodes): nodes.last.map(lastLine) ?? node.mark.line
         case .map(let members): members.last.map { lastLine(of: $0.value) } ?? node.mark.line
-        default: ends[Place(line: node.mark.line, column: node.mark.column)].map { $0.line + 1 } ?? node.mark.line
+        default: ends[LineColumn(line: node.mark.line, column: node.mark.column)].map { $0.line + 1 } ?? node.mark.line
         }
     }
 
-    /// Where the scalar that begins at a place ends, counted from 0.
-    func end(ofScalarAt mark: Mark) -> Place? { ends[Place(line: mark.line, column: mark.column)] }
+    /// The end of the scalar that begins at a location, counted from 0.
+    func end(ofScalarAt mark: FileLocation) -> LineColumn? { ends[LineColumn(line: mark.line, column: mark.column)] }
 
     private mutating func scan(_ node: FileNode) {
         switch node.kind {
@@ -71,7 +71,7 @@ struct YAMLSource {
         }
     }
 
-    /// Goes from one scalar to the next: only structure and comments stand between.
+    /// Moves from one scalar to the next; only structure and comments lie between them.
     private mutating func skip(to targetLine: Int, _ targetColumn: Int) {
         while line < lines.count, (line, column) < (targetLine, targetColumn) {
             let text = lines[line]
@@ -87,7 +87,7 @@ struct YAMLSource {
         }
     }
 
-    private mutating func pass(_ value: String, at mark: Mark) {
+    private mutating func pass(_ value: String, at mark: FileLocation) {
         skip(to: mark.line - 1, mark.column - 1)
         (line, column) = (mark.line - 1, mark.column - 1)
         guard lines.indices.contains(line), column < lines[line].count else { return }
@@ -100,8 +100,8 @@ struct YAMLSource {
             passPlain(value)
         default: passPlain(value)
         }
-        let place = Place(line: mark.line, column: mark.column)
-        ends[place] = Place(line: line, column: column)
+        let place = LineColumn(line: mark.line, column: mark.column)
+        ends[place] = LineColumn(line: line, column: column)
         if line == mark.line - 1 { written[place] = String(String.UnicodeScalarView(text[start ..< column])) }
     }
 
@@ -124,7 +124,7 @@ struct YAMLSource {
         }
     }
 
-    /// Passes the characters of a scalar, whatever space and line breaks stand between them.
+    /// Skips the characters of a scalar, ignoring any spaces and line breaks between them.
     private mutating func passPlain(_ value: String) {
         for scalar in value.unicodeScalars where scalar != " " && scalar != "\n" {
             while line < lines.count, column >= lines[line].count || lines[line][column] == " " {

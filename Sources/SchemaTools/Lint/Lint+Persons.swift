@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension Lint {
-    /// Personal members in names of streams, or made from metadata: the log has both unsealed.
+    /// Reports personal members that are part of stream names or come from metadata, since the log stores both unsealed.
     mutating func persons(_ file: VersionFile) {
         for type in file.types {
             guard let event = file.events[type] else { continue }
@@ -31,7 +31,7 @@ extension Lint {
         }
     }
 
-    /// The first type that the op is for and whose member is data of a person.
+    /// The first type that the op affects and whose member is personal data.
     private func personal(_ path: JSONPointer, _ use: OpUse, _ file: VersionFile) -> String? {
         file.types.first { use.concerns($0) && file.events[$0]?.shape.isPersonal(at: path) == true }
     }

@@ -2,16 +2,17 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// Findings beyond those of the check: on what is allowed and not advised, and on what the directory's `rules.yaml` forbids.
+/// Findings beyond those of the check: about things that are allowed but not recommended, and about violations of the directory's
+/// `rules.yaml`.
 package struct Lint {
     let history: History
     private let rules: LintRules
     private var findings: [Finding] = []
 
     /// - Parameters:
-    ///   - today: a day as `2026-12-31`: waivers end.
-    ///   - fixtures: nil where there are none.
-    ///   - others: findings of the caller, to which the same rules apply.
+    ///   - today: a day such as `2026-12-31`, to determine which waivers have expired.
+    ///   - fixtures: nil if there are none.
+    ///   - others: findings of the caller, to which these rules also apply.
     package static func run(
         _ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String, others: [Finding] = []
     ) throws(EvstoreError) -> [Finding] {
@@ -30,24 +31,24 @@ package struct Lint {
     private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
 
     mutating func note(
-        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ advice: Advice, mend: Repair? = nil
+        _ id: String, _ severity: Finding.Severity, _ mark: FileLocation, _ message: String, _ advice: Advice, repair: Repair? = nil
     ) {
         var finding = Finding(
             id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, advice: advice)
-        finding.repairs = mend.map { [$0] } ?? []
+        finding.repairs = repair.map { [$0] } ?? []
         findings.append(finding)
     }
 
     // MARK: LOG
 
-    /// Findings for types without fixtures, and for fixtures with other images than recorded; images are compared only where the steps have
+    /// Reports types without fixtures, and fixtures whose images differ from the recorded ones. Images are compared only if the steps have
     /// no errors.
     private mutating func look(at fixtures: Fixtures?) throws(EvstoreError) {
         guard let fixtures else {
             guard let mark = history.versions.first?.mark else { return }
             return note(
                 Rule.fixture, .warning, mark, "there are no fixtures: nothing was compared",
-                "\(.recordFixtures(overwriting: false)) makes events of every type, and keeps what every version sees of them")
+                "\(.recordFixtures(overwriting: false)) makes events of every type, and records what every version sees of them")
         }
         findings += fixtures.check(history)
         guard !history.check().contains(where: { $0.severity == .error }) else { return }
@@ -65,7 +66,7 @@ package struct Lint {
         if file.description?.isEmpty ?? true {
             note(
                 Rule.undescribed, .warning, file.mark, "\(file.number) does not say what it changes", "add description: \"…\"",
-                mend: Repair(
+                repair: Repair(
                     file: file.file, path: ["description"],
                     .set("\"Say what this version changes.\"", before: file.upcast == nil ? "events" : "upcast")))
         }
@@ -75,7 +76,8 @@ package struct Lint {
             if event.shape.description?.isEmpty ?? true {
                 note(
                     Rule.undescribed, .warning, event.mark, "\(type) does not say what happened", "add description: \"…\"",
-                    mend: Repair(file: file.file, path: ["events", type, "description"], .set("\"Say what happened.\"", before: "stream")))
+                    repair: Repair(
+                        file: file.file, path: ["events", type, "description"], .set("\"Say what happened.\"", before: "stream")))
             }
             if !Self.isCamel(type, upper: true) {
                 note(Rule.spelling, .warning, event.mark, "\(type) is not written LikeThis", "name it \(Self.camel(type, upper: true))")
@@ -119,18 +121,18 @@ package struct Lint {
             case .rounds(let path):
                 note(
                     Rule.rounds, .warning, use.mark, "\(path) is rounded", "leave round out to refuse what is not exact",
-                    mend: use.mark.mend(.remove, at: "*", "using", "*", "round"))
+                    repair: use.mark.repair(.remove, at: "*", "using", "*", "round"))
             case .addsFromMetadata, .addsFromStream, nil: break
             }
         }
     }
 
-    private mutating func forbid(_ op: String, _ mark: Mark) {
+    private mutating func forbid(_ op: String, _ mark: FileLocation) {
         guard rules.forbidden.contains(op) else { return }
-        note(Rule.forbidden, .error, mark, "\(op) is forbidden here by \(LintRules.fileName)", "deprecate instead of taking away")
+        note(Rule.forbidden, .error, mark, "\(op) is forbidden here by \(LintRules.fileName)", "deprecate instead of removing")
     }
 
-    /// Findings for events without an image at the versions for which `rules.yaml` asks for one.
+    /// Reports events without an image at the versions for which `rules.yaml` requires one.
     private mutating func reach(_ file: VersionFile) {
         guard let lowest = rules.forward, lowest < file.number else { return }
         for type in file.types {
@@ -142,7 +144,7 @@ package struct Lint {
                     note(
                         Rule.downNotTotal, .error, block.mark ?? file.events[type]?.mark ?? file.mark,
                         "\(type) of \(file.number) may have no image at v\(number): \(block.why)", "hide it instead: down: {hide: \"…\"}",
-                        mend: block.mark?.hiding)
+                        repair: block.mark?.hiding)
                 } catch { continue }
                 break
             }
@@ -151,7 +153,7 @@ package struct Lint {
 
     // MARK: weighing
 
-    /// The findings with the severities that the rules ask for, without those that are waived.
+    /// The findings with the severities that the rules require, without waived ones.
     private func weighed(_ today: String) -> [Finding] {
         var result: [Finding] = []
         for var finding in findings {
@@ -164,8 +166,8 @@ package struct Lint {
         for waiver in rules.waivers where waiver.until < today {
             var finding = Finding(
                 id: Rule.waiver, file: waiver.mark.file, line: waiver.mark.line, column: waiver.mark.column,
-                message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "mend what it waived, or say anew until when")
-            finding.repairs = [waiver.mark.mend(.remove)]
+                message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "fix what it waived, or set a new end date")
+            finding.repairs = [waiver.mark.repair(.remove)]
             result.append(finding)
         }
         return result

@@ -2,7 +2,7 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// `rules.yaml`: what a directory of version files asks for beyond the product's own rules.
+/// `rules.yaml`: the rules of a directory of version files, beyond those of the product.
 ///
 /// `{forbid: [remove, drop-event], error: [LOSS202], forward: 4, waive: [{id, file, because, until}]}`
 package struct LintRules: Sendable {
@@ -10,24 +10,24 @@ package struct LintRules: Sendable {
 
     struct Waiver: Sendable {
         let id: String
-        /// The end of a file's name; every file where nil.
+        /// The end of a file's path; nil applies to every file.
         let file: String?
-        /// The last day on which it holds, as `2026-12-31`.
+        /// The last day on which it is valid, such as `2026-12-31`.
         let until: String
-        let mark: Mark
+        let mark: FileLocation
     }
 
     /// Ops that no step may use.
     private(set) var forbidden: [String] = []
-    /// Findings whose severity is error here.
+    /// Ids of findings that are treated as errors.
     private(set) var errors: Set<String> = []
-    /// Down to where every version has to be readable.
+    /// The oldest version at which events of every version must be readable.
     private(set) var forward: SchemaVersion?
     private(set) var waivers: [Waiver] = []
 
     package init() {}
 
-    /// The rules of a directory; none where it has no such file.
+    /// The rules of a directory; empty if the file does not exist.
     package static func load(directory: String) throws(EvstoreError) -> LintRules { try load(SchemaTexts(directory: directory)) }
 
     package static func load(_ texts: SchemaTexts) throws(EvstoreError) -> LintRules {
@@ -47,7 +47,7 @@ package struct LintRules: Sendable {
                 throw node.problem(
                     "there is no op \(quoted(unknown)) to forbid", rule: Rule.unknownOp, fix: guess.map { "did you mean \($0)?" }
                 )
-                .mended(guess.map { node.mark.mend(.swap(unknown, "\"\($0)\"")) })
+                .withRepairs(guess.map { node.mark.repair(.swap(unknown, "\"\($0)\"")) })
             }
         }
         errors = Set(try root.member("error")?.texts("error") ?? [])
@@ -59,7 +59,7 @@ package struct LintRules: Sendable {
             guard !because.isEmpty, Self.isDay(until) else {
                 throw node.problem(
                     "a waiver says why and until when", rule: Rule.waiver, fix: "because: \"…\", until: 2026-12-31"
-                ).mended(Self.isDay(until) ? node.mark.mend("because", to: .string(unexplainedReason)) : nil)
+                ).withRepairs(Self.isDay(until) ? node.mark.repair("because", to: .string(unexplainedReason)) : nil)
             }
             waivers.append(
                 Waiver(

@@ -2,35 +2,35 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// An op of a version file, as far as the rules of lint ask.
+/// The properties of an op in a version file that the lint rules need.
 struct OpUse: Sendable {
     enum Trait: Sendable {
-        /// Takes the member away.
+        /// Removes the member.
         case removes(JSONPointer)
-        /// Rounds the member's value where it is not exact.
+        /// Rounds the member's value if it is not exact.
         case rounds(JSONPointer)
-        /// Makes the member from the event's metadata, or from the stream's name.
+        /// Derives the member from the event's metadata or from the stream's name.
         case addsFromMetadata(JSONPointer, at: JSONPointer)
         case addsFromStream(at: JSONPointer)
     }
 
     let name: String
-    let mark: Mark
+    let mark: FileLocation
     let trait: Trait?
-    /// Whether another op holds it, so that its pointers begin at that one's place.
+    /// Whether the op is inside another op, so that its pointers are relative to that op's pointer.
     let isNested: Bool
-    /// The types that it changes; nil: all.
+    /// The types that the op affects; nil means all.
     private let types: [String]?
 
     func concerns(_ type: String) -> Bool { types?.has(type) ?? true }
 
-    fileprivate init(name: String, mark: Mark, trait: Trait? = nil, isNested: Bool = false, types: [String]? = nil) {
+    fileprivate init(name: String, mark: FileLocation, trait: Trait? = nil, isNested: Bool = false, types: [String]? = nil) {
         (self.name, self.mark, self.trait, self.isNested, self.types) = (name, mark, trait, isNested, types)
     }
 }
 
 extension History {
-    /// The ops of a version's list in its order, each before those that it holds.
+    /// The ops of a version's step in order, each before the ops inside it.
     func opUses(of version: SchemaVersion) -> [OpUse] {
         stepItems(from: version.previous, to: version).flatMap { item -> [OpUse] in
             switch item.action {

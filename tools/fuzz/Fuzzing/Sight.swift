@@ -6,14 +6,14 @@ internal import SchemaEvolution
 struct Sight {
     private let history: History
     private let kept: History
-    private let fused: Viewer
-    private let plain: Viewer
+    private let fused: PathRunner
+    private let plain: PathRunner
     private let trial: LawTrial
 
     init(_ history: History) throws {
         self.history = history
         kept = try History(files: history.versions.map { try VersionFile(text: $0.canonical, file: "kept.json") })
-        (fused, plain) = (Viewer(history), Viewer(kept))
+        (fused, plain) = (PathRunner(history), PathRunner(kept))
         trial = LawTrial(history, isFull: true)
     }
 
@@ -48,7 +48,7 @@ struct Sight {
         }
     }
 
-    private func see(_ event: LawEvent, _ path: Path, _ viewer: Viewer) -> Seen {
+    private func see(_ event: LawEvent, _ path: Path, _ viewer: PathRunner) -> Seen {
         var seen = Seen()
         do {
             let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)

@@ -79,7 +79,7 @@ extension FuzzTarget {
         let commit = BlockDraft.Commit(storeTag: 5, epoch: .first, time: 1_767_225_600_000_000)
         draft.begin(at: Position(7), commit)
         for index in events.indices {
-            let place = BlockWriter.Place(
+            let place = BlockWriter.AssignedFields(
                 type: TypeID(index % 3 + 1), isSameAppend: index % 2 == 1, madeID: events[index].id == nil ? (1, UInt64(index)) : nil,
                 stream: UInt64(7 + index % 2), revision: UInt64(index / 2), previous: index < 2 ? 0 : UInt64(7 + index - 2),
                 jump: index < 2 ? 0 : UInt64(7 + index % 2))

@@ -55,12 +55,12 @@ extension FuzzTarget {
 
     private static func setRight(_ bytes: inout [UInt8]) {
         var (at, link) = (0, Digest.zero)
-        while at + Frame.headerBytes <= bytes.count {
-            let size = Int(min(bytes.number(UInt64.self, at: at + 8), UInt64(bytes.count - at - Frame.headerBytes)))
-            let body = Array(bytes[at + Frame.headerBytes ..< at + Frame.headerBytes + size])
-            link = Frame.link(after: link, bytes.lent.slice(at, Frame.headerBytes), body.lent)
-            bytes.replaceSubrange(at + Frame.linkedBytes ..< at + Frame.headerBytes, with: link.bytes)
-            at += Frame.headerBytes + size
+        while at + BackupFrame.headerBytes <= bytes.count {
+            let size = Int(min(bytes.number(UInt64.self, at: at + 8), UInt64(bytes.count - at - BackupFrame.headerBytes)))
+            let body = Array(bytes[at + BackupFrame.headerBytes ..< at + BackupFrame.headerBytes + size])
+            link = BackupFrame.link(after: link, bytes.lent.slice(at, BackupFrame.headerBytes), body.lent)
+            bytes.replaceSubrange(at + BackupFrame.linkedBytes ..< at + BackupFrame.headerBytes, with: link.bytes)
+            at += BackupFrame.headerBytes + size
         }
     }
 

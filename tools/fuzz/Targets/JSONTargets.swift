@@ -29,7 +29,7 @@ extension FuzzTarget {
             // What has no canonical form, such as a number beyond all doubles, is refused there alone.
             let canonical = try Canonical.bytes(of: bytes.lent)
             try hold(try Canonical.bytes(of: canonical.lent) == canonical, "a canonical form has another one")
-            var splice = Splice()
+            var splice = JSONEditor()
             try splice.load(bytes.lent)
             try hold(splice.fault == nil, "a sound text has a fault")
             let written = try Canonical.bytes(of: text(splice).lent)
@@ -48,7 +48,7 @@ extension FuzzTarget {
                 _ = try JSONScanner.validate(document.lent, limits: JSONLimits(depth: 48))
                 isSound = true
             } catch { isSound = false }
-            var splice = Splice()
+            var splice = JSONEditor()
             try splice.load(document.lent)
             for choice in bytes[..<8] { edit(&splice, Int(choice)) }
             let after = text(splice)
@@ -59,13 +59,13 @@ extension FuzzTarget {
             }
         })
 
-    private static func text(_ splice: borrowing Splice) -> [UInt8] {
+    private static func text(_ splice: borrowing JSONEditor) -> [UInt8] {
         var output = ByteBuffer()
         splice.write(splice.root, into: &output)
         return output.array()
     }
 
-    private static func edit(_ splice: inout Splice, _ choice: Int) {
+    private static func edit(_ splice: inout JSONEditor, _ choice: Int) {
         let names = ["a", "b", "c", "new"].map { MemberName($0) }
         let (name, other) = (names[choice % 4], names[choice / 4 % 4])
         guard let node = splice.member(name, of: splice.root) ?? splice.firstChild(of: splice.root) else {

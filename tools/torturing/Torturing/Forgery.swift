@@ -86,7 +86,7 @@
             try Reindexing.run(access) {}
             let link = try access.environment.read { try Blocks.endLink($0, access) }
             access.environment.close()
-            try LogFile.leaveAnchor(at: store, storeID, last, link)
+            try LogFile.writeAnchor(at: store, storeID, last, link)
         }
 
         private func putBlocks(_ transaction: inout WriteTransaction, _ access: LogAccess, _ keepsEpochs: Bool) throws -> Position {
@@ -122,11 +122,11 @@
     private struct Places {
         private var streams: [StreamName: [UInt64]] = [:]
 
-        mutating func next(_ entry: Forgery.Entry, at position: Position, type: TypeID) -> BlockWriter.Place {
+        mutating func next(_ entry: Forgery.Entry, at position: Position, type: TypeID) -> BlockWriter.AssignedFields {
             let before = streams[entry.event.stream, default: []]
             let revision = UInt64(before.count)
             streams[entry.event.stream] = before + [position.rawValue]
-            return BlockWriter.Place(
+            return BlockWriter.AssignedFields(
                 type: type, isSameAppend: entry.isSameAppend, madeID: entry.madeID?.uuid, stream: before.first ?? position.rawValue,
                 revision: revision, previous: before.last ?? 0, jump: before.isEmpty ? 0 : before[Int(JumpList.target(of: revision))])
         }

@@ -69,7 +69,7 @@
                     last = Checkpoint(epoch: epoch, position: Position(first + UInt64(count) - 1))
                 }
             }
-            try LogFile.leaveAnchor(at: store, storeID, last, link)
+            try LogFile.writeAnchor(at: store, storeID, last, link)
         }
 
         /// Replaces a text by one of the same length wherever blocks have it.

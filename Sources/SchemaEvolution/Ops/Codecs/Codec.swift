@@ -2,33 +2,33 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Converts between two forms of a value, as `using:` names it.
+/// Converts a value between two forms; named by the `using:` argument.
 protocol Codec: Sendable {
     static var name: String { get }
 
     /// - Parameters:
-    ///   - arguments: the value beside the name; nil where the name stands alone.
-    ///   - using: the whole value of `using:`, for findings.
+    ///   - arguments: the value beside the name; nil if the name stands alone.
+    ///   - using: the complete value of `using:`, for findings.
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem)
 
-    /// The codec with its arguments, for tools that read version files.
+    /// The codec with its arguments, for tools that inspect version files.
     var statement: CodecStatement { get }
 
-    /// Binds the codec to a member's shape and the kind of value that it is to become; nil, with
-    /// a finding, where it does not convert between them.
-    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding?
+    /// Binds the codec to a member's shape and the kind of the converted value. Returns nil, after adding a finding, if the codec does not
+    /// convert between them.
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding?
 }
 
-/// A codec bound to a shape, and the shape that it makes.
+/// A codec that is bound to a shape, and the shape of its results.
 struct CodecBinding {
     var result: Shape
     var codec: any BoundCodec
-    /// Whether the way down makes only values that fit the source's bounds.
+    /// Whether downward conversion produces only values that fit the source's bounds.
     var keepsBounds = false
 }
 
-/// Takes a value's content (a string unescaped, anything else as JSON text), appends JSON text, and
-/// returns whether the input was in the codec's canonical form.
+/// Takes a value's content (the decoded text of a string, the JSON text of other values), appends JSON text, and returns whether the input
+/// was in the codec's canonical form.
 protocol BoundCodec: Sendable {
     func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 
@@ -48,7 +48,7 @@ extension BoundCodec {
 
 /// A codec can't convert a value.
 struct CodecRefusal: Error {
-    /// What it takes, in the words of an error.
+    /// The accepted values, in the wording of an error.
     let expected: String
 }
 
@@ -60,9 +60,9 @@ enum CodecRegistry {
         DateOfTime.self, LocalTime.self, Scale.self, Table.self,
     ]
 
-    /// Reads `using:`, a name or a map with one.
+    /// Reads `using:`, which is a name or a map with a single key.
     static func codec(_ node: FileNode) throws(FileProblem) -> any Codec {
-        let (name, place): (String, Mark)
+        let (name, place): (String, FileLocation)
         let arguments: FileNode?
         if case .string(let text) = node.kind {
             (name, place, arguments) = (text, node.mark, nil)
@@ -76,26 +76,26 @@ enum CodecRegistry {
             throw node.problem(
                 "there is no codec \(name)", rule: Rule.opArgument,
                 fix: meant.map { "did you mean \($0)?" } ?? "the codecs are: \(known.joined(separator: ", "))"
-            ).mended(meant.map { place.mend(.rename($0)).certain(where: isSlip(name, of: $0, among: known)) })
+            ).withRepairs(meant.map { place.repair(.rename($0)).certain(where: isTypo(name, of: $0, among: known)) })
         }
         return try type.init(arguments, in: node)
     }
 
-    /// Throws where a codec without arguments has some.
+    /// Throws if a codec without arguments is given some.
     static func refuseArguments(_ arguments: FileNode?, _ name: String) throws(FileProblem) {
         if let arguments { throw arguments.problem("\(name) takes no arguments", rule: Rule.opArgument, fix: "using: \(name)") }
     }
 }
 
-/// A codec in one direction for one member.
+/// A codec in one direction, applied to one member.
 struct Conversion: Sendable {
     let codec: any BoundCodec
     let direction: Direction
     let pointer: JSONPointer
-    /// The kind of what it makes, where that is known.
+    /// The kind of the result, if it is known.
     var makes: JSONKind?
     /// Whether a value that is not in canonical form is counted.
     var counts = true
-    /// Whether such a value is refused.
+    /// Whether a value that is not in canonical form is refused.
     var isStrict = false
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JSONText
 
-/// `decimal{scale}`: `"12.50"` and `1250`, for a scale of 2.
+/// `decimal{scale}`: converts between `"12.50"` and `1250` for a scale of 2.
 struct DecimalText: PairCodec {
     static let name = "decimal"
 
@@ -42,7 +42,7 @@ struct DecimalText: PairCodec {
         return !number.hasPlus && number.leadingZeros(in: content) == 0 && number.fraction.count == scale
     }
 
-    /// The digits of a canonical text as a number, where they are few: digits, a point, `scale` digits. Nil for any other text.
+    /// The digits of a short canonical text as a number: digits, a point, `scale` digits. Nil for other texts.
     private func canonicalNumber(_ content: RawSpan) -> UInt64? {
         let whole = scale == 0 ? content.byteCount : content.byteCount - scale - 1
         guard whole > 0, content.byteCount <= 18, whole == 1 || content.byte(at: 0) != UInt8(ascii: "0") else { return nil }
@@ -59,7 +59,7 @@ struct DecimalText: PairCodec {
         return number
     }
 
-    /// Appends digits, without zeros where no other digit was written since `start`.
+    /// Appends digits, skipping zeros while no other digit has been written since `start`.
     private func append(_ content: RawSpan, _ digits: Range<Int>, after start: Int, into output: inout ByteBuffer) {
         for offset in digits {
             let digit = content.byte(at: offset)
@@ -83,7 +83,7 @@ struct DecimalText: PairCodec {
         return false
     }
 
-    /// Appends an integer's digits as a string, with the point before the last `scale` digits.
+    /// Appends an integer's digits as a string, with a point in front of the last `scale` digits.
     private func appendText(_ text: RawSpan, _ number: WrittenNumber, into output: inout ByteBuffer) {
         output.append(UInt8(ascii: "\""))
         if number.isNegative { output.append(UInt8(ascii: "-")) }

@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// A decimal number in a text: an optional sign, digits, and optionally a point and more digits. Other than in JSON, `+` and leading
-/// zeros are allowed, and exponents are not.
+/// A decimal number in a text: an optional sign, digits, and optionally a point and more digits. Unlike in JSON, `+` and leading zeros are
+/// allowed, and exponents are not.
 struct WrittenNumber {
     var isNegative = false
     var hasPlus = false
@@ -37,7 +37,7 @@ struct WrittenNumber {
         return true
     }
 
-    /// How many leading zeros the whole part has; a single zero is none.
+    /// The number of leading zeros before the point, not counting a single zero.
     func leadingZeros(in text: RawSpan) -> Int {
         var count = 0
         while count < whole.count - 1, text.byte(at: whole.lowerBound + count) == UInt8(ascii: "0") { count += 1 }

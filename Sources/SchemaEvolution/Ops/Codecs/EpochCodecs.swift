@@ -2,18 +2,18 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Converts between numbers since an origin and RFC 3339 in UTC.
+/// Converts between numbers relative to an origin and RFC 3339 texts in UTC.
 struct EpochForm: Sendable {
-    /// The moment of number 0, in seconds since 1970-01-01T00:00:00Z.
+    /// The moment that number 0 denotes, in seconds since 1970-01-01T00:00:00Z.
     let origin: Int64
-    /// The number counts units of 10^-unit seconds: 0 or 3.
+    /// The number counts units of 10^-unit seconds; 0 or 3.
     let unit: Int
-    /// How many digits of fraction the text has.
+    /// The number of fraction digits in the text.
     let digits: Int
-    /// A tick is the least unit of the text: 10^-digits seconds.
+    /// A tick is the smallest unit of the text: 10^-digits seconds.
     private let ticksInSecond, ticksInUnit: Int64
 
-    /// The first and the last second that RFC 3339 can write.
+    /// The first and last second that RFC 3339 can express.
     private static var seconds: ClosedRange<Int64> { -62_167_219_200 ... 253_402_300_799 }
 
     init(unit: Int, digits: Int, origin: Int64 = 0) {
@@ -42,7 +42,7 @@ struct EpochForm: Sendable {
             let whole = exact.rounded(toFractionDigits: 0, .down)
             guard let integer = whole.integer else { throw refusal }
             isCanonical = whole == exact
-            // Rounded down, as cutting off digits of a text's fraction does.
+            // Rounds down, which matches truncating the fraction digits of a text.
             let (floored, isTooFar) = Int64(integer).subtractingReportingOverflow(exact.isNegative && !isCanonical ? 1 : 0)
             guard !isTooFar else { throw refusal }
             ticks = floored
@@ -66,7 +66,7 @@ struct EpochForm: Sendable {
     }
 
     private var range: String {
-        // With fewer digits, every year fits.
+        // With fewer digits, all years fit 64 bits.
         "within the years 0 to 9999" + (digits < 8 ? "" : " and, at \(digits) digits of fraction, 64 bits")
     }
 
@@ -75,7 +75,7 @@ struct EpochForm: Sendable {
         let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60
         var fraction: Int64 = 0
         for index in 0 ..< digits { fraction = fraction * 10 + (index < time.fraction.count ? Int64(time.fraction[index] - 48) : 0) }
-        // In 128 bits: the whole seconds of the least number are rounded down, and their ticks overflow 64.
+        // Uses 128 bits: the seconds of the smallest number are rounded down, and their ticks overflow 64 bits.
         let exact = Int128(seconds - origin) * Int128(ticksInSecond) + Int128(fraction)
         guard Self.seconds.contains(seconds), let ticks = Int64(exactly: exact) else {
             throw CodecRefusal(expected: "a date-time \(range)")
@@ -84,7 +84,7 @@ struct EpochForm: Sendable {
         if ticks < 0 { output.append(UInt8(ascii: "-")) }
         output.append(digits: whole)
         if rest > 0 {
-            // A fraction in the number ends in a digit other than 0.
+            // A fraction in the number has no trailing zeros.
             var (rest, width) = (rest, digits - unit)
             while rest % 10 == 0 { (rest, width) = (rest / 10, width - 1) }
             output.append(UInt8(ascii: "."))
@@ -95,7 +95,7 @@ struct EpochForm: Sendable {
 }
 
 extension ByteBuffer {
-    /// Appends `2026-01-01T00:00:00`, with another separator where one is given.
+    /// Appends `2026-01-01T00:00:00`, optionally with another separator.
     mutating func append(_ time: CivilTime, separator: UInt8 = UInt8(ascii: "T")) {
         let (dash, colon) = (UInt64(UInt8(ascii: "-")), UInt64(UInt8(ascii: ":")))
         let (century, year) = UInt32(truncatingIfNeeded: time.year).quotientAndRemainder(dividingBy: 100)
@@ -107,7 +107,7 @@ extension ByteBuffer {
         append(littleEndian: UInt16(truncatingIfNeeded: Self.pair(time.second)))
     }
 
-    /// The two digits of a number below 100, the first in the lowest byte.
+    /// The two digits of a number below 100, the first one in the lowest byte.
     private static func pair(_ number: some BinaryInteger) -> UInt64 {
         let number = UInt32(truncatingIfNeeded: number)
         let tens = number / 10
@@ -115,7 +115,7 @@ extension ByteBuffer {
     }
 }
 
-/// `epoch-seconds{origin, digits}`: `1767225600` and `"2026-01-01T00:00:00Z"`.
+/// `epoch-seconds{origin, digits}`: converts between `1767225600` and `"2026-01-01T00:00:00Z"`.
 struct EpochSeconds: PairCodec {
     static let name = "epoch-seconds"
 
@@ -151,7 +151,7 @@ struct EpochSeconds: PairCodec {
     }
 }
 
-/// `epoch-millis`: `1767225600123` and `"2026-01-01T00:00:00.123Z"`.
+/// `epoch-millis`: converts between `1767225600123` and `"2026-01-01T00:00:00.123Z"`.
 struct EpochMillis: PairCodec {
     static let name = "epoch-millis"
 

@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A codec between a left and a right form; the shape of the member decides which of them is the older.
+/// A codec between a left and a right form. The shape of the member determines which of them is older.
 protocol PairCodec: Codec {
     var left: CodecSide { get }
     var right: CodecSide { get }
-    /// Whether it may lose something from left to right.
+    /// Whether converting from left to right may lose something.
     var losesRightward: Bool { get }
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
@@ -16,9 +16,9 @@ protocol PairCodec: Codec {
 
 /// One form of a codec's values.
 struct CodecSide {
-    /// The shape of the values that it makes.
+    /// The shape of the values that the codec produces.
     var shape: Shape
-    /// Other kinds of values that it takes.
+    /// Further kinds of values that the codec accepts.
     var kinds: [Shape.Kind] = []
 
     init(_ shape: Shape, also kinds: [Shape.Kind] = []) { (self.shape, self.kinds) = (shape, kinds) }
@@ -29,7 +29,7 @@ struct CodecSide {
 extension PairCodec {
     var losesRightward: Bool { false }
 
-    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         let isReversed: Bool
         switch (left.takes(source), right.takes(source)) {
         case (true, false): isReversed = false
@@ -45,7 +45,7 @@ extension PairCodec {
         if let kind, kind != made.shape.kind, !made.kinds.contains(kind) {
             site.note(
                 Rule.opArgument, "\(Self.name) makes \(made.shape.noun) of \(source.noun), not \(Shape(kind).noun)",
-                fix: "to: \(made.shape.kind.rawValue)", mend: site.mark.mend("*", "to", to: .string(made.shape.kind.rawValue)))
+                fix: "to: \(made.shape.kind.rawValue)", repair: site.mark.repair("*", "to", to: .string(made.shape.kind.rawValue)))
             return nil
         }
         var result = made.shape

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// `scale{num, den, round}`: a number times num / den.
+/// `scale{num, den, round}`: multiplies a number by num / den.
 struct Scale: Codec {
     static let name = "scale"
 
@@ -26,13 +26,13 @@ struct Scale: Codec {
             throw arguments.problem(
                 "round must be down, half-up or half-even, not \(quoted(other))", rule: Rule.opArgument,
                 fix: "leave it out to refuse what is not exact"
-            ).mended(arguments.mark.mend(.remove, at: "round"))
+            ).withRepairs(arguments.mark.repair(.remove, at: "round"))
         }
     }
 
     var statement: CodecStatement { .scale(num: num, den: den, rounding: rounding) }
 
-    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         let made = kind ?? declared?.kind ?? source.kind
         guard [.integer, .number].contains(source.kind), [.integer, .number].contains(made) else {
             site.note(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
@@ -67,7 +67,7 @@ private struct BoundScale: BoundCodec {
 
 /// One direction of a scale.
 private struct Factor: Sendable {
-    /// The most digits after the point of a quotient that is no integer.
+    /// The maximum number of fraction digits of a quotient that is not an integer.
     private static let fractionDigits = 20
 
     let num, den: Int

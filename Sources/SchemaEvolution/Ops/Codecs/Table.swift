@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `table{map, otherwise, down}`: replaces scalars by others.
+/// `table{map, otherwise, down}`: replaces scalars by other scalars.
 package struct Table: Codec {
     static let name = "table"
 
-    /// What becomes, on the way up, of a value that the map does not have.
+    /// What happens, on the way up, to a value that is not in the map.
     package enum Otherwise: Sendable {
         case refuse
         case keep
@@ -20,7 +20,7 @@ package struct Table: Codec {
 
     package let rows: [Row]
     package let otherwise: Otherwise
-    /// What an older version sees of newer values.
+    /// What an older version sees in place of newer values.
     package let down: [Row]
     let because: String?
 
@@ -41,11 +41,11 @@ package struct Table: Codec {
             throw arguments.problem(
                 "otherwise is error, keep or {value: x}", rule: Rule.opArgument,
                 fix: meant.map { "did you mean \($0)?" } ?? "leave it out to refuse other values"
-            ).mended(arguments.mark.mend(meant.map { .set(JSONValue.string($0).text) } ?? .remove, at: "otherwise"))
+            ).withRepairs(arguments.mark.repair(meant.map { .set(JSONValue.string($0).text) } ?? .remove, at: "otherwise"))
         default:
             throw arguments.problem(
                 "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values"
-            ).mended(arguments.mark.mend(.remove, at: "otherwise"))
+            ).withRepairs(arguments.mark.repair(.remove, at: "otherwise"))
         }
     }
 
@@ -62,7 +62,7 @@ package struct Table: Codec {
 
     var statement: CodecStatement { .table(self) }
 
-    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         guard source.isScalar else {
             site.note(Rule.wrongKind, "a table is over scalars, and here is \(source.noun)")
             return nil
@@ -70,7 +70,7 @@ package struct Table: Codec {
         guard let kind = kind ?? declared?.kind else {
             site.note(
                 Rule.opArgument, "nothing says which kind of value the table makes", fix: "to: string",
-                mend: site.mark.mend("*", "to", to: .string("string")))
+                repair: site.mark.repair("*", "to", to: .string("string")))
             return nil
         }
         let binding = TableBinding(self, source: source, kind: kind, declared: declared ?? Shape(kind), &site)
@@ -83,7 +83,7 @@ private struct TableBinding {
     var result: Shape
     var codec: BoundTable
 
-    init(_ table: Table, source: Shape, kind: Shape.Kind, declared: Shape, _ site: inout OpSite) {
+    init(_ table: Table, source: Shape, kind: Shape.Kind, declared: Shape, _ site: inout BindingContext) {
         let place = ["*", "using", Table.name]
         let old = { (key: String) in Shape.value(key, source.kind) }
         for value in table.rows.map(\.value) + table.down.map({ Shape.value($0.key, kind) }) {
@@ -96,7 +96,7 @@ private struct TableBinding {
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
         Self.checkCoverage(table, of: domain, without: others, declared, &site)
 
-        // The values that the table makes, and what each becomes on the way down.
+        // The values that the table produces, and what each becomes on the way down.
         var made = table.rows.map(\.value)
         var back: [(new: JSONValue, old: JSONValue)] = table.down.map { (Shape.value($0.key, kind), $0.value) }
         var loses = false
@@ -119,7 +119,7 @@ private struct TableBinding {
                 }
             }
             if source.kind != kind, !(source.kind == .integer && kind == .number) {
-                // What is kept is of the other kind, here or on the way down.
+                // A kept value has the wrong kind, here or on the way down.
                 site.isUnproved = true
             }
             if let others {
@@ -134,7 +134,7 @@ private struct TableBinding {
                 site.note(
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
                     fix: "down: {\(value.word): …}",
-                    mend: site.mark.mend(
+                    repair: site.mark.repair(
                         .set(JSONValue.object([.init(name: value.word, value: source.sample)]).text), below: place + ["down"]
                     ))
             }
@@ -144,14 +144,14 @@ private struct TableBinding {
             if table.because?.isEmpty ?? true {
                 site.note(
                     Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table",
-                    mend: site.mark.mend(.set(JSONValue.string(unexplainedReason).text), below: place + ["because"]))
+                    repair: site.mark.repair(.set(JSONValue.string(unexplainedReason).text), below: place + ["because"]))
             }
         }
         for row in table.down {
             if let why = source.rejection(of: row.value) {
                 site.note(
                     Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
-                    mend: site.mark.mend(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]))
+                    repair: site.mark.repair(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]))
             }
         }
         result = Shape(kind)
@@ -170,10 +170,10 @@ private struct TableBinding {
     }
 
     /// - Parameters:
-    ///   - domain: the values that the source can have; nil where they are not known.
-    ///   - others: those of them that the table does not have.
+    ///   - domain: the values that the source can have; nil if they are unknown.
+    ///   - others: the values in `domain` that the table does not contain.
     private static func checkCoverage(
-        _ table: Table, of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout OpSite
+        _ table: Table, of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout BindingContext
     ) {
         guard let domain, let others else {
             site.opClass.insert(.partial)
@@ -181,27 +181,27 @@ private struct TableBinding {
             return
         }
         if case .refuse = table.otherwise, !others.isEmpty {
-            // The repair uses a value that no other row makes, so that the way down stays unambiguous.
+            // The repair uses a value that no other row produces, so that the way down stays unambiguous.
             var free = declared
             free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word.isSame(as: word.word) } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let rows = others.map { other in
-                site.mark.mend(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word])
+                site.mark.repair(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word])
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
-                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", mend: rows)
+                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", repair: rows)
         }
         let words = Set(of: domain.map(\.word))
         for key in Set(of: table.rows.map(\.key)).sorted().map(\.text) where !words.contains(key) {
             site.note(
                 Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
-                mend: [site.mark.mend(.remove, below: ["*", "using", Table.name, "map", key])])
+                repair: [site.mark.repair(.remove, below: ["*", "using", Table.name, "map", key])])
         }
     }
 }
 
-/// Finds a value's row by a linear search over the contents, since tables are short.
+/// Finds a value's row by linear search, since tables are short.
 private struct BoundTable: BoundCodec {
     struct Entry: Sendable {
         let content: [UInt8]
@@ -269,7 +269,7 @@ private struct BoundTable: BoundCodec {
             let words = entries.map { String(utf8: $0.content.lent) ?? "" }.joined(separator: ", ")
             throw CodecRefusal(expected: "one of \(words)")
         }
-        // A table is for scalars; another value is there only in data that keeps no shape.
+        // Tables apply to scalars; other values occur only in data that was not validated against a shape.
         if kind == .object || kind == .array { throw CodecRefusal(expected: "a text, a number or a flag") }
         if kind == .string { appendQuoted(content, into: &output) } else { output.append(content) }
         return true
@@ -277,14 +277,14 @@ private struct BoundTable: BoundCodec {
 }
 
 extension JSONValue {
-    /// The scalar as a table's key.
+    /// The scalar in the form of a table key.
     package var word: String {
         if case .string(let text) = self { text } else { text }
     }
 }
 
 extension Shape {
-    /// The scalar of a kind that a table's key stands for.
+    /// The scalar of the given kind that a table key denotes.
     package static func value(_ word: String, _ kind: Kind) -> JSONValue {
         guard kind != .string else { return .string(word) }
         do { return try JSONValue(parsing: Array(word.utf8).lent) } catch { return .string(word) }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JSONText
 
-/// `integer-text`: `"42"` and `42`.
+/// `integer-text`: converts between `"42"` and `42`.
 struct IntegerText: PairCodec {
     static let name = "integer-text"
 
@@ -30,7 +30,7 @@ struct IntegerText: PairCodec {
     }
 }
 
-/// Appends an integer's digits without point and exponent; returns whether the input was spelled so.
+/// Appends an integer's digits without point and exponent. Returns whether the input was already in that form.
 func appendInteger(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
     if kind == .number, let number = WrittenNumber(content), number.fraction.isEmpty, !number.isNegative || !number.isZero(in: content) {
         output.append(content)
@@ -43,7 +43,7 @@ func appendInteger(_ content: RawSpan, _ kind: JSONKind, into output: inout Byte
     return false
 }
 
-/// `number-text`: `"2.50"` and `2.50`; the digits are kept as they are.
+/// `number-text`: converts between `"2.50"` and `2.50`; the digits are preserved.
 struct NumberText: PairCodec {
     static let name = "number-text"
 
@@ -80,7 +80,7 @@ struct NumberText: PairCodec {
     }
 }
 
-/// `boolean-text`: `"true"` and `true`.
+/// `boolean-text`: converts between `"true"` and `true`.
 struct BooleanText: PairCodec {
     static let name = "boolean-text"
 

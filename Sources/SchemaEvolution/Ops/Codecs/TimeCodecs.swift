@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// `rfc3339-date`: a date-time and its day, as written; on the way back midnight in UTC.
+/// `rfc3339-date`: converts a date-time to its date, as written, and a date to midnight in UTC.
 struct DateOfTime: PairCodec {
     static let name = "rfc3339-date"
 
@@ -42,7 +42,7 @@ struct DateOfTime: PairCodec {
     }
 }
 
-/// `local-time{offset}`: `"2025-06-24 14:36:25"` and `"2025-06-24T14:36:25Z"`.
+/// `local-time{offset}`: converts between `"2025-06-24 14:36:25"` and `"2025-06-24T14:36:25Z"`.
 struct LocalTime: PairCodec {
     static let name = "local-time"
 
@@ -52,7 +52,7 @@ struct LocalTime: PairCodec {
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
         guard let arguments else {
             throw using.problem("local-time needs an offset", rule: Rule.opArgument, fix: "using: {local-time: {offset: Z}}")
-                .mended(using.mark.mend(.set(#"{"local-time": {"offset": "Z"}}"#)))
+                .withRepairs(using.mark.repair(.set(#"{"local-time": {"offset": "Z"}}"#)))
         }
         try arguments.map("local-time", allowing: ["offset"])
         let node = try arguments.required("offset", of: "local-time", choices: "Z, or such as +02:00", guess: .string("Z"))
@@ -60,7 +60,7 @@ struct LocalTime: PairCodec {
         guard let probe = DateTime(Array("1970-01-01T00:00:00\(text)".utf8).lent), probe.fraction.isEmpty else {
             throw node.problem(
                 "offset must be Z or such as +02:00, not \(quoted(text))", rule: Rule.opArgument, fix: "Z is UTC: offset: Z"
-            ).mended(node.becomes(.string("Z")))
+            ).withRepairs(node.becomes(.string("Z")))
         }
         (suffix, offsetMinutes) = (Array(text.utf8), probe.offsetMinutes)
     }

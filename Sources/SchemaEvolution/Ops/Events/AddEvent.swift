@@ -11,12 +11,12 @@ package struct AddEvent: EventOp {
         case parts([PartRule])
     }
 
-    /// One of the events that the version before sees instead.
+    /// One of the events that the previous version sees in place of the new event.
     package struct PartRule: Sendable {
         package let type: String
         package let pick: [JSONPointer]
         package let moves: [(from: JSONPointer, path: JSONPointer)]
-        let mark: Mark
+        let mark: FileLocation
     }
 
     package let type: String
@@ -50,7 +50,7 @@ package struct AddEvent: EventOp {
 
     func predecessors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
 
-    /// The new type, and those that the version before sees in its place.
+    /// True for the new type and for those that the previous version sees in its place.
     func touches(_ type: String) -> Bool {
         if case .parts(let parts) = down, parts.contains(where: { $0.type.isSame(as: type) }) { return true }
         return type.isSame(as: self.type)
@@ -64,12 +64,12 @@ package struct AddEvent: EventOp {
 
     var statement: EventOpStatement { .add(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.isFree(type) else { return nil }
         guard let declared = site.declared(type) else {
             site.note(
                 Rule.noType, "the version does not declare \(type)", fix: "declare it under events:, or take the add-event out",
-                mend: site.mark.mend(.remove))
+                repair: site.mark.repair(.remove))
             return nil
         }
         site.opClass.insert(.widen)
@@ -79,7 +79,7 @@ package struct AddEvent: EventOp {
             if why.isEmpty {
                 site.note(
                     Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}",
-                    mend: site.mark.mend("*", "down", "hide", to: .string(unexplainedReason)))
+                    repair: site.mark.repair("*", "down", "hide", to: .string(unexplainedReason)))
             }
             bound.down[type] = .hidden(why: why)
         case .block: bound.down[type] = .blocked(why: "\(type) is blocked below this version")
@@ -91,7 +91,7 @@ package struct AddEvent: EventOp {
             guard parts.count == rules.count else { return nil }
             bound.down[type] = .parts(parts, losses: [])
         }
-        site.types[type] = StepSite.TypeState(shape: declared.shape, stream: declared.stream)
+        site.types[type] = StepContext.TypeState(shape: declared.shape, stream: declared.stream)
         return bound
     }
 }
@@ -107,16 +107,16 @@ extension AddEvent.PartRule {
             do { moves.append((try JSONPointer(member.name), try member.value.pointer("move"))) } catch let error as FileProblem {
                 throw error
             } catch {
-                throw member.problem("\(member.name) is no pointer", rule: Rule.opArgument, fix: "begin it with a slash")
+                throw member.problem("\(member.name) is not a pointer", rule: Rule.opArgument, fix: "begin it with a slash")
             }
         }
-        // A member that is moved is picked as well.
+        // Moved members are picked as well.
         for move in moves where !pick.contains(where: { move.from.hasPrefix($0) }) { pick.append(move.from) }
         (self.pick, self.moves, mark) = (pick, moves, node.mark)
     }
 
-    /// Binds the part to the shape of the new type and that of an old one.
-    func bind(_ declared: EventShape, of owner: String, _ site: inout StepSite) -> EventPart? {
+    /// Binds the part to the shape of the new type and to that of an old one.
+    func bind(_ declared: EventShape, of owner: String, _ site: inout StepContext) -> EventPart? {
         site.mark = mark
         let whole = declared.shape
         guard let state = site.require(type) else { return nil }
@@ -128,12 +128,12 @@ extension AddEvent.PartRule {
                 site.note(
                     Rule.noMember, "\(owner) has no \(pointer)",
                     fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))",
-                    mend: meant.map { mark.mend(.swap(pointer.description, JSONValue.string($0).text)) })
+                    repair: meant.map { mark.repair(.swap(pointer.description, JSONValue.string($0).text)) })
                 return nil
             }
         }
         if pick.contains(where: whole.mayBeEmpty(around:)) { site.opClass.insert(.partial) }
-        var inner = OpSite(
+        var inner = BindingContext(
             shape: picked, stream: declared.stream, shapeTargets: [ShapeTarget(declared: state.shape, ops: [])], type: owner, mark: mark,
             label: site.label)
         var bound: [any BoundOp] = []
@@ -157,14 +157,15 @@ extension AddEvent.PartRule {
                 inner.note(
                     Rule.downNotTotal, "as \(type): \(difference.pointer): \(difference.words)",
                     fix: "pick and move what \(type) needs, and nothing else",
-                    mend: whole.shape(at: difference.pointer) != nil && difference.kind == .missing(required: true)
-                        ? mark.mend(.append(JSONValue.string(difference.pointer.description).text), at: "pick") : nil)
+                    repair: whole.shape(at: difference.pointer) != nil && difference.kind == .missing(required: true)
+                        ? mark.repair(.append(JSONValue.string(difference.pointer.description).text), at: "pick") : nil)
             }
         }
         site.findings += inner.findings
         site.opClass.formUnion(inner.opClass)
         guard !inner.findings.contains(where: { $0.severity == .error }) else { return nil }
         return EventPart(
-            type: type, pick: pick.compactMap { Place($0, here: picked, there: .object([])) }, moves: bound, isUnproved: inner.isUnproved)
+            type: type, pick: pick.compactMap { MemberLocation($0, here: picked, there: .object([])) }, moves: bound,
+            isUnproved: inner.isUnproved)
     }
 }

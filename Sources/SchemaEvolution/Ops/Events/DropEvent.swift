@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// `drop-event {type, because}`: a type without images from version n on; its events stay in the log.
+/// `drop-event {type, because}`: a type that has no images from version n on; its events stay in the log.
 package struct DropEvent: EventOp {
     static let name = "drop-event"
 
@@ -24,12 +24,12 @@ package struct DropEvent: EventOp {
 
     var statement: EventOpStatement { .drop(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.require(type) != nil else { return nil }
         if because.isEmpty {
             site.note(
                 Rule.unexplainedLoss, "\(type) is dropped and nothing says why", fix: "add because: \"…\"",
-                mend: site.mark.mend("*", "because", to: .string(unexplainedReason)))
+                repair: site.mark.repair("*", "because", to: .string(unexplainedReason)))
         }
         site.opClass.insert(.narrow)
         site.types[type] = nil

@@ -1,35 +1,35 @@
 internal import EventModel
 internal import JSONText
 
-/// One change to whole events, such as another type, as a version file declares it.
+/// One change to whole events, such as a change of type, as declared in a version file.
 protocol EventOp: Sendable {
     static var name: String { get }
 
     init(_ arguments: FileNode) throws(FileProblem)
 
-    /// Changes the site's types as the op changes events, adds findings and the op's class to the site, and returns what becomes of
-    /// events in both directions; nil where the op can't be bound.
-    func bind(_ site: inout StepSite) -> BoundEventOp?
+    /// Changes the context's types as the op changes events, adds findings and the op's class to the context, and returns the change of
+    /// events in both directions; nil if the op can't be bound.
+    func bind(_ site: inout StepContext) -> BoundEventOp?
 
-    /// The names that a type has after the op; nil where the op does not concern the type.
+    /// The names that a type has after the op; nil if the op does not affect the type.
     func successors(of type: String) -> [String]?
 
-    /// The names that a type had before the op; nil where the op does not concern the type.
+    /// The names that a type had before the op; nil if the op does not affect the type.
     func predecessors(of type: String) -> [String]?
 
-    /// Whether the op changes events of a type, by its name after the op, or makes such events of others, in either direction.
+    /// Whether the op, in either direction, changes events of a type, given by its name after the op, or produces such events from others.
     func touches(_ type: String) -> Bool
 
-    /// Types whose names are never used again.
+    /// The types whose names must never be used again.
     var retired: [String] { get }
 
-    /// What the op loses by intent: the type and why.
+    /// The intended loss: the type and the reason.
     var loss: (type: String, why: String)? { get }
 
-    /// The payload ops that it holds.
+    /// The payload ops inside this op.
     var inner: [OpEntry] { get }
 
-    /// The op with its arguments, for tools that read version files.
+    /// The op with its arguments, for tools that inspect version files.
     var statement: EventOpStatement { get }
 }
 
@@ -39,33 +39,33 @@ extension EventOp {
     var inner: [OpEntry] { [] }
 }
 
-/// An op on events bound to the shapes on both of its sides.
+/// An op on events that is bound to the shapes on both of its sides.
 struct BoundEventOp: Sendable {
-    /// What becomes of events, by the type that they have before the op, and on the way down by the one that they have after it.
+    /// The changes of events: on the way up by the type before the op, on the way down by the type after it.
     var up, down: [Name: EventChange]
-    /// The change of stream names; nil: none.
+    /// The change of stream names; nil if there is none.
     var rekey: BoundRekey?
-    /// The op's own name, and what it loses by intent.
+    /// The op's name and its intended loss.
     var name = ""
     var loss: (type: String, why: String)?
 
     init(up: [Name: EventChange] = [:], down: [Name: EventChange] = [:]) { (self.up, self.down) = (up, down) }
 }
 
-/// What becomes of an event.
+/// What an event becomes.
 enum EventChange: Sendable {
-    /// An event of this type, after the change to the payload, if any.
+    /// An event of this type, after an optional change of the payload.
     case becomes(String, change: (any BoundOp)?)
-    /// An event of the type that a member's value names; the case's change removes the member.
+    /// An event of the type that a member's value selects; the case's change removes the member.
     case dispatch(by: JSONPointer, cases: [DispatchCase])
-    /// Several events, and the members that may be lost in that.
+    /// Several events, and the members that may be lost in the split.
     case parts([EventPart], losses: [PartLoss])
-    /// The event that it was a part of.
-    case rejoin(PartedEvent, arm: Int)
-    /// Nothing, by declaration.
+    /// The event of which it was a part.
+    case rejoin(MultipartEvent, arm: Int)
+    /// No event, by declaration.
     case hidden(why: String)
     case dropped(because: String)
-    /// Nothing, which is an error.
+    /// No event, which is an error.
     case blocked(why: String)
 }
 
@@ -76,43 +76,44 @@ struct DispatchCase: Sendable {
     let change: any BoundOp
 }
 
-/// One of the events that an event is shown as.
+/// One of the events that an event is split into.
 struct EventPart: Sendable {
     let type: String
-    /// The members that it gets, at the places that they have in the payload.
-    let pick: [Place]
-    /// Ops that run on the way up, on the picked members.
+    /// The members that the part takes, at their locations in the payload.
+    let pick: [MemberLocation]
+    /// Ops on the picked members, applied on the way up.
     let moves: [any BoundOp]
     let isUnproved: Bool
-    /// Which events have the part, by the whole event; nil: all.
+    /// Selects the events that have this part, by the whole event; nil selects all.
     var test: Guard?
 }
 
-/// A member that is lost where none of the parts that take it is made.
+/// A member that is lost if none of the parts that take it is created.
 struct PartLoss: Sendable {
     let pointer: JSONPointer
-    /// The parts that take it, a bit for each.
+    /// The parts that take the member, as a bit mask.
     var takers: UInt64 = 0
-    /// The values that parts give the whole event in its place, in an object around it or beside it, in the order in which they are given.
+    /// The values that parts supply to the whole event in place of the member, in an object around it or beside it, in the order in which
+    /// they are applied.
     var fills: [Fill] = []
 
     struct Fill: Sendable {
         let part: Int
-        /// The parts with which the value is not given.
+        /// The parts in whose presence the value is not supplied.
         let takers: UInt64
-        /// How deep the value lies where the member is it or lies in it; else 0.
+        /// The depth of the value if it is the member or contains the member; 0 otherwise.
         let depth: Int
-        /// How deep the innermost object is that holds both.
+        /// The depth of the innermost object that contains both.
         let shared: Int
-        /// What the member is then, in canonical form; nil where the value lacks it.
+        /// The resulting value of the member, in canonical form; nil if the supplied value lacks it.
         let value: [UInt8]?
     }
 
-    /// What the event has there when it is made again of the chosen parts: a part that stands alone gives its own value, of several the
-    /// first one gives its. Nil: it is absent.
+    /// The value of the member after the event is rebuilt from the chosen parts: a lone part supplies its own value; of several parts, the
+    /// first one does. Nil means absent.
     func restored(from chosen: UInt64) -> [UInt8]? {
         let isLone = chosen.nonzeroBitCount == 1
-        // The depth of the objects that the values before have made: where one is, no other takes its place.
+        // The depth of the objects that earlier values have created; no other object replaces them.
         var made = 0
         for fill in fills where isLone ? chosen == 1 << UInt64(fill.part) : fill.takers & chosen == 0 {
             if fill.depth > made, let value = fill.value { return value }
@@ -122,52 +123,52 @@ struct PartLoss: Sendable {
     }
 }
 
-/// The point of a step's list at which an op on events is bound: the types there, and what the op reports.
-struct StepSite {
+/// The context in which an op on events is bound, at one point of a step: the types there, and the op's findings.
+struct StepContext {
     struct TypeState: Sendable {
         var shape: Shape
         var stream: StreamTemplate?
-        /// Whether version n may omit optional members, because a dispatch or a merge made the type.
+        /// Whether version n may omit optional members because a dispatch or a merge produced the type.
         var mayNarrow = false
     }
 
     var types: [Name: TypeState]
-    /// The shapes that version n declares, by the names that types have here.
+    /// The shapes that version n declares, by the names that types have at this point.
     let shapeTargets: (String) -> [ShapeTarget]
     let declared: (String) -> EventShape?
     /// The names that version n declares.
     let names: [String]
-    var mark: Mark
+    var mark: FileLocation
     var label: String
-    /// Whether the version was not released, so that it can be changed.
+    /// Whether the version is unreleased and can still be changed.
     var mayChange = false
     var opClass: OpClass = .iso
     var findings: [Finding] = []
 
-    mutating func note(_ rule: String, _ message: String, fix: String? = nil, mend: Repair?...) {
-        note(rule, .error, message, fix: fix, mend: mend.compactMap(\.self))
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) {
+        note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
     }
 
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []) {
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []) {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: "\(label): \(message)",
             fix: fix)
-        finding.repairs = mend
+        finding.repairs = repair
         findings.append(finding)
     }
 
-    /// The state of a type; nil, and a finding, where there is none.
+    /// The state of a type. Returns nil, after adding a finding, if there is none.
     mutating func require(_ type: String) -> TypeState? {
         if let state = types[type] { return state }
         let meant = nearest(to: type, among: types.sortedNames)
         note(
             Rule.noType, "there is no type \(type) at this point of the list",
             fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))",
-            mend: meant.map { mark.mend(.swap(type, JSONValue.string($0).text)) })
+            repair: meant.map { mark.repair(.swap(type, JSONValue.string($0).text)) })
         return nil
     }
 
-    /// Whether a name is free; adds a finding where it is not.
+    /// Whether a name is free; adds a finding if it is not.
     mutating func isFree(_ type: String) -> Bool {
         if types[type] == nil { return true }
         note(

@@ -1,11 +1,11 @@
 internal import EventModel
 package import JSONText
 
-/// `merge-events {types, into, on}`: events of one append, one of each type, become one event.
+/// `merge-events {types, into, on}`: several events of one append, one of each type, become one event.
 ///
-/// They are of one stream and birth version, and have the same values in the members `on`, which are all that the types
-/// share. The merged event has the place of the last one. On the way down it becomes each of them whose members it has. An event
-/// without the others becomes one of the merged type by itself, if its members fit that.
+/// They must belong to the same stream and birth version, and have equal values in the members `on`, which are the only members that the
+/// types share. The merged event has the position of the last one. On the way down, it becomes an event of each type whose members it
+/// contains. An event without the others becomes one of the merged type by itself, if its members fit that type.
 package struct MergeEvents: EventOp {
     static let name = "merge-events"
 
@@ -44,8 +44,8 @@ package struct MergeEvents: EventOp {
 
     var statement: EventOpStatement { .merge(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
-        var states: [StepSite.TypeState] = []
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
+        var states: [StepContext.TypeState] = []
         for type in types { if let state = site.require(type) { states.append(state) } }
         guard states.count == types.count else { return nil }
         let (all, count) = (site.types, site.findings.count)
@@ -55,7 +55,7 @@ package struct MergeEvents: EventOp {
             for (type, state) in zip(types, states) {
                 if state.stream != states[0].stream {
                     site.note(
-                        Rule.opArgument, "\(type) is not of the streams of \(types[0])",
+                        Rule.opArgument, "\(type) does not belong to the streams of \(types[0])",
                         fix: "events of one stream are merged: rekey before")
                 }
                 add(state.shape, of: type, to: &merged, &site)
@@ -66,9 +66,9 @@ package struct MergeEvents: EventOp {
             return nil
         }
         site.opClass.insert(.partial)
-        site.types[into] = StepSite.TypeState(shape: merged, stream: states[0].stream, mayNarrow: true)
+        site.types[into] = StepContext.TypeState(shape: merged, stream: states[0].stream, mayNarrow: true)
         let parts = zip(types, states).map { part($0, $1.shape) }
-        let whole = PartedEvent(
+        let whole = MultipartEvent(
             type: into, arms: parts.map { SplitArm(pick: $0.pick, ops: [], lone: .alone(nil)) }, on: on)
         var bound = BoundEventOp(down: [Name(into): .parts(parts, losses: [])])
         for (index, type) in types.enumerated() { bound.up[type] = .rejoin(whole, arm: index) }
@@ -77,7 +77,7 @@ package struct MergeEvents: EventOp {
 
     private func isKey(_ name: String) -> Bool { on.contains { $0.last?.text.isSame(as: name) ?? false } }
 
-    private func add(_ shape: Shape, of type: String, to merged: inout Shape, _ site: inout StepSite) {
+    private func add(_ shape: Shape, of type: String, to merged: inout Shape, _ site: inout StepContext) {
         for key in on where !shape.isAlwaysPresent(at: key) { site.note(Rule.noMember, "\(type) need not have \(key)") }
         for property in shape.properties {
             if let there = merged.property(property.name) {
@@ -93,12 +93,13 @@ package struct MergeEvents: EventOp {
         }
     }
 
-    /// The part of a merged event that is an event of a type: present where the first member is that this type requires and no other has.
+    /// The part of a merged event that becomes an event of a type: it exists if the first member is present that this type requires and no
+    /// other type has.
     private func part(_ type: String, _ shape: Shape) -> EventPart {
         let pointers = shape.properties.map { JSONPointer(tokens: [MemberName($0.name)]) }
         let own = shape.properties.first { shape.required.contains($0.name) && !isKey($0.name) }
         return EventPart(
-            type: type, pick: pointers.compactMap { Place($0, here: shape, there: .object([])) }, moves: [], isUnproved: true,
+            type: type, pick: pointers.compactMap { MemberLocation($0, here: shape, there: .object([])) }, moves: [], isUnproved: true,
             test: own.map { Guard(exists: JSONPointer(tokens: [MemberName($0.name)])) })
     }
 }

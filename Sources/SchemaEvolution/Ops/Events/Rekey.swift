@@ -30,7 +30,7 @@ package struct Rekey: EventOp {
 
     var statement: EventOpStatement { .rekey(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
         for type in site.types.sortedNames {
             guard let template = site.types[type]?.stream else { continue }
             if let made = from.renaming(template, to: to) {
@@ -47,8 +47,9 @@ package struct Rekey: EventOp {
         return bound
     }
 
-    /// Warns where a member of the template may be absent: the rekey leaves such a name as it is, and the new template gives another.
-    private func noteAbsent(_ template: StreamTemplate, _ type: String, _ site: inout StepSite) {
+    /// Warns if a member of the template may be absent: the rekey leaves such a name unchanged, while the new template produces another
+    /// one.
+    private func noteAbsent(_ template: StreamTemplate, _ type: String, _ site: inout StepContext) {
         guard let shape = site.types[type]?.shape,
             let absent = template.members.first(where: { !shape.isAlwaysPresent(at: $0) || shape.shape(at: $0)?.isNullable == true })
         else { return }
@@ -60,7 +61,7 @@ package struct Rekey: EventOp {
 }
 
 extension StreamPattern {
-    /// The template that makes the new names; nil where the parts of the old one are not this pattern's.
+    /// The template that produces the new names; nil if the parts of the old template do not match this pattern.
     package func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
         let parts = self.template.parts
         guard template.parts.count == parts.count else { return nil }
@@ -81,7 +82,7 @@ extension StreamPattern {
             })
     }
 
-    /// Whether names that a template makes may match, judged by the first literals.
+    /// Whether names that a template produces may match, judged by the first literals.
     package func mayMatch(_ template: StreamTemplate) -> Bool {
         guard case .literal(let mine)? = self.template.parts.first, case .literal(let other)? = template.parts.first else { return true }
         return mine.hasPrefix(other) || other.hasPrefix(mine)
@@ -99,7 +100,7 @@ struct BoundRekey: Sendable {
         (up, down) = (PatternChange(from, to: to), PatternChange(to, to: from))
     }
 
-    /// The name on the other side; nil where that would not lead back to this one.
+    /// The name on the other side; nil if that name would not convert back to this one.
     func renamed(_ name: String, _ direction: Direction) -> String? {
         let (there, back) = direction == .up ? (up, down) : (down, up)
         let bytes = Array(name.utf8)
@@ -109,11 +110,11 @@ struct BoundRekey: Sendable {
     }
 }
 
-/// The way from the names that a pattern matches to those of another with the same captures.
+/// Converts names that match a pattern to names of another pattern with the same captures.
 private struct PatternChange: Sendable {
     private enum Piece: Sendable {
         case literal([UInt8])
-        /// Which of the first pattern's captures.
+        /// The index of a capture of the first pattern.
         case capture(Int)
     }
 
@@ -131,7 +132,7 @@ private struct PatternChange: Sendable {
         }
     }
 
-    /// A name that does not match stays as it is.
+    /// A name that does not match stays unchanged.
     func changed(_ name: [UInt8]) -> [UInt8] {
         guard let captured = pattern.match(name) else { return name }
         var made: [UInt8] = []

@@ -35,7 +35,7 @@ package struct RenameEvent: EventOp {
         target = .dispatch(by: try by.pointer("by"), cases: cases)
     }
 
-    /// Whether events of one type become events of several.
+    /// Whether events of one type become events of several types.
     var dispatches: Bool { if case .dispatch = target { true } else { false } }
 
     private var targets: [String] {
@@ -55,7 +55,7 @@ package struct RenameEvent: EventOp {
 
     var statement: EventOpStatement { .rename(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard let state = site.require(from) else { return nil }
         site.types[from] = nil
         for type in targets where !site.isFree(type) {
@@ -72,7 +72,7 @@ package struct RenameEvent: EventOp {
     }
 
     private func dispatch(
-        _ state: StepSite.TypeState, by: JSONPointer, _ cases: [(value: String, type: String)], _ site: inout StepSite
+        _ state: StepContext.TypeState, by: JSONPointer, _ cases: [(value: String, type: String)], _ site: inout StepContext
     ) -> BoundEventOp? {
         guard let member = state.shape.shape(at: by) else {
             site.note(Rule.noMember, "\(from) has no \(by)")
@@ -94,27 +94,27 @@ package struct RenameEvent: EventOp {
             site.note(
                 Rule.upNotTotal, .error, "nothing says what events with \(by) = \(missing.joined(separator: ", ")) become",
                 fix: "to: {\(meant.map { "\($0.word): \($0.type ?? "…")" }.joined(separator: ", "))}",
-                mend: meant.compactMap { one in
-                    one.type.map { site.mark.mend(.set(JSONValue.string($0).text), at: "*", "to", one.word) }
+                repair: meant.compactMap { one in
+                    one.type.map { site.mark.repair(.set(JSONValue.string($0).text), at: "*", "to", one.word) }
                 })
         }
         for (value, type) in cases where !words.has(value) {
             site.note(
                 Rule.idle, "\(by) is never \(quoted(value)), so there is no \(type)", fix: "take \(value) out of to",
-                mend: site.mark.mend(.remove, at: "*", "to", value))
+                repair: site.mark.repair(.remove, at: "*", "to", value))
         }
         var bound = BoundEventOp()
         var branches: [DispatchCase] = []
         for (value, type) in cases {
-            var place = OpSite(
+            var place = BindingContext(
                 shape: state.shape, stream: state.stream, shapeTargets: site.shapeTargets(type), type: type, mark: site.mark,
                 label: site.label)
             if place.namesStream(by) || place.take(by) == nil {
                 site.findings += place.findings
                 return nil
             }
-            site.types[type] = StepSite.TypeState(shape: place.shape, stream: state.stream, mayNarrow: true)
-            guard let stand = Place(by, here: state.shape, there: place.shape) else { continue }
+            site.types[type] = StepContext.TypeState(shape: place.shape, stream: state.stream, mayNarrow: true)
+            guard let stand = MemberLocation(by, here: state.shape, there: place.shape) else { continue }
             let change = BoundDiscriminator(place: stand, value: JSONValue.string(value).canonical())
             branches.append(DispatchCase(value: Array(value.utf8), type: type, change: change))
             bound.down[type] = .becomes(from, change: change)
@@ -124,12 +124,12 @@ package struct RenameEvent: EventOp {
     }
 }
 
-/// Removes the member that names the type on the way up, and writes it back on the way down.
+/// Removes the member that selects the type on the way up, and restores it on the way down.
 private final class BoundDiscriminator: StagedOp {
-    let place: Place
+    let place: MemberLocation
     let value: [UInt8]
 
-    init(place: Place, value: [UInt8]) { (self.place, self.value) = (place, value) }
+    init(place: MemberLocation, value: [UInt8]) { (self.place, self.value) = (place, value) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {

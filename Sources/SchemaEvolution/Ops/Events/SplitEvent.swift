@@ -3,8 +3,8 @@ package import JSONText
 
 /// `split-event {type, into: [{type, pick, when, do, down}], because}`: one event becomes several at one position.
 ///
-/// The parts of one event are joined again on the way back; only a lone part uses its own `down`: `as` (the event
-/// that it was part of, with values in the place of what it lacks: `{as: {/pointer: value}}`), `{hide: why}` or `block`.
+/// On the way back, the parts of one event are joined again. Only a lone part uses its own `down`: `as` (the original event, with given
+/// values for missing members: `{as: {/pointer: value}}`), `{hide: why}` or `block`.
 package struct SplitEvent: EventOp {
     static let name = "split-event"
 
@@ -17,16 +17,16 @@ package struct SplitEvent: EventOp {
     package struct PartRule: Sendable {
         package let type: String
         package let pick: [JSONPointer]
-        /// Which events have the part, by what they are before the split; nil: all.
+        /// Selects the events that have the part, by their state before the split; nil selects all.
         package let test: Guard?
         package let entries: [OpEntry]
         package let down: Down
-        let mark: Mark
+        let mark: FileLocation
     }
 
     package let type: String
     package let parts: [PartRule]
-    /// Why members that no part takes are lost.
+    /// The reason for losing members that no part takes.
     package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -64,7 +64,7 @@ package struct SplitEvent: EventOp {
 
     var statement: EventOpStatement { .split(self) }
 
-    func bind(_ site: inout StepSite) -> BoundEventOp? {
+    func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard let state = site.require(type) else { return nil }
         let (mark, count) = (site.mark, site.findings.count)
         site.types[type] = nil
@@ -93,13 +93,14 @@ package struct SplitEvent: EventOp {
         guard up.count == parts.count, !site.findings[count...].contains(where: { $0.severity == .error }) else { return nil }
         site.opClass.insert(.widen)
         if parts.contains(where: { $0.test != nil }) { site.opClass.insert(.partial) }
-        let split = PartedEvent(type: type, arms: arms)
+        let split = MultipartEvent(type: type, arms: arms)
         var bound = BoundEventOp(up: [Name(type): .parts(up, losses: losses)])
         for (index, part) in parts.enumerated() { bound.down[part.type] = .rejoin(split, arm: index) }
         return bound
     }
 
-    /// What may be lost: the members that no part takes, or only parts with a guard, each with the values that parts give in its place.
+    /// The members that may be lost: those taken by no part or only by parts with a guard, each with the values that parts supply in its
+    /// place.
     private func losses(of shape: Shape) -> [PartLoss] {
         members(of: shape, at: JSONPointer(tokens: [])).map { pointer in
             var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
@@ -118,7 +119,7 @@ package struct SplitEvent: EventOp {
         }.filter { $0.takers & unguarded == 0 }
     }
 
-    /// The outermost members that parts take, and give values to, as wholes or not at all.
+    /// The outermost members that parts take, or supply values to, either completely or not at all.
     private func members(of shape: Shape, at pointer: JSONPointer) -> [JSONPointer] {
         let named = parts.flatMap { $0.pick + $0.fills.map(\.pointer) }
         return shape.properties.flatMap { property in
@@ -130,10 +131,10 @@ package struct SplitEvent: EventOp {
 
     private var unguarded: UInt64 { bits { $0.test == nil } }
 
-    /// The parts that take a member, a bit for each.
+    /// The parts that take a member, as a bit mask.
     private func parts(taking pointer: JSONPointer) -> UInt64 { bits { $0.pick.contains { pointer.hasPrefix($0) } } }
 
-    /// The parts that take a member or something in it.
+    /// The parts that take a member or something inside it.
     fileprivate func parts(within pointer: JSONPointer) -> UInt64 {
         bits { $0.pick.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) } }
     }
@@ -172,7 +173,7 @@ extension SplitEvent.PartRule {
             var fills: [(pointer: JSONPointer, value: JSONValue)] = []
             for fill in try member.value.map("as") {
                 do { fills.append((try JSONPointer(fill.name), fill.value.constant)) } catch {
-                    throw fill.problem("\(fill.name) is no pointer: \(error.reason)", rule: Rule.opArgument)
+                    throw fill.problem("\(fill.name) is not a pointer: \(error.reason)", rule: Rule.opArgument)
                 }
             }
             return .alone(fills: fills)
@@ -183,7 +184,7 @@ extension SplitEvent.PartRule {
 
     /// Binds the part to the shape of the event that is split.
     func bind(
-        _ state: StepSite.TypeState, among split: SplitEvent, _ site: inout StepSite
+        _ state: StepContext.TypeState, among split: SplitEvent, _ site: inout StepContext
     ) -> (EventPart, SplitArm)? {
         site.mark = mark
         let before = site.findings.count
@@ -198,13 +199,13 @@ extension SplitEvent.PartRule {
         }
         let names = state.stream?.members ?? []
         let keepsStream = names.allSatisfy { name in pick.contains { name.hasPrefix($0) } }
-        var inner = OpSite(
+        var inner = BindingContext(
             shape: picked, stream: keepsStream ? state.stream : nil, shapeTargets: [], type: type, mark: mark, label: site.label)
         var ops: [any BoundOp] = []
         for (index, entry) in entries.enumerated() {
             let later = entries[(index + 1)...].map(\.op)
             let shapeTargets = site.shapeTargets(type).map { ShapeTarget(declared: $0.declared, ops: later + $0.ops) }
-            var at = OpSite(
+            var at = BindingContext(
                 shape: inner.shape, stream: inner.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark,
                 label: "\(site.label), \(entry.label)")
             if let op = entry.op.bind(&at) { ops.append(op) }
@@ -215,14 +216,14 @@ extension SplitEvent.PartRule {
         site.opClass.formUnion(inner.opClass)
         let lone = bindDown(picked, state.shape, split, &site)
         guard !site.findings[before...].contains(where: { $0.severity == .error }) else { return nil }
-        site.types[type] = StepSite.TypeState(shape: inner.shape, stream: inner.stream)
+        site.types[type] = StepContext.TypeState(shape: inner.shape, stream: inner.stream)
         let outermost = pick.filter { pointer in !pick.contains { $0 != pointer && pointer.hasPrefix($0) } }
-        let places = outermost.compactMap { Place($0, here: picked, there: .object([])) }
+        let places = outermost.compactMap { MemberLocation($0, here: picked, there: .object([])) }
         let part = EventPart(type: type, pick: places, moves: ops, isUnproved: inner.isUnproved, test: test)
         return (part, SplitArm(pick: places, ops: ops, lone: lone))
     }
 
-    private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepSite) -> SplitArm.Lone {
+    private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepContext) -> SplitArm.Lone {
         switch down {
         case .hide(let why):
             if why.isEmpty { site.note(Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}") }
@@ -233,14 +234,14 @@ extension SplitEvent.PartRule {
             var places: [BoundFill.Value] = []
             for (pointer, value) in fills {
                 guard let member = whole.shape(at: pointer), filled.shape(at: pointer) == nil else {
-                    site.note(Rule.noMember, "as: \(pointer) is not a member of \(split.type) that \(type) lacks")
+                    site.note(Rule.noMember, "as: \(pointer) must be a member of \(split.type) that \(type) lacks")
                     continue
                 }
                 if let why = member.rejection(of: value) {
                     site.note(Rule.downNotTotal, "as: \(pointer): \(value.text) does not fit: \(why.pointer) \(why.reason)")
                 }
                 if !whole.pick(pointer.tokens[...], into: &filled) { continue }
-                guard let place = Place(pointer, here: filled, there: .object([])) else { continue }
+                guard let place = MemberLocation(pointer, here: filled, there: .object([])) else { continue }
                 places.append(BoundFill.Value(place: place, text: Array(value.text.utf8), takers: split.parts(within: pointer)))
             }
             for difference in ShapeDifference.compare(filled, whole) {
@@ -261,7 +262,8 @@ extension JSONValue {
 }
 
 extension Shape {
-    /// Whether an object around a member may be absent, and may be empty, which become the same where members are picked out of it.
+    /// Whether an object around a member may be absent and may also be empty; these two states can't be distinguished when members are
+    /// picked.
     func mayBeEmpty(around pointer: JSONPointer) -> Bool {
         (1 ..< max(pointer.tokens.count, 1)).contains { depth in
             let object = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
@@ -269,7 +271,7 @@ extension Shape {
         }
     }
 
-    /// Copies a member with the objects around it into another shape; false where there is none.
+    /// Copies a member, with the objects around it, into another shape. Returns false if the member does not exist.
     func pick(_ tokens: ArraySlice<MemberName>, into picked: inout Shape) -> Bool {
         guard let name = tokens.first?.text, let member = property(name) else { return false }
         let isRequired = required.contains(name)

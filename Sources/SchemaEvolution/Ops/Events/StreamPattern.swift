@@ -1,12 +1,12 @@
 internal import EventModel
 
-/// A text with captures that stream names are matched against: `setting-legacy_{key}`.
+/// A pattern with captures that is matched against stream names: `setting-legacy_{key}`.
 ///
-/// A capture ends before the first occurrence of the literal after it. It is empty only where no match has one or more characters in
-/// each capture, as in the name of a stream whose member is an empty text.
+/// A capture ends before the first occurrence of the literal after it. A capture is empty only if no match exists in which all captures are
+/// non-empty, as in the name of a stream whose member is an empty text.
 package struct StreamPattern: Sendable, CustomStringConvertible {
     let template: Template<String>
-    /// The bytes of each part that is a literal; nil for a capture.
+    /// The bytes of each literal part; nil for a capture.
     private let literals: [[UInt8]?]
 
     init(_ node: FileNode, _ what: String) throws(FileProblem) {
@@ -15,20 +15,20 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
         do {
             template = try Template(text) { name throws(ExpressionError) in
                 guard !name.isEmpty, !name.hasPrefix("/") else {
-                    throw ExpressionError("{\(name)} is no capture: names of streams are changed without a payload", fix: "write {key}")
+                    throw ExpressionError("{\(name)} is not a capture: stream names are changed without a payload", fix: "write {key}")
                 }
                 return name
             }
-        } catch { throw node.problem("\(quoted(text)) is no pattern: \(error.reason)", rule: Rule.opArgument, fix: error.fix) }
+        } catch { throw node.problem("\(quoted(text)) is not a pattern: \(error.reason)", rule: Rule.opArgument, fix: error.fix) }
         for case (.member(let before), .member(let name)) in zip(template.parts, template.parts.dropFirst()) {
             throw node.problem(
                 "nothing tells where {\(before)} ends and {\(name)} begins", rule: Rule.opArgument, fix: "put a literal between them")
         }
         for (index, name) in template.members.enumerated() where template.members[..<index].contains(name) {
-            throw node.problem("{\(name)} stands there twice", rule: Rule.opArgument)
+            throw node.problem("{\(name)} occurs twice", rule: Rule.opArgument)
         }
         for literal in template.literals where !literal.utf8.allSatisfy(StreamName.allows) {
-            throw node.problem("\(quoted(literal)) holds a character that a stream name can't", rule: Rule.opArgument)
+            throw node.problem("\(quoted(literal)) contains a character that is not allowed in a stream name", rule: Rule.opArgument)
         }
         self.init(template)
     }
@@ -42,10 +42,10 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
 
     package var description: String { template.description }
 
-    /// Where the captures are in a name, in the pattern's order; nil where the name does not match.
+    /// The ranges of the captures in a name, in the pattern's order; nil if the name does not match.
     func match(_ name: [UInt8]) -> [Range<Int>]? { match(name, least: 1) ?? match(name, least: 0) }
 
-    /// - Parameter least: how many bytes, each a character of a stream's name, a capture has at the least.
+    /// - Parameter least: the minimum length of a capture in bytes, each of which is a character of the stream's name.
     private func match(_ name: [UInt8], least: Int) -> [Range<Int>]? {
         var captured: [Range<Int>] = []
         var place = 0

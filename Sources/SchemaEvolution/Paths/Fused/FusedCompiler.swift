@@ -1,11 +1,11 @@
 internal import JSONText
 
-/// Goes the ways through a path that the events of a shape can take, and makes one program of them.
+/// Explores the branches that events of a shape can take through a path, and compiles them to one program.
 //
-// The way that most events should take comes first, then those that leave it once, then twice: where there are too many, the
+// The branch that most events take is compiled first, followed by those that deviate from it once, then twice. If there are too many, the
 // rarest are left to the ops.
 struct FusedCompiler {
-    /// A way that leaves one that was gone: the outcomes up to where it does, and the target that leads there.
+    /// A deviation from a compiled branch: the outcomes up to and including the deviating one, and the jump target to patch.
     private struct Branch {
         let script: [Int]
         let target: Int?
@@ -14,61 +14,61 @@ struct FusedCompiler {
     private var code: [FusedInstruction] = []
     private var targets: [Int32] = []
     private var output = FusedOutput()
-    private var layout = FusedDraft.Layout()
-    private var tools = FusedTools()
+    private var layout = SymbolicDocument.Layout()
+    private var tools = ConstantPool()
     private var branches = [Branch(script: [], target: nil)]
     private var writes = false
-    /// What of an image of a type is read; nil where all of it is.
+    /// Returns the pointers that are read of an image of a type; nil means the whole image.
     private let reading: ((String) -> [JSONPointer]?)?
-    /// Whether a value that is read can't be told apart.
+    /// Whether a value that is read can't be determined.
     private var isBlurred = false
-    /// What made ways end at the ops, in words.
+    /// Descriptions of what made branches fall back to the ops.
     private var causes: [String] = []
 
-    /// More ways than this are not worth their room.
-    private static let mostWays = 256
+    /// The maximum number of branches that are worth their memory.
+    private static let branchesMax = 256
 
     private init(_ reading: ((String) -> [JSONPointer]?)? = nil) { self.reading = reading }
 
-    /// The program of a path; nil where no event would get through it, or not all that is read can be told apart.
+    /// The program of a path; nil if no event would complete it, or if not all values that are read can be determined.
     static func compile(_ root: PathSegment, of shape: Shape, reading: ((String) -> [JSONPointer]?)? = nil) -> FusedProgram? {
         guard shape.kind == .object, !shape.isMap else { return nil }
         var compiler = FusedCompiler(reading)
         let isWhole = compiler.goAllWays { compiler, script in
-            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
             compiler.follow(root, &draft)
             return draft
         }
         return isWhole ? compiler.program() : nil
     }
 
-    /// Why events of the shape, all or some, go through the ops of a path; nil where none has to.
-    static func opByOp(_ root: PathSegment, of shape: Shape) -> OpByOp? {
-        guard shape.kind == .object, !shape.isMap else { return OpByOp(isForAll: true, causes: ["its payload is a map"]) }
+    /// Why all or some events of the shape must be converted by the ops of a path; nil if none must.
+    static func opByOp(_ root: PathSegment, of shape: Shape) -> SlowPathReport? {
+        guard shape.kind == .object, !shape.isMap else { return SlowPathReport(isForAll: true, causes: ["its payload is a map"]) }
         var compiler = FusedCompiler()
         let isWhole = compiler.goAllWays { compiler, script in
-            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
             if draft.isGivenUp { compiler.note("an object has more than 64 members, or is a map") }
             compiler.follow(root, &draft)
             return draft
         }
-        if compiler.branches.count > mostWays { compiler.note("there are more than \(mostWays) ways through its steps") }
-        return compiler.causes.isEmpty ? nil : OpByOp(isForAll: !isWhole, causes: compiler.causes)
+        if compiler.branches.count > branchesMax { compiler.note("there are more than \(branchesMax) branches through its steps") }
+        return compiler.causes.isEmpty ? nil : SlowPathReport(isForAll: !isWhole, causes: compiler.causes)
     }
 
-    /// What the events of a shape are at the end of each way through a path; nil where there are too many ways, or the ops have to say
-    /// what becomes of some events.
-    static func drafts(_ root: PathSegment, of shape: Shape) -> [FusedDraft]? {
+    /// The symbolic document at the end of each branch through a path, for all events of a shape; nil if there are too many branches or if
+    /// some events must be converted by the ops.
+    static func drafts(_ root: PathSegment, of shape: Shape) -> [SymbolicDocument]? {
         guard shape.kind == .object, !shape.isMap else { return nil }
         var compiler = FusedCompiler { _ in [] }
-        var drafts: [FusedDraft] = []
+        var drafts: [SymbolicDocument] = []
         _ = compiler.goAllWays { compiler, script in
-            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
             compiler.follow(root, &draft)
             drafts.append(draft)
             return draft
         }
-        return compiler.branches.count > mostWays || drafts.contains(where: \.isGivenUp) ? nil : drafts
+        return compiler.branches.count > branchesMax || drafts.contains(where: \.isGivenUp) ? nil : drafts
     }
 
     private static let elements = "what is done to the elements of a list"
@@ -77,12 +77,12 @@ struct FusedCompiler {
         if !causes.contains(cause) { causes.append(cause) }
     }
 
-    /// The program of ops that are done to each element of a list, or value of a map.
+    /// The program of ops that are applied to each element of a list or each value of a map.
     static func compile(_ elements: FusedElements) -> FusedProgram? {
         var compiler = FusedCompiler()
         compiler.layout.slotCount = FusedProgram.elementSlot + 1
         let isWhole = compiler.goAllWays { compiler, script in
-            var draft = FusedDraft(element: elements.shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            var draft = SymbolicDocument(element: elements.shape, layout: compiler.layout, tools: compiler.tools, script: script)
             for op in elements.ops where !draft.isOver { op.op.fuse(&draft, op.direction) }
             draft.settleElements { _ in true }
             if !draft.isOver {
@@ -95,10 +95,10 @@ struct FusedCompiler {
         return isWhole ? compiler.program(kinds: elements.shape.kindBits & ~(1 << JSONKind.null.rawValue)) : nil
     }
 
-    /// False where no way writes anything, or what is read can't be told apart.
-    private mutating func goAllWays(_ go: (inout FusedCompiler, [Int]) -> FusedDraft) -> Bool {
+    /// Explores all branches. Returns false if none writes anything, or if a value that is read can't be determined.
+    private mutating func goAllWays(_ go: (inout FusedCompiler, [Int]) -> SymbolicDocument) -> Bool {
         var next = 0
-        while next < branches.count, next < Self.mostWays {
+        while next < branches.count, next < Self.branchesMax {
             let branch = branches[next]
             next += 1
             var draft = go(&self, branch.script)
@@ -118,9 +118,9 @@ struct FusedCompiler {
             objects: layout.objects, slotCount: layout.slotCount, code: code, targets: targets, output: output, tools: tools, kinds: kinds)
     }
 
-    private mutating func follow(_ segment: PathSegment, _ draft: inout FusedDraft) {
+    private mutating func follow(_ segment: PathSegment, _ draft: inout SymbolicDocument) {
         for op in segment.ops where !draft.isOver {
-            // A program knows a stream by one name.
+            // A program supports only one name for the stream.
             if op.streams == nil { op.op.fuse(&draft, op.direction) } else { draft.giveUp() }
             if draft.isGivenUp { note("\(op.step) \(op.label)") }
         }
@@ -140,15 +140,15 @@ struct FusedCompiler {
         case .junction:
             note("its parts meet again")
             draft.giveUp()
-        // An event that is refused costs what it costs.
+        // Refused events may be slow.
         case .adoption, .blocked: draft.giveUp()
         }
     }
 
-    private mutating func write(_ end: PathEnd, _ draft: inout FusedDraft) {
+    private mutating func write(_ end: PathEnd, _ draft: inout SymbolicDocument) {
         draft.tools.ends.append(end)
         let index = draft.tools.ends.count - 1
-        // What has to be checked has to be made.
+        // An image that must be validated must be written completely.
         if !end.isUnproved, let pointers = reading?(end.type) {
             let nodes = pointers.map { draft.find($0, from: draft.root) }
             isBlurred = isBlurred || draft.isOver
@@ -165,13 +165,13 @@ struct FusedCompiler {
         writes = true
     }
 
-    /// One event becomes several.
-    private mutating func follow(_ fan: PathFan, _ draft: inout FusedDraft) {
-        // What was done to elements was done once, however many parts take them.
+    /// Splits one event into several.
+    private mutating func follow(_ fan: PathFan, _ draft: inout SymbolicDocument) {
+        // Ops on elements are applied once, even if several parts take the elements.
         draft.settleElements { _ in true }
         if draft.isGivenUp { note(Self.elements) }
         var chosen: UInt64 = 0
-        // The parts are made of the event as it was before the guards looked at it.
+        // The parts are made from the event's state before the guards examined it.
         draft.aside { draft in chosen = fan.choose(&draft, at: draft.root) }
         if chosen == 0 { return draft.giveUp() }
         for (index, part) in fan.parts.enumerated() where fan.makes(index, of: chosen) && !draft.isOver {
@@ -182,10 +182,10 @@ struct FusedCompiler {
         }
     }
 
-    /// Adds what a way does behind the first choices, which it has in common with one before.
-    private mutating func add(_ draft: FusedDraft, behind known: Int) {
+    /// Appends the instructions of a branch after its first choices, which it shares with an earlier branch.
+    private mutating func add(_ draft: SymbolicDocument, behind known: Int) {
         var passed = 0
-        for step in draft.way {
+        for step in draft.trace {
             if passed >= known {
                 var instruction = step.instruction
                 if step.isChoice {

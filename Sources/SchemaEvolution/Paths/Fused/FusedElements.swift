@@ -1,14 +1,14 @@
 internal import EventModel
 internal import JSONText
 
-/// Ops that are done to each element of a list, or each value of a map, one after the other.
+/// Ops that are applied in sequence to each element of a list or each value of a map.
 struct FusedElements {
     let shape: Shape
     var ops: [PathOp]
 }
 
-extension FusedDraft {
-    /// What they are done to is looked at once, at the end.
+extension SymbolicDocument {
+    /// Records ops on elements, which are compiled at the end.
     mutating func each(_ node: Int, _ elements: ElementRun) {
         let steps = elements.ops.map { PathOp(on: $0, elements.direction) }
         switch nodes[node].value {
@@ -27,8 +27,8 @@ extension FusedDraft {
         }
     }
 
-    /// Makes the lists and maps whose elements ops are done to: those that are needed, and those where an op may refuse
-    /// something or lose it.
+    /// Emits the lists and maps whose elements have pending ops: those that are needed, and those on which an op may fail or lose
+    /// something.
     mutating func settleElements(_ isNeeded: (Int) -> Bool) {
         for node in nodes.indices where !isOver {
             guard case .each(let slot, let elements) = nodes[node].value else { continue }
@@ -40,21 +40,21 @@ extension FusedDraft {
         }
     }
 
-    /// Whether a value is part of one of others.
+    /// Whether a value is part of one of the given values.
     func isWithin(_ nodes: [Int?], _ node: Int) -> Bool {
         var next: Int? = node
         while let at = next {
             if nodes.contains(at) { return true }
             next = self.nodes[at].parent
-            // What stands in a list that was made knows nothing of it.
+            // An element of a made list has no link to that list.
             if next == nil { return at != root }
         }
         return false
     }
 }
 
-extension FusedTools {
-    /// The program for the elements of a list, compiled once for the same ops; nil where it could do none.
+extension ConstantPool {
+    /// The program for the elements of a list, compiled once for each list of ops; nil if none can be compiled.
     mutating func program(of elements: FusedElements) -> Int? {
         let key = elements.ops.map { ElementKey(op: ObjectIdentifier($0.op), isUp: $0.direction == .up) }
         if let known = elementPrograms[key] { return known }
@@ -72,7 +72,7 @@ extension FusedTools {
 }
 
 extension PathOp {
-    /// An op within another, which is bound to no step of its own.
+    /// An op inside another op, without a step of its own.
     fileprivate init(on op: any BoundOp, _ direction: Direction) {
         let loss = LossDeclaration(version: SchemaVersion(0), type: "", op: "", because: "")
         self.init(

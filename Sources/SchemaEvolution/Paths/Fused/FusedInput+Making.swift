@@ -2,7 +2,7 @@ internal import Bytes
 internal import JSONText
 
 extension FusedInput {
-    /// Slot `target` becomes what a codec makes of a value; whether that was in the codec's own form, nil where it is refused.
+    /// Converts a value into slot `target`. Returns whether the value was in the codec's canonical form; nil if the codec refuses it.
     mutating func convert(_ slot: Int, to target: Int, _ converter: borrowing FusedConverter) -> Bool? {
         let found = slots[slot]
         if case .null = found.kind {
@@ -28,8 +28,8 @@ extension FusedInput {
         return isCanonical
     }
 
-    /// A slot becomes texts, one after the other.
-    mutating func concatenate(_ list: borrowing [FusedTools.Text], to target: Int) {
+    /// Concatenates several texts into slot `target`.
+    mutating func concatenate(_ list: borrowing [ConstantPool.Text], to target: Int) {
         scratch.removeAll()
         var hasEscapes = false
         for index in list.indices {
@@ -63,8 +63,7 @@ extension FusedInput {
         slots[target].hasEscapes = hasEscapes
     }
 
-    /// Slot `target` becomes the content of a value. What stands there is not to be written as JSON text, but for what is null or
-    /// absent.
+    /// Takes the content of a value into slot `target`. That slot must not be written as JSON text, unless it is null or absent.
     mutating func takeContent(_ slot: Int, to target: Int) {
         var found = slots[slot]
         if case .string = found.kind, !found.isBare {
@@ -92,21 +91,21 @@ extension FusedInput {
         (slots[target].isBare, slots[target].hasEscapes) = (true, true)
     }
 
-    /// Takes text that was made elsewhere.
+    /// Copies text that was made elsewhere.
     mutating func take(made text: borrowing ByteBuffer, _ kind: JSONKind) -> ValueSlot {
         let start = made.count
         made.append(text.bytes)
         return ValueSlot(made: kind, start, made.count)
     }
 
-    /// Appends the content in a slot as a string.
+    /// Appends the content of a slot as a string literal.
     func appendQuoted(_ slot: Int, to output: inout ByteBuffer) {
         output.append(UInt8(ascii: "\""))
         if slots[slot].hasEscapes { appendEscaped(content(slot), into: &output) } else { output.append(content(slot)) }
         output.append(UInt8(ascii: "\""))
     }
 
-    /// Slot `target` becomes what an event carries beside its payload; false where it does not.
+    /// Takes a value that the event carries beside its payload into slot `target`. Returns false if there is none.
     mutating func takeBeside(_ source: Source, to target: Int, _ run: inout OpRun) -> Bool {
         guard source.writeBeside(&run) else { return false }
         let start = made.count
@@ -115,7 +114,7 @@ extension FusedInput {
         return true
     }
 
-    /// The slots from `target` on become the parts of a text; how many, nil where there are too few and that is refused.
+    /// Splits a text into the slots from `target` on. Returns the number of parts; nil if there are too few and the rule refuses that.
     mutating func split(_ slot: Int, to target: Int, _ splitter: borrowing TextSplitter) -> Int? {
         let found = slots[slot]
         let place = found.content
@@ -135,15 +134,14 @@ extension FusedInput {
         return slices.count
     }
 
-    /// Slot `target` becomes the first element; how many stand behind it, below zero where there is none, nil where the list
-    /// is malformed.
+    /// Takes the first element into slot `target`. Returns the number of further elements; -1 if the list is empty, nil if it is malformed.
     mutating func first(_ slot: Int, to target: Int) -> Int? {
         guard let found = scanElements(text.bytes, at: Int(slots[slot].start)) else { return nil }
         if found.count > 0 { slots[target] = found.first }
         return found.count - 1
     }
 
-    /// Whether a value means the same as one of several constants in canonical form.
+    /// Whether a value equals one of several constants in canonical form.
     mutating func means(_ slot: Int, anyOf constants: borrowing [[UInt8]]) -> Bool {
         for index in constants.indices where means(slot, constants[index]) { return true }
         return false
@@ -174,8 +172,7 @@ extension FusedInput {
     }
 }
 
-/// Whether a number is digits alone, or digits behind a minus: then no other spelling of digits alone means the same, but for
-/// zeros.
+/// Whether a number consists of digits with an optional minus and is not zero. No other spelling of this form denotes an equal number.
 private func isInteger(_ text: RawSpan) -> Bool {
     let start = text.byte(at: 0) == UInt8(ascii: "-") ? 1 : 0
     guard text.byteCount > start, text.byte(at: start) != UInt8(ascii: "0") else { return false }
@@ -183,7 +180,7 @@ private func isInteger(_ text: RawSpan) -> Bool {
     return true
 }
 
-// What is lent by a field is lent by the whole value, so whole buffers are handed over.
+// A span borrowed from a field borrows the whole value, so whole buffers are passed instead.
 
 extension ByteBuffer {
     mutating func append(_ start: Int, _ count: Int, of source: borrowing ByteBuffer) { append(source.slice(start, count)) }
@@ -198,8 +195,9 @@ extension ByteBuffer {
 }
 
 extension TextSplitter {
-    fileprivate borrowing func split(_ source: borrowing ByteBuffer, _ start: Int, _ count: Int, into slices: inout Slots<TextPart>) -> Bool
-    {
+    fileprivate borrowing func split(
+        _ source: borrowing ByteBuffer, _ start: Int, _ count: Int, into slices: inout UniqueArray<TextPart>
+    ) -> Bool {
         split(source.slice(start, count), into: &slices)
     }
 }

@@ -1,19 +1,19 @@
 internal import Bytes
 internal import JSONText
 
-/// What a scan found, and what was made of it: all that a program reads.
+/// The values that a scan found and those that were made from them: everything that a program reads.
 struct FusedInput: ~Copyable {
     private(set) var text = ByteBuffer(capacity: 4096)
-    var slots = Slots<ValueSlot>(capacity: 64)
+    var slots = UniqueArray<ValueSlot>(capacity: 64)
     var made = ByteBuffer(capacity: 1024)
     var scratch = ByteBuffer(capacity: 256)
-    var slices = Slots<TextPart>(capacity: 8)
-    /// The slots of what was found, object after object, in the text's order.
+    var slices = UniqueArray<TextPart>(capacity: 8)
+    /// The slots of the members that were found, object by object, in the order of the text.
     private(set) var order = MemberOrder()
-    /// Where the members of each object end in `order`.
-    private var ends = Slots<Int32>(capacity: 8)
+    /// The end of each object's members in `order`.
+    private var ends = UniqueArray<Int32>(capacity: 8)
 
-    /// Fills the slots; false where the payload has more than its shape says, or is malformed.
+    /// Fills the slots. Returns false if the payload has members that its shape does not declare, or if it is malformed.
     mutating func scan(_ payload: RawSpan, for program: FusedProgram) -> Bool {
         begin(program)
         guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{") else { return false }
@@ -44,10 +44,10 @@ struct FusedInput: ~Copyable {
         if slots.count < program.slotCount { slots.fill(slots.count ..< program.slotCount, with: ValueSlot(kind: .null)) }
     }
 
-    /// Takes the text of a list or map; where the first value or name in it begins, nil where there is none.
+    /// Copies the text of a list or map. Returns the offset of its first value; nil if it has none.
     mutating func takeElements(_ list: RawSpan) -> Int? { takeText(list, into: &text) }
 
-    /// Takes a step over the input from an offset on, and moves that; behind the text where it is malformed.
+    /// Walks over the input from an offset and advances the offset; beyond the end of the text if the text is malformed.
     @inline(__always)
     func step<Result>(_ offset: inout Int, _ step: (inout JSONWalker) -> Result) -> Result {
         var walk = JSONWalker(text.bytes, at: offset)
@@ -56,8 +56,8 @@ struct FusedInput: ~Copyable {
         return result
     }
 
-    /// Fills the slots for the element that begins at an offset; where it ends, nil where it has more than its shape says, or is
-    /// malformed.
+    /// Fills the slots for the element that begins at an offset. Returns the offset of its end; nil if it has members that its shape does
+    /// not declare, or is malformed.
     mutating func scanElement(at start: Int, for program: FusedProgram) -> Int? {
         begin(program)
         var end = -1
@@ -83,20 +83,20 @@ struct FusedInput: ~Copyable {
         if end < 0 {
             var walk = JSONWalker(text.bytes, at: start)
             element = ValueSlot(walk.skipValue())
-            if walk.isLost { return nil }
+            if walk.isMalformed { return nil }
         }
         guard program.kinds >> element.kind.rawValue & 1 != 0 else { return nil }
         slots[FusedProgram.elementSlot] = element
         return Int(element.end)
     }
 
-    /// Takes what was made behind the input, of which nothing is looked for any more; gives where it begins.
+    /// Appends the made texts to the input, in which nothing is searched any more. Returns their offset.
     mutating func takeMade() -> Int32 { text.take(made) }
 
-    /// Takes text behind the input as well; gives where it begins.
+    /// Appends another text to the input. Returns its offset.
     mutating func take(_ more: borrowing ByteBuffer) -> Int32 { text.take(more) }
 
-    /// Takes the content in a slot behind the input, as a string; what was made is there already, from `behind` on.
+    /// Appends the content of a slot as a string to the input. `behind` is the offset at which `takeMade` has appended the made texts.
     mutating func quote(_ slot: Int, made behind: Int32) -> ByteSlice {
         let found = slots[slot]
         let (begin, start, count) = (text.count, Int(found.start), Int(found.end &- found.start))
@@ -112,11 +112,11 @@ struct FusedInput: ~Copyable {
         return ByteSlice(offset: Int32(truncatingIfNeeded: begin), count: Int32(truncatingIfNeeded: text.count &- begin))
     }
 
-    /// Where the slots of an object's members stand in `order`.
+    /// The indices in `order` of the slots of an object's members.
     @inline(__always)
     func members(of object: Int) -> Range<Int> { (object == 0 ? 0 : Int(ends[object - 1])) ..< Int(ends[object]) }
 
-    /// The text in a slot.
+    /// The text of a slot.
     @_lifetime(borrow self)
     @inline(__always)
     func text(_ slot: Int) -> RawSpan {
@@ -126,7 +126,7 @@ struct FusedInput: ~Copyable {
         return text.slice(start, count)
     }
 
-    /// What the value in a slot holds: the inside of a string, the text of anything else.
+    /// The content of the value in a slot: the inside of a string, the text of other values.
     @_lifetime(borrow self)
     @inline(__always)
     func content(_ slot: Int) -> RawSpan {
@@ -138,7 +138,7 @@ struct FusedInput: ~Copyable {
 }
 
 extension ByteBuffer {
-    /// Appends other bytes; gives where they begin.
+    /// Appends other bytes and returns their offset.
     fileprivate mutating func take(_ more: borrowing ByteBuffer) -> Int32 {
         let start = Int32(truncatingIfNeeded: count)
         append(more.bytes)
@@ -147,7 +147,7 @@ extension ByteBuffer {
 }
 
 extension ValueSlot {
-    /// Where a value's content stands in the buffer that holds it.
+    /// The range of a value's content in its buffer.
     @inline(__always)
     var content: (start: Int, count: Int) {
         var quotes: Int32 = 0
@@ -155,7 +155,7 @@ extension ValueSlot {
         return (Int(start &+ quotes), Int(end &- start &- 2 &* quotes))
     }
 
-    /// Text that was made.
+    /// A value whose text was made.
     init(made kind: JSONKind, _ start: Int, _ end: Int) {
         self.init(kind: kind)
         self.start = Int32(truncatingIfNeeded: start)

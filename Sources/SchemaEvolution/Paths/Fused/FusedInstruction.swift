@@ -1,52 +1,52 @@
-/// One instruction; what follows a branch is found at `targets[c + outcome]`.
+/// One instruction. The instruction after a branch is at `targets[c + outcome]`.
 struct FusedInstruction: BitwiseCopyable, Sendable {
     enum Code: UInt8, BitwiseCopyable, Sendable {
-        /// Goes no further unless the value made in slot `a` is of the kinds `b`.
+        /// Gives up unless the made value in slot `a` has one of the kinds `b`.
         case kind
-        /// Outcome 1 where the value in slot `a` is null.
+        /// Outcome 1 if the value in slot `a` is null.
         case isNull
-        /// Slot `b` becomes the content of slot `a`: the unescaped text of a string, the JSON text of anything else.
+        /// Sets slot `b` to the content of slot `a`: the unescaped text of a string, the JSON text of other values.
         case content
-        /// Outcome 1 where slot `a` has no value.
+        /// Outcome 1 if slot `a` has no value.
         case isAbsent
-        /// Outcome 1 where slot `a` means the same as none of the constants `b`.
+        /// Outcome 1 if slot `a` equals none of the constants `b`.
         case differs
-        /// Outcome 1 where guard `b` does not hold of the content of slot `a`; below zero: of what the event carries beside its
-        /// payload.
+        /// Outcome 1 if guard `b` does not hold for the content of slot `a`. If `a` is negative, the guard applies to what the event
+        /// carries beside its payload.
         case fails
-        /// Outcome 1 where the content of slot `a` is not that of slot `b`.
+        /// Outcome 1 if the contents of slots `a` and `b` differ.
         case differsFrom
-        /// Outcome 1 where the values in slots `a` and `b` do not mean the same.
+        /// Outcome 1 if the values in slots `a` and `b` are not equal.
         case meansOther
-        /// Outcome 1 where the value in slot `a` is there and does not fit shape `b`.
+        /// Outcome 1 if the value in slot `a` is present and does not fit shape `b`.
         case misfits
-        /// Slot `b` becomes what codec `c` makes of slot `a`; null and nothing stay what they are.
+        /// Sets slot `b` to the result of codec `c` for slot `a`; null and absent values stay unchanged.
         case convert
-        /// The slots from `b & 0xff` on become the parts of slot `a` by the rule `b >> 8`; outcome: how many but one.
+        /// Sets the slots from `b & 0xff` on to the parts of slot `a` by rule `b >> 8`. The outcome is the number of parts minus one.
         case split
-        /// Slot `a` becomes the texts of list `b`, one after the other.
+        /// Sets slot `a` to the concatenation of the texts in list `b`.
         case concatenate
-        /// Slot `b` becomes the first element of slot `a`; outcome 1 where there is none.
+        /// Sets slot `b` to the first element of slot `a`. Outcome 1 if there is none.
         case first
-        /// Outcome: the index of the content of slot `a` in list `b`.
+        /// The outcome is the index of the content of slot `a` in list `b`.
         case select
         /// Counts `a` lost values.
         case lose
-        /// Counts the value in slot `a` as lost, if it is there and means the same as none of the constants `b`.
+        /// Counts the value in slot `a` as lost if it is present and equals none of the constants `b`.
         case loseUnless
-        /// Slot `b` becomes what the event carries beside its payload, source `a`; outcome 1 where it has none.
+        /// Sets slot `b` to source `a`, which the event carries beside its payload. Outcome 1 if the event lacks it.
         case beside
-        /// Slot `b` becomes the list or map in slot `a`, with program `c` done to each value in it.
+        /// Sets slot `b` to the list or map in slot `a` with program `c` applied to each value in it.
         case each
-        /// Counts an image that is hidden, or dropped.
+        /// Counts a hidden or dropped image.
         case hide, drop
         /// Writes the `b` pieces from `a` on: the image of end `c`.
         case write
-        /// Writes the `b` values from `a` on, as many as were asked for of end `c`.
+        /// Returns the `b` values from `a` on, which were requested for end `c`.
         case read
-        /// All images are made.
+        /// All images are complete.
         case done
-        /// Hands the event over to the ops.
+        /// Leaves the event to the ops.
         case giveUp
     }
 

@@ -1,21 +1,21 @@
 internal import JSONText
 
-/// What the ways of a program write, as it is put together.
+/// Collects what the branches of a program write.
 struct FusedOutput {
     private(set) var pieces: [FusedPiece] = []
     private(set) var actions: [FusedAction] = []
     private(set) var values: [FusedValue] = []
     private(set) var constants: [UInt8] = []
 
-    /// The pieces of a value, which stand one after the other.
-    mutating func write(_ node: Int, of draft: FusedDraft) -> Range<Int> {
+    /// The consecutive pieces that make up a value.
+    mutating func write(_ node: Int, of draft: SymbolicDocument) -> Range<Int> {
         var made: [FusedPiece] = []
         add(node, of: draft, to: &made)
         return place(made)
     }
 
-    /// What was asked for, nil where it is absent; gives where the first stands.
-    mutating func write(values nodes: [Int?], of draft: FusedDraft) -> Int {
+    /// Adds the requested values; nil stands for an absent one. Returns the index of the first.
+    mutating func write(values nodes: [Int?], of draft: SymbolicDocument) -> Int {
         for node in nodes {
             var value = FusedValue()
             if let node {
@@ -38,7 +38,7 @@ struct FusedOutput {
         return first ..< pieces.count
     }
 
-    private mutating func add(_ node: Int, of draft: FusedDraft, to made: inout [FusedPiece]) {
+    private mutating func add(_ node: Int, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
         switch draft.nodes[node].value {
         case .input(let slot), .made(let slot, _): made.append(FusedPiece(kind: .slot, a: Int32(slot)))
         case .text(let slot): made.append(FusedPiece(kind: .quoted, a: Int32(slot)))
@@ -52,7 +52,7 @@ struct FusedOutput {
         }
     }
 
-    private mutating func add(_ children: [Int], _ object: Int?, of draft: FusedDraft, to made: inout [FusedPiece]) {
+    private mutating func add(_ children: [Int], _ object: Int?, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
         let others = children.filter { !draft.nodes[$0].isInPlace }
         add([UInt8(ascii: "{")], to: &made)
         if let object {
@@ -66,8 +66,8 @@ struct FusedOutput {
         add([UInt8(ascii: "}")], to: &made)
     }
 
-    /// The index of the first action.
-    private mutating func inPlace(_ children: [Int], _ object: FusedObject, of draft: FusedDraft) -> Int {
+    /// Adds the actions for the members that keep their position. Returns the index of the first action.
+    private mutating func inPlace(_ children: [Int], _ object: FusedObject, of draft: SymbolicDocument) -> Int {
         var row = [FusedAction](repeating: .leaveOut, count: object.members.count)
         for child in children where draft.nodes[child].isInPlace {
             let node = draft.nodes[child]
@@ -86,12 +86,12 @@ struct FusedOutput {
         return first
     }
 
-    private mutating func addMember(_ node: Int, of draft: FusedDraft, to made: inout [FusedPiece]) {
+    private mutating func addMember(_ node: Int, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
         add((draft.nodes[node].name?.quoted ?? []) + [UInt8(ascii: ":")], to: &made)
         add(node, of: draft, to: &made)
     }
 
-    /// Neighbouring constants are one piece.
+    /// Merges adjacent constants into one piece.
     private mutating func add(_ text: [UInt8], to made: inout [FusedPiece]) {
         if let last = made.last, last.kind == .constant, Int(last.a + last.b) == constants.count {
             made[made.count - 1].b += Int32(text.count)

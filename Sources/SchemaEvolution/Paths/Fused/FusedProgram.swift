@@ -1,69 +1,69 @@
 internal import Bytes
 internal import JSONText
 
-/// What a path does to events of the shape that they were born with, as one program: what is found in a scan decides
-/// which way it goes, and at the end of each way stands what is written. Where it does not know what to do, the
-/// event goes through the path's ops one by one, which say what is right.
+/// The conversion of a path for events with a known birth shape, compiled to one program. The values that a scan finds determine the
+/// branch, which ends with writing the output. If the program can't handle an event, the path's ops convert it one by one; they define the
+/// correct result.
 final class FusedProgram: Sendable {
-    let objects: Row<FusedObject>
-    /// As many slots as a run uses: first what is made, then the members of each object.
+    let objects: FixedArray<FusedObject>
+    /// The number of slots that a run uses: first those for made values, then those for the members of each object.
     let slotCount: Int
-    let code: Slots<FusedInstruction>
-    let targets: Slots<Int32>
-    let pieces: Slots<FusedPiece>
-    let actions: Slots<FusedAction>
-    let values: Slots<FusedValue>
+    let code: UniqueArray<FusedInstruction>
+    let targets: UniqueArray<Int32>
+    let pieces: UniqueArray<FusedPiece>
+    let actions: UniqueArray<FusedAction>
+    let values: UniqueArray<FusedValue>
     let constants: ByteBuffer
-    let shapes: Row<EventShape>
-    let converters: Row<FusedConverter>
-    let separators: Row<TextSplitter>
-    let lists: Row<[FusedTools.Text]>
-    let choices: Row<[[UInt8]]>
-    let guards: Row<Guard>
-    let sources: Row<Source>
-    /// For the elements of lists and the values of maps.
-    let programs: Row<FusedProgram>
-    let ends: Row<PathEnd>
-    /// Whether it looks at what an event carries beside its payload.
+    let shapes: FixedArray<EventShape>
+    let converters: FixedArray<FusedConverter>
+    let separators: FixedArray<TextSplitter>
+    let lists: FixedArray<[ConstantPool.Text]>
+    let choices: FixedArray<[[UInt8]]>
+    let guards: FixedArray<Guard>
+    let sources: FixedArray<Source>
+    /// The programs for elements of lists and values of maps.
+    let programs: FixedArray<FusedProgram>
+    let ends: FixedArray<PathEnd>
+    /// Whether the program reads what an event carries beside its payload.
     let readsBeside: Bool
-    /// The kinds of values that the program of an element takes, a bit for each; the others are left to the ops.
+    /// The kinds of values that the program of an element accepts, as a bit mask; others are left to the ops.
     let kinds: UInt8
 
     init(
-        objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: FusedTools,
+        objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: ConstantPool,
         kinds: UInt8
     ) {
         self.kinds = kinds
-        self.objects = Row(objects)
+        self.objects = FixedArray(objects)
         self.slotCount = slotCount
-        shapes = Row(tools.shapes)
-        converters = Row(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
-        separators = Row(count: tools.separators.count) { TextSplitter(copying: tools.separators[$0].splitter) }
-        lists = Row(tools.lists)
-        choices = Row(tools.values)
-        guards = Row(tools.guards)
-        sources = Row(tools.sources)
+        shapes = FixedArray(tools.shapes)
+        converters = FixedArray(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
+        separators = FixedArray(count: tools.separators.count) { TextSplitter(copying: tools.separators[$0].splitter) }
+        lists = FixedArray(tools.lists)
+        choices = FixedArray(tools.values)
+        guards = FixedArray(tools.guards)
+        sources = FixedArray(tools.sources)
         readsBeside =
             !tools.sources.isEmpty || tools.programs.contains(where: \.readsBeside)
             || code.contains { if case .fails = $0.code { $0.a < 0 } else { false } }
-        programs = Row(tools.programs)
-        ends = Row(tools.ends)
-        self.code = Slots(code)
-        self.targets = Slots(targets)
-        pieces = Slots(output.pieces)
-        actions = Slots(output.actions)
-        values = Slots(output.values)
+        programs = FixedArray(tools.programs)
+        ends = FixedArray(tools.ends)
+        self.code = UniqueArray(code)
+        self.targets = UniqueArray(targets)
+        pieces = UniqueArray(output.pieces)
+        actions = UniqueArray(output.actions)
+        values = UniqueArray(output.values)
         var constants = ByteBuffer(capacity: output.constants.count)
         constants.append(output.constants)
         self.constants = constants
     }
 
-    /// Slots below this hold what is made.
+    /// The slots below this number hold values that the program makes.
     static let madeSlots = 192
-    /// Where the program of an element finds that.
+    /// The slot in which the program of an element finds the element.
     static let elementSlot = madeSlots
 
-    /// Whether the program can refuse nothing and counts nothing.
+    /// Whether the program can't fail and counts nothing.
     var isSilent: Bool {
         for index in 0 ..< code.count {
             switch code[index].code {
@@ -75,27 +75,27 @@ final class FusedProgram: Sendable {
     }
 }
 
-/// An object of the input whose members are looked at.
+/// An object of the input whose members are examined.
 struct FusedObject: Sendable {
-    /// The slot that it stands in; nil for the whole payload.
+    /// The slot of the object; nil for the whole payload.
     let slot: Int?
     /// The slot of its first member.
     let base: Int
     let members: KnownMembers
 }
 
-/// A part of the output.
+/// A piece of the output.
 struct FusedPiece: BitwiseCopyable, Sendable {
     enum Kind: UInt8, BitwiseCopyable, Sendable {
-        /// `b` bytes of the constants from `a` on.
+        /// The `b` bytes of the constants from `a` on.
         case constant
         /// The text in slot `a`.
         case slot
-        /// The content in slot `a` as a string.
+        /// The content of slot `a` as a string literal.
         case quoted
-        /// The members of object `a` in the input's order, as the actions from `b` on say.
+        /// The members of object `a` in the input's order, treated as the actions from `b` on say.
         case members
-        /// The same, and what follows begins with a comma that is needed only behind a member.
+        /// As `members`, followed by a constant that begins with a comma, which is needed only after a member.
         case membersBeforeComma
     }
 
@@ -104,19 +104,19 @@ struct FusedPiece: BitwiseCopyable, Sendable {
     var b: Int32 = 0
 }
 
-/// A value that was asked for: the text in a slot, some pieces of the output, or nothing where it is absent.
+/// A requested value: the text in a slot, some pieces of the output, or nothing if it is absent.
 struct FusedValue: BitwiseCopyable, Sendable {
-    /// -1 where it is no slot's.
+    /// -1 if the value is not in a slot.
     var slot: Int32 = -1
-    /// Whether the slot's text becomes the value between quotes.
+    /// Whether the slot's text must be quoted to become the value.
     var isBare = false
     var pieces: Int32 = 0
     var count: Int32 = 0
 }
 
-/// What becomes of a member in its place.
+/// The action for a member that keeps its position.
 struct FusedAction: BitwiseCopyable, Sendable {
-    /// Below zero: it is left out. Zero: it is kept as it is. Else it is written as that many pieces.
+    /// Negative: the member is left out. Zero: it is copied unchanged. Otherwise, the number of pieces to write.
     var count: Int32
     var pieces: Int32 = 0
 
@@ -124,8 +124,8 @@ struct FusedAction: BitwiseCopyable, Sendable {
     static let leaveOut = FusedAction(count: -1)
 }
 
-/// What instructions name by index, as it is put together.
-struct FusedTools: Sendable {
+/// The constants that instructions refer to by index, while a program is being compiled.
+struct ConstantPool: Sendable {
     enum Text: Sendable {
         case literal([UInt8])
         case slot(Int)
@@ -141,7 +141,7 @@ struct FusedTools: Sendable {
     var guards: [Guard] = []
     var sources: [Source] = []
     var programs: [FusedProgram] = []
-    /// Nil where there is no such program.
+    /// Nil marks a list of ops without a program.
     var elementPrograms: [[ElementKey]: Int?] = [:]
     var ends: [PathEnd] = []
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import JSONText
 
-/// Writes pieces; the first `skipping` bytes of the first, a constant, are left out.
+/// Writes consecutive pieces.
 func write(
     _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput,
     into output: inout ByteBuffer
@@ -26,7 +26,7 @@ private func append(_ constants: borrowing ByteBuffer, _ start: Int, _ count: In
     output.append(constants.slice(start, count))
 }
 
-/// Writes what stays of an object in its place; false where nothing does. Neighbours are one copy.
+/// Writes the remaining members of an object in place. Returns false if there are none. Adjacent members are copied together.
 private func writeMembers(
     _ program: FusedProgram, _ object: Int, _ actions: Int, _ input: borrowing FusedInput,
     into output: inout ByteBuffer

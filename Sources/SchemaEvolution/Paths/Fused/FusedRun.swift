@@ -1,17 +1,17 @@
 internal import Bytes
 internal import JSONText
 
-/// Runs fused programs: one scan of the input, what has to be made, and one pass that writes the output.
+/// Runs fused programs: one scan of the input, the derived values, and one pass that writes the output.
 struct FusedRun: ~Copyable {
     /// An image that a program made.
     struct Image: BitwiseCopyable, Sendable {
         let end: Int32
-        /// Whether it is a part of the output. Else it is what was asked for, a part of `places` in `found`.
+        /// Whether the image is a range of `output`; otherwise it consists of the requested values, a range of `places` in `found`.
         let isWhole: Bool
         let start, count: Int32
     }
 
-    /// What a run counts: taken over where the program comes to an end, else the ops count.
+    /// The counts of a run. They are added to the totals if the program completes; otherwise the ops count.
     struct Tally {
         var lost = 0
         var nonCanonical = 0
@@ -20,30 +20,30 @@ struct FusedRun: ~Copyable {
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
-    /// A value that is put together for who asked for it.
+    /// A buffer for assembling a requested value.
     private var value = ByteBuffer(capacity: 256)
-    private(set) var images = Slots<Image>(capacity: 8)
-    private(set) var places = Slots<ByteSlice>(capacity: 32)
+    private(set) var images = UniqueArray<Image>(capacity: 8)
+    private(set) var places = UniqueArray<ByteSlice>(capacity: 32)
     private var input = FusedInput()
     private var tally = Tally()
-    /// A hash of the outcomes that led the last event through its program, of the instructions that lost something of it, and of those of
-    /// its elements.
-    private(set) var way: UInt64 = 0
+    /// A hash of the decisions for the last event: the outcomes of its branches, the instructions that lost something, and the decisions
+    /// for its elements.
+    private(set) var trace: UInt64 = 0
     private var elements: FusedElementRun?
 
-    /// What values were found in: the input, and behind it what was made.
+    /// The text that contains the requested values: the input, followed by made texts.
     var found: RawSpan {
         @_lifetime(borrow self)
         get { input.text.bytes }
     }
 
-    /// Makes an event's images; false where the ops have to say what becomes of it.
+    /// Makes an event's images. Returns false if the ops must convert the event.
     mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ run: inout OpRun) -> Bool {
         output.removeAll()
         images.removeAll()
         places.removeAll()
         tally = Tally()
-        way = 1
+        trace = 1
         guard input.scan(payload, for: program), follow(program, &run) else { return false }
         run.counts.lost &+= tally.lost
         run.counts.nonCanonical &+= tally.nonCanonical
@@ -52,13 +52,13 @@ struct FusedRun: ~Copyable {
         return true
     }
 
-    /// Makes the elements of a list, or values of a map, into the output, between its brackets.
+    /// Converts the elements of a list or the values of a map into the output, including the brackets.
     mutating func run(
         _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ tally: inout Tally
     ) -> Bool {
         output.removeAll()
         self.tally = Tally()
-        way = 1
+        trace = 1
         guard var offset = input.takeElements(list) else { return false }
         let isMap = input.text.byte(at: offset) == UInt8(ascii: "{")
         output.append(isMap ? UInt8(ascii: "{") : UInt8(ascii: "["))
@@ -175,11 +175,11 @@ struct FusedRun: ~Copyable {
         }
     }
 
-    /// What an instruction lost is a part of the way, as an outcome is.
+    /// An instruction that lost something contributes to the hash like an outcome.
     private static func costly(_ index: Int) -> UInt64 { UInt64(truncatingIfNeeded: ~index) }
 
     @inline(__always)
-    private mutating func turned(at place: UInt64) { way = (way ^ (place &+ 1)) &* 0x9e37_79b9_7f4a_7c15 }
+    private mutating func turned(at place: UInt64) { trace = (trace ^ (place &+ 1)) &* 0x9e37_79b9_7f4a_7c15 }
 
     private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun) -> Bool {
         slot < 0 ? test.holdsBeside(&run) : test.holds(onContent: input.content(slot), input.slots[slot].kind)
@@ -198,12 +198,12 @@ struct FusedRun: ~Copyable {
         var tally = tally
         guard elements.run.run(program, elementsOf: input.text(slot), &run, &tally) else { return false }
         self.tally = tally
-        turned(at: elements.run.way)
+        turned(at: elements.run.trace)
         input.slots[target] = input.take(made: elements.run.output, found.kind)
         return true
     }
 
-    /// Finds the values that were asked for. Those that are texts in slots stay where they are.
+    /// Collects the requested values. Texts in slots are not copied.
     private mutating func read(_ program: FusedProgram, _ first: Int, _ count: Int) {
         let behind = input.takeMade()
         for index in first ..< first &+ count {
@@ -225,7 +225,7 @@ struct FusedRun: ~Copyable {
     }
 }
 
-/// A run for what lists hold: each level of lists in lists has its own.
+/// A run for the elements of lists; each nesting level of lists has its own.
 final class FusedElementRun {
     var run = FusedRun()
 }

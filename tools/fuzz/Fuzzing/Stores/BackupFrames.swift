@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import SchemaEvolution
 
-/// The bytes of a backup, frame by frame (`LogKeeping.Frame` has the format): a row or the end changed, and every link right again.
+/// The bytes of a backup, frame by frame (`LogKeeping.BackupFrame` has the format): a row or the end changed, and every link right again.
 enum BackupFrames {
     private static let (headerBytes, linkedBytes) = (56, 24)
     private static let rows: UInt32 = 3

@@ -18,7 +18,7 @@ public final class FusingCheck {
     }
 
     private let history: History
-    private let viewer: Viewer
+    private let viewer: PathRunner
     private let newest: SchemaVersion
     private let none: [UInt8] = []
     private let moment = Timestamp(microseconds: 1_600_000_000_000_000)
@@ -27,7 +27,7 @@ public final class FusingCheck {
 
     public init(schemas: String) throws {
         history = try Schemas.load(schemas).history
-        (viewer, newest) = (Viewer(history), history.head)
+        (viewer, newest) = (PathRunner(history), history.head)
     }
 
     /// Compares an event of version 1 at the newest, and each image of it back at version 1.

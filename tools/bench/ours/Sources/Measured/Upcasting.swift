@@ -6,14 +6,14 @@ import SchemaEvolution
 
 /// One event on its way from version 1 up, as a replay takes it: along a path that was compiled once.
 public final class Upcasting {
-    private let viewer: Viewer
+    private let viewer: PathRunner
     private let payload: [UInt8]
     private let none: [UInt8] = []
     private let moment = Timestamp(microseconds: 0)
-    private var splice = Splice()
+    private var splice = JSONEditor()
 
     public init(schemas: String, payload: [UInt8]) throws {
-        viewer = Viewer(try Schemas.load(schemas).history)
+        viewer = PathRunner(try Schemas.load(schemas).history)
         self.payload = payload
     }
 

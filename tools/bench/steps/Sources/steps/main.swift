@@ -92,7 +92,7 @@ var measure = Measuring(rounds: rounds, unit: "the ops", width: 44)
 /// Sees the event at version 2 by a path of this history; fused where the viewer finds the path itself.
 @MainActor @discardableResult
 func measureStep(_ name: String, _ history: History, against: Double? = nil, isFused: Bool = true) throws -> Double {
-    let viewer = Viewer(history)
+    let viewer = PathRunner(history)
     let (one, two) = (SchemaVersion(1), SchemaVersion(2))
     let path =
         isFused

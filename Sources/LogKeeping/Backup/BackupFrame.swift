@@ -1,0 +1,171 @@
+internal import Bytes
+internal import EventLog
+internal import Hashing
+internal import LMDB
+internal import Platform
+internal import Sealing
+
+/// A backup is a sequence of frames, each linked to the one before, so that a change, a gap or a missing end is noticed. Integers are
+/// little-endian.
+///
+///     0   u32  "evf" and the format: 1, or 2 where the store's rows have codes
+///     4   u8   kind: 1 beginning, 2 blocks, 3 rows, 4 end, 5 keys, 6 subjects
+///     5   3    zero
+///     8   u64  bytes of the body
+///     16  u64  number: 0, 1, 2 …
+///     24  32   link: SHA-256(the link of the frame before, 32 zero bytes for the first || the 24 bytes before || body)
+///     56  16   in format 2: the code of the link, which only the store's keys make (`StoreCodes`)
+///              body
+///
+/// The first frame is a beginning and the last one an end; there is only one of each.
+///
+/// - Beginning: 16 store id, i64 microseconds since 1970.
+/// - Blocks: blocks in the form of the log (`BlockLayout`), one after the other.
+/// - Rows: u8 length, table, u16 length, key, u32 length, value; one after the other. The tables that cannot be made from the
+///   log: `types`, `epochs`, of `state` the row "numbers", and the catalogues.
+/// - Keys: the key file of a store whose events are sealed (`KeyFile`), directly after the beginning and again wherever it has changed; the
+///   last one is valid.
+/// - Subjects: the next part of the file of the keys of subjects, beside the rows.
+/// - End: the log's end when the rows were read (`LogEnd`).
+enum BackupFrame {
+    enum Kind: UInt8 { case beginning = 1, blocks, rows, end, keys, subjects }
+
+    static let magic: UInt32 = 0x01_66_76_65
+    static let magicWithCode: UInt32 = 0x02_66_76_65
+    static let headerBytes = 56
+    static let linkedBytes = 24
+    static let codeBytes = 16
+    static let beginningBytes = 24
+    /// How many bytes are collected before a frame is written; the last block or row may exceed this.
+    static let bytesWanted = 4 << 20
+    static let bytesMax = 64 << 20
+
+    static func link(after link: Digest, _ header: RawSpan, _ body: RawSpan) -> Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(link.bytes)
+        hasher.update(header.slice(0, linkedBytes))
+        hasher.update(body)
+        return hasher.finalize()
+    }
+}
+
+/// Writes frames, each linked to the one before it.
+struct FrameWriter {
+    private var number: UInt64
+    /// The link of the last frame.
+    private(set) var link: Digest
+    /// Bytes written so far.
+    private(set) var bytes: UInt64 = 0
+    private let codes: StoreCodes?
+
+    /// - Parameter last: the frame that the next one follows; nil begins a backup.
+    init(after last: (number: UInt64, link: Digest)? = nil, _ codes: StoreCodes? = nil) {
+        (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
+        self.codes = codes
+    }
+
+    /// The number of the last frame.
+    var last: UInt64 { number &- 1 }
+
+    /// - Throws: `BackupDamage` where the frame is larger than readers accept.
+    mutating func write(_ kind: BackupFrame.Kind, _ body: RawSpan, to sink: (RawSpan) throws -> Void) throws {
+        guard body.byteCount <= BackupFrame.bytesMax, number < .max else {
+            throw BackupDamage("a frame of \(body.byteCount) bytes is too large")
+        }
+        var header = ByteBuffer(capacity: BackupFrame.headerBytes)
+        header.append(littleEndian: codes == nil ? BackupFrame.magic : BackupFrame.magicWithCode)
+        header.append(littleEndian: UInt32(kind.rawValue))
+        header.append(littleEndian: UInt64(body.byteCount))
+        header.append(littleEndian: number)
+        link = BackupFrame.link(after: link, header.bytes, body)
+        header.append(link.bytes)
+        let bytes = link.bytes
+        codes?.frames.appendCode(of: bytes.lent, to: &header)
+        try sink(header.bytes)
+        try sink(body)
+        number += 1
+        self.bytes += UInt64(header.count + body.byteCount)
+    }
+}
+
+/// Reads frames and refuses one that does not follow the frame before it.
+struct FrameReader {
+    /// Returns the next bytes, fewer only at the end of the input.
+    private let source: (Int) throws -> [UInt8]
+    /// The number of the next frame, and the link of the one before it.
+    private(set) var number: UInt64
+    private(set) var link: Digest
+    private(set) var bytes: UInt64 = 0
+
+    private var proof = Proof.none
+    /// The first two frames, which are read before the keys are known: the link of each with its code, nil where it has none.
+    private var unproven: [(link: Digest, code: [UInt8]?)] = []
+    private static let beforeKeys: UInt64 = 2
+
+    private enum Proof {
+        /// Links are checked; codes can't be, without keys.
+        case none
+        /// Codes are checked; nil where no frame may have a code.
+        case by(StoreCodes?)
+    }
+
+    /// - Parameter last: the frame that the first one follows; nil reads from the beginning.
+    init(_ source: @escaping (Int) throws -> [UInt8], after last: (number: UInt64, link: Digest)? = nil) {
+        self.source = source
+        (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
+    }
+
+    /// Checks the codes of the frames that were read, and of all later ones.
+    /// - Parameter codes: nil where the keys make no codes: then no frame may have one.
+    /// - Throws: `BackupDamage`.
+    mutating func prove(by codes: StoreCodes?) throws {
+        proof = .by(codes)
+        for (index, frame) in unproven.enumerated() { try prove(UInt64(index), frame.link, frame.code) }
+        unproven = []
+    }
+
+    private func prove(_ number: UInt64, _ link: Digest, _ code: [UInt8]?) throws {
+        guard case .by(let codes) = proof, Guard.frameCode.isOn else { return }
+        let bytes = link.bytes
+        if codes == nil && code == nil { return }
+        if let codes, let code, codes.frames.isCode(code.lent, of: bytes.lent) { return }
+        throw BackupDamage("the code of frame \(number) is not one that the store's keys make: somebody else has written it")
+    }
+
+    /// - Throws: `BackupDamage`.
+    mutating func next() throws -> (kind: BackupFrame.Kind, body: [UInt8]) {
+        let header = try source(BackupFrame.headerBytes)
+        guard !header.isEmpty else { throw BackupDamage("it ends after frame \(number), before its end") }
+        let magic = header.count == BackupFrame.headerBytes ? header.lent.load(UInt32.self, at: 0) : 0
+        guard magic == BackupFrame.magic || magic == BackupFrame.magicWithCode else {
+            throw BackupDamage(number == 0 ? "it is no backup of evstore" : "frame \(number) does not begin where it should")
+        }
+        let row = header.lent
+        let size = row.load(UInt64.self, at: 8)
+        guard let kind = UInt8(exactly: row.load(UInt32.self, at: 4)).flatMap(BackupFrame.Kind.init), size <= UInt64(BackupFrame.bytesMax),
+            row.load(UInt64.self, at: 16) == number
+        else { throw BackupDamage("the header of frame \(number) is invalid") }
+        let code = magic == BackupFrame.magicWithCode ? try source(BackupFrame.codeBytes) : nil
+        let body = try source(Int(size))
+        guard body.count == Int(size) else { throw BackupDamage("it ends in frame \(number)") }
+        link = BackupFrame.link(after: link, row, body.lent)
+        guard link.bytes == Array(header[BackupFrame.linkedBytes...]) || !Guard.frameLink.isOn else {
+            throw BackupDamage("frame \(number) does not follow the one before it")
+        }
+        try prove(number, link, code)
+        if number < Self.beforeKeys { unproven.append((link, code)) }
+        number &+= 1
+        bytes += UInt64(BackupFrame.headerBytes + (code?.count ?? 0)) + size
+        return (kind, body)
+    }
+
+    /// Whether the input ends here.
+    func isAtEnd() throws -> Bool { try source(1).isEmpty }
+}
+
+/// Why a backup is damaged.
+struct BackupDamage: Error {
+    let reason: String
+
+    init(_ reason: String) { self.reason = reason }
+}

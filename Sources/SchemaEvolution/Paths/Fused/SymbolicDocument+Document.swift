@@ -1,0 +1,239 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+extension SymbolicDocument: Document {
+    mutating func kind(_ node: Int) -> JSONKind {
+        if let kind = nodes[node].kind { return kind }
+        var kind = JSONKind.null
+        switch nodes[node].value {
+        case .text: kind = .string
+        case .list: kind = .array
+        case .object: kind = .object
+        case .constant(let json): kind = json.first.flatMap(JSONKind.init(firstByte:)) ?? .null
+        case .made(let slot, let expected):
+            if nodes[node].isNullable, choose(.isNull, slot) == 1 {
+                kind = .null
+                break
+            }
+            guard let expected else {
+                giveUp()
+                return .null
+            }
+            kind = expected
+            emit(.kind, slot, expected.bits)
+        case .input(let slot), .each(let slot, _):
+            guard let shape = nodes[node].shape, let expected = shape.kind.jsonKind else {
+                giveUp()
+                return .null
+            }
+            // The scan rejects values of other kinds.
+            kind = shape.isNullable && choose(.isNull, slot) == 1 ? .null : expected
+        }
+        nodes[node].kind = kind
+        return kind
+    }
+
+    private mutating func children(_ node: Int) -> [Int] {
+        guard kind(node) == .object else { return [] }
+        if case .input(let slot) = nodes[node].value, let shape = nodes[node].shape { open(node, shape, slot: slot) }
+        guard case .object(let children, _) = nodes[node].value else {
+            giveUp()
+            return []
+        }
+        return children
+    }
+
+    mutating func member(_ name: MemberName, of parent: Int) -> Int? {
+        for child in children(parent) where nodes[child].name == name { return isThere(child) ? child : nil }
+        return nil
+    }
+
+    /// A member of an object; nil if the object certainly lacks it. Does not test whether the member is present.
+    mutating func child(_ name: MemberName, of parent: Int) -> Int? {
+        children(parent).first { nodes[$0].name == name }
+    }
+
+    mutating func isEmpty(_ node: Int) -> Bool {
+        if kind(node) != .object {
+            giveUp()
+            return true
+        }
+        for child in children(node) where isThere(child) { return false }
+        return true
+    }
+
+    /// Whether a member of an object is present; tested only once per branch.
+    private mutating func isThere(_ node: Int) -> Bool {
+        if nodes[node].isSure { return true }
+        guard let slot = nodes[node].slot else { return true }
+        if choose(.isAbsent, slot) == 1 {
+            detach(node)
+            return false
+        }
+        nodes[node].isSure = true
+        return true
+    }
+
+    mutating func equals(_ node: Int, anyOf constants: [[UInt8]]) -> Bool {
+        if case .constant(let json) = nodes[node].value { return constants.contains { json.means($0) } }
+        let possible = constants.filter { mayBe($0, node) }
+        if possible.isEmpty { return false }
+        guard let slot = slot(of: node) else {
+            giveUp()
+            return false
+        }
+        tools.values.append(possible)
+        return choose(.differs, slot, tools.values.count - 1) == 0
+    }
+
+    mutating func lose(_ node: Int, unless canonical: [UInt8]?) {
+        if case .constant(let json) = nodes[node].value {
+            if !(canonical.map { json.means($0) } ?? false) { lose(1) }
+            return
+        }
+        if let slot = slot(of: node) ?? (canonical == nil ? nodes[node].slot : nil) {
+            tools.values.append(canonical.map { [$0] } ?? [])
+            emit(.loseUnless, slot, tools.values.count - 1)
+        } else if canonical == nil, nodes[node].isSure {
+            lose(1)
+        } else {
+            giveUp()
+        }
+    }
+
+    /// The slot that holds the text of a value.
+    private func slot(of node: Int) -> Int? {
+        switch nodes[node].value {
+        case .input(let slot), .made(let slot, _), .text(let slot): slot
+        case .each, .list, .object, .constant: nil
+        }
+    }
+
+    /// Whether a value may have the kind of a constant.
+    private func mayBe(_ canonical: [UInt8], _ node: Int) -> Bool {
+        guard let kind = canonical.first.flatMap(JSONKind.init(firstByte:)) else { return false }
+        if let known = nodes[node].kind { return known == kind || known == .true && kind == .false }
+        switch nodes[node].value {
+        case .text: return kind == .string
+        case .input: return (nodes[node].shape?.kindBits ?? .max) >> kind.rawValue & 1 != 0
+        default: return true
+        }
+    }
+
+    mutating func detach(_ node: Int) {
+        guard let parent = nodes[node].parent, case .object(let children, let object) = nodes[parent].value else { return }
+        nodes[parent].value = .object(children.filter { $0 != node }, object)
+        nodes[node].parent = nil
+        nodes[node].isInPlace = false
+    }
+
+    mutating func attach(_ node: Int, as name: MemberName, to parent: Int) {
+        if let other = member(name, of: parent) { detach(other) }
+        append(node, as: name, to: parent)
+    }
+
+    private mutating func append(_ node: Int, as name: MemberName, to parent: Int) {
+        guard case .object(let children, let object) = nodes[parent].value else { return giveUp() }
+        nodes[parent].value = .object(children + [node], object)
+        nodes[node].parent = parent
+        nodes[node].name = name
+        nodes[node].isSure = true
+    }
+
+    mutating func addObject(_ name: MemberName, to parent: Int) -> Int {
+        let node = add(.object([], nil), kind: .object)
+        _ = children(parent)
+        append(node, as: name, to: parent)
+        return node
+    }
+
+    /// Renames a member. Tests whether the member is present only if it replaces another one.
+    mutating func rename(_ old: MemberName, to name: MemberName, in parent: Int) {
+        guard let node = child(old, of: parent) else { return }
+        if child(name, of: parent) != nil {
+            guard isThere(node) else { return }
+            if let other = member(name, of: parent), other != node { detach(other) }
+        }
+        nodes[node].name = name
+        nodes[node].isRenamed = true
+    }
+
+    mutating func wrapInArray(_ node: Int) {
+        let element = add(nodes[node].value, kind: nodes[node].kind)
+        (nodes[element].shape, nodes[element].isNullable) = (nodes[node].shape, nodes[node].isNullable)
+        change(node, to: .list(element))
+    }
+
+    mutating func set(_ name: MemberName, of parent: Int, to json: [UInt8]) { set(name, of: parent, toValueOf: add(.constant(json))) }
+
+    /// Gives a member the value of a detached node, or appends that node.
+    mutating func set(_ name: MemberName, of parent: Int, toValueOf node: Int) {
+        if let other = member(name, of: parent) {
+            replace(other, withValueOf: node)
+        } else {
+            append(node, as: name, to: parent)
+        }
+    }
+
+    mutating func replace(_ node: Int, with json: [UInt8]) { change(node, to: .constant(json)) }
+
+    mutating func replace(_ node: Int, withValueOf other: Int) {
+        let entry = nodes[other]
+        change(node, to: entry.value, kind: entry.kind)
+        (nodes[node].shape, nodes[node].isNullable) = (entry.shape, entry.isNullable)
+    }
+
+    mutating func run(_ op: any BoundOp, at object: Int, _ direction: Direction) {
+        if !isOver { at(object) { op.fuse(&$0, direction) } }
+    }
+
+    /// The program gives up on such events; the op then runs on each of them and reports the reason itself.
+    func refusal(at pointer: JSONPointer, expected: @autoclosure () -> String, found: @autoclosure () -> Found<Int>) -> OpStop {
+        .failed(pointer: "", expected: "", found: "")
+    }
+
+    private mutating func change(_ node: Int, to value: Value, kind: JSONKind? = nil) {
+        if case .object = value { giveUp() }
+        nodes[node].value = value
+        nodes[node].kind = kind
+        (nodes[node].shape, nodes[node].isNullable) = (nil, false)
+    }
+}
+
+extension [UInt8] {
+    /// Whether JSON text equals a constant in canonical form.
+    fileprivate func means(_ canonical: [UInt8]) -> Bool {
+        do { return try Canonical.bytes(of: lent) == canonical } catch { return false }
+    }
+}
+
+extension Shape {
+    /// A bit mask of the kinds that a value may have.
+    var kindBits: UInt8 {
+        guard let expected = kind.jsonKind else { return .max }
+        return UInt8(expected.bits | (isNullable ? JSONKind.null.bits : 0))
+    }
+}
+
+extension JSONKind {
+    /// A bit mask of the kinds that a value with this expected kind may have.
+    var bits: Int {
+        self == .true ? 1 << Int(JSONKind.true.rawValue) | 1 << Int(JSONKind.false.rawValue) : 1 << Int(rawValue)
+    }
+}
+
+extension Shape.Kind {
+    /// The JSON kind of its values; `true` stands for both booleans, nil for any kind.
+    var jsonKind: JSONKind? {
+        switch self {
+        case .object: .object
+        case .array: .array
+        case .string: .string
+        case .integer, .number: .number
+        case .boolean: .true
+        case .null: .null
+        case .any: nil
+        }
+    }
+}

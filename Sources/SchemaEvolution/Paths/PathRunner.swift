@@ -1,0 +1,157 @@
+package import Bytes
+package import EventModel
+package import JSONText
+
+/// An event as seen at one version. Its payload is borrowed for the duration of the call that receives the image.
+package struct Image: ~Escapable {
+    package let type: String
+    /// The index of the type in `history.types(at: target)`.
+    package let typeIndex: Int
+    package let payload: RawSpan
+    /// The index of this image if one event is seen as several: 0, 1 …
+    package let part: Int
+    /// Whether the payload is the complete payload; otherwise it contains only the requested values.
+    package let isWhole: Bool
+    /// The ranges of the requested values in the payload.
+    package let places: Span<ByteSlice>
+
+    @_lifetime(copy payload)
+    package init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
+        (self.type, self.typeIndex, self.payload, self.part) = (type, typeIndex, payload, part)
+        (isWhole, places) = (true, Span())
+    }
+
+    @_lifetime(copy values, copy places)
+    init(_ end: PathEnd, values: RawSpan, at places: Span<ByteSlice>, part: Int) {
+        (type, typeIndex, payload, self.part) = (end.type, end.typeIndex, values, part)
+        (isWhole, self.places) = (false, places)
+    }
+}
+
+/// The input from which an event's images are made, except for the name of its stream; borrowed for one call.
+package struct SourceEvent: ~Escapable {
+    package let payload: RawSpan
+    package let time: Timestamp
+    /// Empty if the event has no metadata.
+    package let metadata: RawSpan
+
+    @_lifetime(copy payload, copy metadata)
+    package init(payload: RawSpan, time: Timestamp, metadata: RawSpan) {
+        (self.payload, self.time, self.metadata) = (payload, time, metadata)
+    }
+
+    /// - Parameter stream: the name of the event's stream; nil if the path does not read it.
+    @_lifetime(copy self)
+    func context(stream: String?) -> EventContext { EventContext(time: time, stream: stream, metadata: metadata) }
+}
+
+/// Runs compiled paths: the single place where events are decoded. Each thread has its own and reuses it; once warm, it allocates nothing
+/// for an event.
+package final class PathRunner {
+    package let history: History
+    var workspace = PathInterpreter()
+    private var paths: [Key: Path] = [:]
+    private var groups: [GroupKey: PathGroup] = [:]
+
+    private struct Key: Hashable {
+        let type: Name
+        let born, target: SchemaVersion
+    }
+
+    private struct GroupKey: Hashable {
+        let types: [Name]
+        let born, target: SchemaVersion
+    }
+
+    /// The maximum number of cached groups. Appends may consist of any number of type combinations; further ones are compiled each time.
+    private static let groupsMax = 256
+
+    package init(_ history: History) { self.history = history }
+
+    /// The counts over all images since this object was created.
+    package var counts: PathCounts { workspace.counts }
+
+    /// A hash of the decisions that the program made for the last event that took a path; 0 if its ops ran one by one.
+    package var trace: UInt64 { workspace.trace ?? 0 }
+
+    /// The path of a type, compiled once.
+    package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
+        let key = Key(type: Name(type), born: born, target: target)
+        if let path = paths[key] { return path }
+        var path = try history.path(type: type, born: born, to: target)
+        // Data from before versions existed has no shape that a fused program could rely on.
+        if born.number > 0 { path = path.fused(for: try history.requireShape(of: type, at: born)) }
+        paths[key] = path
+        return path
+    }
+
+    /// The paths of events that are converted together.
+    func group(of types: [String], born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> PathGroup {
+        let key = GroupKey(types: types.map { Name($0) }, born: born, target: target)
+        if let group = groups[key] { return group }
+        let group = try PathCompiler.compile(history, group: types, born: born, to: target)
+        if groups.count < Self.groupsMax { groups[key] = group }
+        return group
+    }
+
+    /// A path for callers that do not need complete images. For each type, `reading` returns the pointers that the caller reads; nil means
+    /// the whole payload. If possible, images then contain only these values.
+    package func path(
+        type: String, born: SchemaVersion, to target: SchemaVersion, reading: @escaping (String) -> [JSONPointer]?
+    ) throws(EvstoreError) -> Path {
+        let path = try path(type: type, born: born, to: target)
+        if path.fused == nil { return path }
+        return path.fused(for: try history.requireShape(of: type, at: born), reading: reading)
+    }
+
+    /// Calls the body once for each image of an event at a version, in order; never if a step hides or drops the event.
+    ///
+    /// - Parameters:
+    ///   - kind: the event's type and birth version.
+    ///   - stream: the stream's name; evaluated only if the path reads it.
+    ///   - validating: whether all images are validated against their shapes, even if the steps prove that they fit.
+    /// - Throws: `EvstoreError.noImage`, without a position, or what the body throws.
+    package func view(
+        _ event: borrowing SourceEvent, of kind: TypeAtVersion, stream: @autoclosure () throws -> String, at target: SchemaVersion,
+        validating: Bool = false, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let path = try path(type: kind.type, born: kind.version, to: target)
+        try run(path, event, stream: try stream(), validating: validating, body)
+    }
+
+    /// Calls the body once for each image of the parts of one event. Where the path crosses their split downwards, the parts are joined
+    /// again.
+    /// - Throws: as for one event.
+    package func view(
+        group: [GroupPart], born: SchemaVersion, _ context: borrowing EventContext, at target: SchemaVersion, validating: Bool = false,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let paths = try self.group(of: group.map(\.type), born: born, to: target)
+        try workspace.run(paths, group, context, validating: validating, body)
+    }
+
+    /// Calls the body once for each image along a path that the caller has cached.
+    /// - Throws: as for one event.
+    package func run(
+        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
+        try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
+    }
+
+    /// Calls the body once for each image along a path, with buffers that the caller reuses for every event.
+    /// - Throws: as for one event.
+    package static func run(
+        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
+        in workspace: inout PathInterpreter, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let checked = CheckedPath(path: path, checksAll: validating)
+        if let end = path.unchanged {
+            workspace.trace = 0
+            try checked.check(end, event.payload)
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
+            return
+        }
+        try workspace.run(checked, event.payload, event.context(stream: path.readsStream ? try stream() : nil), body)
+    }
+}

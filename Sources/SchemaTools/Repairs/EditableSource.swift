@@ -1,0 +1,180 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+internal import SchemaEvolution
+
+/// A file's text with its parsed nodes, used to locate the start and end of values.
+struct EditableSource {
+    typealias LineColumn = YAMLSource.LineColumn
+
+    let lines: [[Unicode.Scalar]]
+    let isJSON: Bool
+    /// Nil if the text can't be parsed; only repairs of characters and lines can then be applied.
+    private let read: (root: FileNode, source: YAMLSource)?
+
+    init(_ file: String, _ lines: [[Unicode.Scalar]]) {
+        self.lines = lines
+        isJSON = file.hasSuffix(".json") || file.hasSuffix(SchemaLock.fileName)
+        let text = String(String.UnicodeScalarView(lines.joined(separator: ["\n"])))
+        do {
+            let root = try FileReader.read(text: Array(text.utf8), file: file)
+            read = (root, YAMLSource(text, root))
+        } catch { read = nil }
+    }
+
+    /// The text edit for a repair; nil if the text has no value at the repair's location.
+    func splice(_ repair: Repair) -> TextSplice? {
+        let mark = FileLocation(file: repair.file, line: repair.line, column: repair.column)
+        let here = LineColumn(line: repair.line - 1, column: repair.column - 1)
+        switch repair.change {
+        case .text(let count, let text):
+            return TextSplice(from: here, to: LineColumn(line: here.line, column: here.column + count), text: text)
+        case .lines(let new): return appended(new)
+        case .rename(let name):
+            guard let end = read?.source.end(ofScalarAt: mark) else { return nil }
+            return TextSplice(from: here, to: end, text: isJSON ? JSONValue.string(name).text : name.yamlScalar)
+        case .cut: return TextSplice(from: LineColumn(line: here.line, column: 0), to: LineColumn(line: here.line + 1, column: 0), text: "")
+        case .move: return nil
+        case .set, .swap, .append, .remove: break
+        }
+        guard let read, var chain = read.root.chain(to: mark) else { return nil }
+        var path = repair.path
+        if case .set(let value, let before) = repair.change {
+            let name = path.popLast()
+            guard follow(path, &chain), let node = chain.last, let value = Self.value(value) else { return nil }
+            guard let name else { return replaced(node, by: value) }
+            if let child = node.child(name) { return replaced(child, by: value) }
+            return added(name, value, to: node, before: before)
+        }
+        guard follow(path, &chain), let node = chain.last else { return nil }
+        switch repair.change {
+        case .swap(let old, let new):
+            guard let scalar = node.first(scalar: old), let value = Self.value(new) else { return nil }
+            return replaced(scalar, by: value)
+        case .append(let item): return Self.value(item).flatMap { appended($0, to: node, within: chain.dropLast().last) }
+        case .remove: return chain.dropLast().last.flatMap { removed(node, from: $0) }
+        default: return nil
+        }
+    }
+
+    private static func value(_ text: String) -> JSONValue? {
+        do { return try JSONValue(parsing: Array(text.utf8).lent) } catch { return nil }
+    }
+
+    private func follow(_ path: [String], _ chain: inout [FileNode]) -> Bool {
+        for name in path {
+            if name == ".." {
+                chain.removeLast()
+                continue
+            }
+            guard let child = chain.last?.child(name) else { return false }
+            chain.append(child)
+        }
+        return true
+    }
+
+    private func appended(_ new: [String]) -> TextSplice {
+        let text = new.joined(separator: "\n")
+        guard let last = lines.indices.last else {
+            return TextSplice(from: LineColumn(line: 0, column: 0), to: LineColumn(line: 0, column: 0), text: text + "\n")
+        }
+        let end = LineColumn(line: last, column: lines[last].count)
+        return TextSplice(from: end, to: end, text: lines[last].isEmpty ? text + "\n" : "\n" + text)
+    }
+
+    // MARK: Values
+
+    /// A value in flow style, as it appears inside braces and brackets.
+    func flow(_ value: JSONValue) -> String { isJSON ? value.text : value.flow }
+
+    func flow(_ name: String, _ value: JSONValue) -> String {
+        isJSON ? "\(JSONValue.string(name).text): \(value.text)" : "\(name.yamlScalar): \(value.flow)"
+    }
+
+    func isFlow(_ node: FileNode) -> Bool { read?.source.isFlow(node) ?? false }
+
+    func start(of node: FileNode) -> LineColumn { LineColumn(line: node.mark.line - 1, column: node.mark.column - 1) }
+
+    /// The location behind a node.
+    func end(of node: FileNode) -> LineColumn? {
+        let last: FileNode?
+        let bracket: Unicode.Scalar
+        switch node.kind {
+        case .list(let nodes): (last, bracket) = (nodes.last, "]")
+        case .map(let members): (last, bracket) = (members.last?.value, "}")
+        default: return read?.source.end(ofScalarAt: node.mark)
+        }
+        guard isFlow(node) else { return last.flatMap(end) }
+        var place = start(of: node)
+        if let last {
+            guard let end = end(of: last) else { return nil }
+            place = end
+        } else {
+            place = LineColumn(line: place.line, column: place.column + 1)
+        }
+        while place.line < lines.count {
+            let line = lines[place.line]
+            if place.column < line.count, line[place.column] == bracket { return LineColumn(line: place.line, column: place.column + 1) }
+            let isOver = place.column >= line.count || line[place.column] == "#"
+            place = isOver ? LineColumn(line: place.line + 1, column: 0) : LineColumn(line: place.line, column: place.column + 1)
+        }
+        return nil
+    }
+
+    private func replaced(_ node: FileNode, by value: JSONValue) -> TextSplice? {
+        guard let end = end(of: node) else { return nil }
+        let isBlock = !isJSON && !isFlow(node) && node.holdsMembers
+        let indent = "\n" + String(repeating: " ", count: node.mark.column - 1)
+        let text = isBlock ? value.yaml.split(separator: "\n").joined(separator: indent) : flow(value)
+        return TextSplice(from: start(of: node), to: end, text: text)
+    }
+}
+
+extension FileNode {
+    /// The nodes from this one down to the one at a location.
+    fileprivate func chain(to mark: FileLocation) -> [FileNode]? {
+        if mark.line == 0 || self.mark.line == mark.line && self.mark.column == mark.column { return [self] }
+        return child(before: mark)?.chain(to: mark).map { [self] + $0 }
+    }
+
+    /// The last child that begins at or before a location; children are in the order of the text.
+    private func child(before mark: FileLocation) -> FileNode? {
+        func last(_ count: Int, _ child: (Int) -> FileNode) -> FileNode? {
+            var (low, high) = (0, count)
+            while low < high {
+                let middle = (low + high) / 2
+                let place = child(middle).mark
+                if (place.line, place.column) <= (mark.line, mark.column) { low = middle + 1 } else { high = middle }
+            }
+            return low > 0 ? child(low - 1) : nil
+        }
+        return switch kind {
+        case .list(let nodes): last(nodes.count) { nodes[$0] }
+        case .map(let members): last(members.count) { members[$0].value }
+        default: nil
+        }
+    }
+
+    fileprivate var holdsMembers: Bool { if case .map = kind { true } else { false } }
+
+    private var children: [FileNode] {
+        switch kind {
+        case .list(let nodes): nodes
+        case .map(let members): members.map(\.value)
+        default: []
+        }
+    }
+
+    fileprivate func child(_ name: String) -> FileNode? {
+        if case .list(let nodes) = kind, let index = Int(name), nodes.indices.contains(index) { return nodes[index] }
+        if case .map(let members) = kind, name == "*" { return members.count == 1 ? members[0].value : nil }
+        return member(name)
+    }
+
+    fileprivate func first(scalar text: String) -> FileNode? {
+        switch kind {
+        case .string(text), .number(text): self
+        default: children.lazy.compactMap { $0.first(scalar: text) }.first
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package import EventModel
+internal import SchemaEvolution
+
+/// Turns the repairs of findings into edits of lines, using the texts of the files.
+package enum RepairEdits {
+    /// The maximum size of all edits together in bytes: in a file with one long line, each edit contains that line twice.
+    private static let textMax = 4 << 20
+
+    /// The findings with their edits. A finding about a file that does not exist or that was changed in the meantime gets none.
+    package static func complete(_ findings: [Finding]) -> [Finding] {
+        var sources: [String: EditableSource] = [:]
+        var room = textMax
+        return findings.map { finding in
+            guard room > 0 else { return finding }
+            var finding = finding
+            for file in finding.repairs.map(\.file) where sources[file] == nil {
+                sources[file] = EditableSource(file, SchemaTexts(directory: "").lines(path: file))
+            }
+            finding.edits = edits(of: finding.repairs, in: sources) ?? []
+            for line in finding.edits.flatMap({ $0.remove + $0.insert }) { room -= line.utf8.count }
+            return finding
+        }
+    }
+
+    /// The repairs of a finding as edits of texts; nil if none apply.
+    static func edits(of finding: Finding, in texts: SchemaTexts) -> [FileEdit]? {
+        var sources: [String: EditableSource] = [:]
+        for file in finding.repairs.map(\.file) where sources[file] == nil { sources[file] = EditableSource(file, texts.lines(path: file)) }
+        return edits(of: finding.repairs, in: sources).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private static func edits(of repairs: [Repair], in sources: [String: EditableSource]) -> [FileEdit]? {
+        var edits: [FileEdit] = []
+        var files: [String] = []
+        for repair in repairs where !files.contains(repair.file) { files.append(repair.file) }
+        for file in files {
+            guard let source = sources[file] else { continue }
+            let (here, lines) = (repairs.filter { $0.file == file }, source.lines)
+            var splices: [TextSplice] = []
+            var renamed: String?
+            for repair in here {
+                if case .move(let name) = repair.change {
+                    renamed = name
+                } else if let splice = source.splice(repair) {
+                    splices.append(splice)
+                } else {
+                    return nil
+                }
+            }
+            var made = TextSplice.edits(splices, of: file, lines)
+            if let renamed {
+                if made.isEmpty { made = [FileEdit(file: file, line: 1)] }
+                made[made.count - 1].renamed = renamed
+            }
+            edits += made
+        }
+        return edits
+    }
+}
+
+/// A replacement of the characters between two locations; lines and columns are counted from 0.
+struct TextSplice {
+    typealias LineColumn = YAMLSource.LineColumn
+
+    var from: LineColumn
+    var to: LineColumn
+    var text: String
+
+    /// Converts splices to edits of whole lines; splices that touch a common line become one edit.
+    static func edits(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> [FileEdit] {
+        var groups: [[TextSplice]] = []
+        for splice in splices.sorted(by: { ($0.from.line, $0.from.column) < ($1.from.line, $1.from.column) }) {
+            if let last = groups.last?.last, splice.from.line <= last.to.line {
+                groups[groups.count - 1].append(splice)
+            } else {
+                groups.append([splice])
+            }
+        }
+        return groups.map { edit($0, of: file, lines) }
+    }
+
+    private static func edit(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> FileEdit {
+        let (first, last) = (splices[0].from.line, splices[splices.count - 1].to.line)
+        func text(_ line: Int) -> String { line < lines.count ? String(String.UnicodeScalarView(lines[line])) : "" }
+        func text(_ line: Int, _ columns: Range<Int>) -> String {
+            line < lines.count ? String(String.UnicodeScalarView(lines[line][columns.clamped(to: 0 ..< lines[line].count)])) : ""
+        }
+        var result = ""
+        var place = LineColumn(line: first, column: 0)
+        for splice in splices {
+            // Within a group, the text between two splices lies on a single line.
+            result += text(place.line, place.column ..< max(place.column, splice.from.column)) + splice.text
+            place = splice.to
+        }
+        result += text(place.line, place.column ..< Int.max)
+        var old = (first ... last).map(text)
+        var new = result.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        // The last line of a text is the empty text after its last line break.
+        if last >= lines.count - 1, old.last == "", new.last == "" {
+            old.removeLast()
+            new.removeLast()
+        }
+        let same = zip(old, new).prefix { $0 == $1 }.count
+        (old, new) = (Array(old[same...]), Array(new[same...]))
+        while let end = old.last, end == new.last {
+            old.removeLast()
+            new.removeLast()
+        }
+        return FileEdit(file: file, line: first + same + 1, remove: old, insert: new)
+    }
+}
