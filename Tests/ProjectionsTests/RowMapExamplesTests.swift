@@ -222,13 +222,17 @@ struct RowMapExamplesTests {
     @Test("of two types whose names look alike each is followed: é in one character, and in two")
     func lookAlikes() throws {
         let types = ["Caf\u{e9}", "Cafe\u{301}"]
-        let changed = "upcast: [{on: \"\(types[1])\", do: [{compute: {path: /b, template: '{/a}{/id}'}}, {move: {from: /b, path: /a}}]}]\n"
-        let events = types.map {
-            "  \"\($0)\": {stream: 'e-{/id}', required: [id, a], properties: {id: {type: string}, a: {type: string}}}\n"
-        }.joined()
-        let history = try Shop.history(["", changed].enumerated().map { "evstore: 1\nversion: \($0 + 1)\n\($1)events:\n\(events)" })
-        let folds = types.map { "\"\($0)\": {set: {/a: /a}}" }.joined(separator: ", ")
-        let set = try Shop.definitions("evstore: 1\nprojections:\n  p: [{since: 1, key: /id, on: {\(folds)}}]\n", history)
+        let ops = #"[{"compute":{"path":"/b","template":"{/a}{/id}"}},{"move":{"from":"/b","path":"/a"}}]"#
+        let shape = #"{"stream":"e-{/id}","required":["id","a"],"properties":{"id":{"type":"string"},"a":{"type":"string"}}}"#
+        let events = types.map { "\"\($0)\":\(shape)" }.joined(separator: ",")
+        let files = [
+            #"{"evstore":1,"version":1,"events":{\#(events)}}"#,
+            #"{"evstore":1,"version":2,"upcast":[{"on":"\#(types[1])","do":\#(ops)}],"events":{\#(events)}}"#,
+        ]
+        let history = try History(files: files.enumerated().map { try VersionFile(text: Array($1.utf8), file: "v\($0 + 1).json") })
+        let folds = types.map { #""\#($0)":{"set":{"/a":"/a"}}"# }.joined(separator: ",")
+        let file = #"{"evstore":1,"projections":{"p":[{"since":1,"key":"/id","on":{\#(folds)}}]}}"#
+        let set = try DefinitionSet.load(text: Array(file.utf8), file: "projections.json", history: history)
         let definitions = try [1, 2].map { try set.definition(named: "p", at: SchemaVersion($0), history) }
         let census = types.map { CensusRow(type: $0, born: 1, count: 1) }
         guard case .events = try RowMapProof.prove(definitions[0], definitions[1], history, census) else {
