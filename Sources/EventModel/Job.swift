@@ -27,7 +27,8 @@ package struct Job: Sendable {
     /// The operation's name, such as `replay to v5`; the error of an interruption proposes to run it again.
     package let name: String
     private let progress: ProgressHandler?
-    private let stop: Stop
+    /// Nil if nobody can stop it.
+    private let stop: Stop?
 
     private final class Stop: Sendable {
         let isRequested = Atomic<Bool>(false)
@@ -35,29 +36,30 @@ package struct Job: Sendable {
 
     package init(_ name: String, _ progress: ProgressHandler? = nil) { (self.name, self.progress, stop) = (name, progress, Stop()) }
 
-    /// A job that reports to `progress` instead; cancelling either job cancels both.
-    private init(_ job: Job, _ name: String, _ progress: ProgressHandler?) {
-        (self.name, self.progress, stop) = (name, progress, job.stop)
+    private init(_ name: String, _ progress: ProgressHandler?, _ stop: Stop?) {
+        (self.name, self.progress, self.stop) = (name, progress, stop)
     }
 
-    /// A part of this job with its own name; cancelling either cancels both.
-    package func part(_ name: String) -> Job { Job(self, name, progress) }
-
     /// This job without a progress handler.
-    package var silent: Job { Job(self, name, nil) }
+    package var silent: Job { Job(name, nil, stop) }
+
+    /// This job from where nothing may be left undone: nobody can stop it any more.
+    package var unstoppable: Job { Job(name, progress, nil) }
 
     /// This job with another progress handler, which is called before the present one.
     package func told(_ body: @escaping ProgressHandler) -> Job {
-        Job(self, name) { [progress] event in
-            body(event)
-            progress?(event)
-        }
+        Job(
+            name,
+            { [progress] event in
+                body(event)
+                progress?(event)
+            }, stop)
     }
 
     /// Asks the operation to stop at its next check, where its state is valid. Any thread may call this.
-    package func cancel() { stop.isRequested.store(true, ordering: .releasing) }
+    package func cancel() { stop?.isRequested.store(true, ordering: .releasing) }
 
-    package var isCancelled: Bool { stop.isRequested.load(ordering: .acquiring) || Task.isCancelled }
+    package var isCancelled: Bool { stop.map { $0.isRequested.load(ordering: .acquiring) || Task.isCancelled } ?? false }
 
     /// Order: called between chunks, never between the parts of one durable step.
     /// - Throws: `EvstoreError.interrupted` if the job was cancelled.

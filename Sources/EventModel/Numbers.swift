@@ -134,5 +134,6 @@ public struct Checkpoint: Hashable, Sendable, Codable, LosslessStringConvertible
         let parts = description.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let epoch = UInt32(parts[0]), epoch >= 1, let position = UInt64(parts[1]) else { return nil }
         self.init(epoch: Epoch(epoch), position: Position(position))
+        if self.position > .largest || self.description != description { return nil }
     }
 }

@@ -160,7 +160,7 @@ struct EventCursor {
         try store.log.reading { reader in
             try reader.requireUncut(top)
             while rest > 0, reached > Position(1), events.count < pageEvents, !taker.isFull {
-                try reader.block(endingAt: reached.previous) { record in
+                try reader.blockBackwards(from: reached.previous) { record in
                     (reached, rest) = (record.position, rest - 1)
                     if wanted?.contains(store.log.name(ofType: record.type)) ?? true {
                         let begin = events.count
@@ -174,25 +174,6 @@ struct EventCursor {
         seen.position = reached
         isAtEnd = reached <= Position(1) || taker.isFull
         return events
-    }
-}
-
-extension LogReader {
-    /// Lends the records of the block that `end` lies in, from that position back to the block's first, until the body returns false. A block
-    /// is checked as a whole, once for all of them.
-    fileprivate func block(endingAt end: Position, _ body: (borrowing RecordView) throws -> Bool) throws {
-        var first: Position?
-        try blocks(from: end) { block in
-            first = block.first
-            return false
-        }
-        guard let first else { throw EvstoreError.corruptBlock(position: end, reason: "there is no such event") }
-        try blocks(from: first) { block in
-            // A block is lent from its first record that is asked for on.
-            var index = Int(clamping: end.events(after: first))
-            while try index >= 0 && body(block.record(index)) { index -= 1 }
-            return false
-        }
     }
 }
 

@@ -37,6 +37,7 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(source: PageSource(begin())) }
 
+    /// A place in the pages. Copies of an iterator share it: what one is given the others are not.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: PageSource<Event>
 
@@ -57,12 +58,19 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 
 /// What one iterator reads.
 private final class PageSource<Event: Sendable>: @unchecked Sendable {
-    // Sound: one task at a time asks an iterator for its next page, and awaits it.
-    var reader: any PageReader<Event>
+    // Sound: whoever asks while another task waits for a page gets an error.
+    private(set) var reader: any PageReader<Event>
+    private let isAsked = Monitor(false)
 
     init(_ reader: any PageReader<Event>) { self.reader = reader }
 
     func next() async throws(EvstoreError) -> [Event]? {
+        let isBusy = isAsked.withLock { isAsked in
+            defer { isAsked = true }
+            return isAsked
+        }
+        if isBusy { throw .misuse("an iterator is asked by one task at a time; make another for another task") }
+        defer { isAsked.withLock { $0 = false } }
         while true {
             if Task.isCancelled {
                 if reader.isEndless { return nil }

@@ -60,7 +60,7 @@ extension EventStore {
 
     /// The events of one stream as seen at a version, one after the other, as many as there are when the end is reached.
     ///
-    /// Nothing is read before the first is asked for; a page is read on the calling thread, in a short read transaction, and none is open
+    /// Nothing is read before the first is asked for; a page is read on a thread of the store's own, in a short read transaction, and none is open
     /// in between. What a cut took off, or a task that was cancelled, ends the sequence with an error, never as if it were whole.
     /// - Parameters:
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.

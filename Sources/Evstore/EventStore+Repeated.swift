@@ -50,7 +50,7 @@ extension EventStore {
     }
 
     /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store: for a command that is to
-    /// be carried out once, before anything is decided.
+    /// be carried out once, before anything is decided. It covers the events behind that one which have no ids of their own.
     ///
     /// Blocks the calling thread for one short read transaction.
     public func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {

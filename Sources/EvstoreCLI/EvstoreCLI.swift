@@ -65,8 +65,10 @@ public enum EvstoreCLI {
     /// The command that the arguments name; nil where they asked for help, which has then been printed.
     private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
         // The parser would print this program's version, and do nothing of what is asked for.
-        if arguments.count > 1, arguments.first?.hasPrefix("-") == false, let place = arguments.firstIndex(of: "--version") {
-            let version = place + 1 < arguments.count ? arguments[place + 1] : "vN"
+        let own = arguments.prefix { $0 != "--" }
+        let commands = RootCommand.configuration.subcommands.map { $0.configuration.commandName ?? "" }
+        if let place = own.firstIndex(of: "--version"), own[..<place].contains(where: commands.contains) {
+            let version = place + 1 < own.count ? own[place + 1] : "vN"
             throw UsageError(
                 "--version says which program this is, and goes with no command; a version of events is --at or --to \(version)")
         }

@@ -24,11 +24,11 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, logUnavailable; what `body` throws, as it is.
     public func rescue(_ body: (_ lines: [UInt8]) throws -> Bool) async throws -> RescueReport {
         guard let membership = log.membership else { throw EvstoreError.usage("\(path) belongs to no cluster log") }
-        let report = try await working("rescue") { (_) throws(EvstoreError) in
+        let report = try await working("rescue") { (job) throws(EvstoreError) in
             try converting(at: path) {
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 let (row, last) = (try database.readyRow(), try log.read { $0.last.position })
-                return RescueReport(common: try commonEnd(database, row), last: last)
+                return RescueReport(common: try commonEnd(database, row, job), last: last)
             }
         }
         if report.common < report.last { try await store.export(from: report.common.next, body) }
@@ -36,10 +36,10 @@ extension StoreMaintenance {
     }
 
     /// The last position at which a frame ends that this node has, too: in the newest epoch that has one.
-    private func commonEnd(_ database: ClusterDatabase, _ row: ClusterRow) throws -> Position {
+    private func commonEnd(_ database: ClusterDatabase, _ row: ClusterRow, _ job: Job) throws -> Position {
         var epoch = try log.read { $0.last.epoch }
         while let frames = try database.frames(upTo: epoch, of: row) {
-            let common = try commonEnd(database, frames.numbers)
+            let common = try commonEnd(database, frames.numbers, job)
             if common > .start || frames.epoch == .first { return common }
             epoch = frames.epoch.previous
         }
@@ -47,10 +47,11 @@ extension StoreMaintenance {
     }
 
     /// The same of some frames: by halves, since what is common within an epoch is its beginning.
-    private func commonEnd(_ database: ClusterDatabase, _ numbers: ClosedRange<UInt64>) throws -> Position {
+    private func commonEnd(_ database: ClusterDatabase, _ numbers: ClosedRange<UInt64>, _ job: Job) throws -> Position {
         var (low, high) = (numbers.lowerBound - 1, numbers.upperBound)
         var common = Position.start
         while low < high {
+            try job.check()
             let middle = (low + high + 1) / 2
             if let end = try ownedEnd(database, middle, from: numbers.lowerBound) {
                 (low, common) = (middle, end)

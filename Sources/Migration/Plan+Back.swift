@@ -77,7 +77,7 @@ extension Plan {
         let behind = try site.last().position.events(after: start.position)
         let measured = min(behind, eventsMeasured)
         let began = ContinuousClock.now
-        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), site.job)
+        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), site.job.silent)
         return began.duration(to: .now).inSeconds * Double(behind) / Double(measured)
     }
 }

@@ -85,6 +85,7 @@ struct ReplayLaws {
     }
 
     private mutating func unbuilt(_ version: SchemaVersion, _ error: EvstoreError) throws(EvstoreError) {
+        if case .interrupted = error { throw error }
         findings.append(Finding(id: "LAW103", message: "L6: the read models of \(version) can't be built: \(error.message)"))
     }
 
@@ -142,7 +143,7 @@ private struct ReplayBench {
         let middle = start.plus(end.events(after: start) / 2)
         for (definition, generation) in zip(definitions, try build(jobs: 1, chunkEvents: 1_024, through: start)) {
             for position in [middle, end] {
-                try Follower(site.evolving).catchUp(generation, definition, to: position, site.job)
+                try Follower(site.evolving).catchUp(generation, definition, to: position, site.job.silent)
             }
             headers.append(try generation.header)
         }
@@ -158,7 +159,7 @@ private struct ReplayBench {
         }
         var build = BulkBuild(site.evolving, at: version, targets)
         (build.onError, build.jobs, build.chunkEvents, build.through) = (.quarantine, jobs, chunkEvents, through)
-        _ = try build.run(site.job)
+        _ = try build.run(site.job.silent)
         return targets.map(\.generation)
     }
 }

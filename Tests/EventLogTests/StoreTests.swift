@@ -1,3 +1,5 @@
+import Bytes
+import LMDB
 import EventLog
 import EventModel
 import EvstoreTesting
@@ -146,6 +148,31 @@ struct StoreTests {
         #expect(throws: EvstoreError.corruptBlock(position: Position(2), reason: "the checksum does not fit")) { try damaged.payloads("a") }
         let findings = try damaged.verify(deep: false)
         #expect(findings.map(\.position) == [Position(2)])
+        try await damaged.close()
+    }
+
+    @Test("reading backwards finds that a block is missing, and does not go round in a circle")
+    func missingBlock() async throws {
+        let log = try makeLog(directory)
+        for text in ["1", "2", "3"] { try await log.add(event("a", text)) }
+        try await log.close()
+        let damaged = try EventLog.open(at: directory.store, options: .small())
+        let access = damaged.access
+        try access.environment.write { transaction in _ = try transaction.delete(access.tables.blocks, bytes(2 as UInt64).lent) }
+        var seen: [UInt64] = []
+        let error = #expect(throws: EvstoreError.self) {
+            try damaged.read { reader in
+                var next = reader.last.position
+                while next > .start, seen.count < 10 {
+                    try reader.blockBackwards(from: next) { record in
+                        (seen, next) = (seen + [record.position.rawValue], record.position.previous)
+                        return true
+                    }
+                }
+            }
+        }
+        #expect(seen == [3])
+        #expect(error?.code == "corruptBlock")
         try await damaged.close()
     }
 

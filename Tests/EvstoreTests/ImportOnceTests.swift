@@ -142,6 +142,30 @@ struct ImportOnceTests {
         #expect(try Self.counts(temporary.store).values.allSatisfy { $0 == 1 })
     }
 
+    @Test("an import whose task is cancelled while its pipe is open has appended every whole line that it took")
+    func cancelledPipe() async throws {
+        let temporary = try await Self.store()
+        let pipe = try OpenPipe()
+        try pipe.writing.write(contentsOf: Data((Self.lines(0 ..< 17) + "{").utf8))
+        await #expect(throws: EvstoreError.self) {
+            try await cancellable { cancel in
+                let work = Task {
+                    while try await !Self.isDrained(pipe) { try await Task.sleep(for: .milliseconds(5)) }
+                    cancel()
+                }
+                defer { work.cancel() }
+                _ = try await temporary.store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
+            }
+        }
+        #expect(try Self.counts(temporary.store).count == 17)
+    }
+
+    /// Whether a pipe has nothing left to read.
+    private static func isDrained(_ pipe: OpenPipe) async throws -> Bool {
+        var waiting = pollfd(fd: pipe.reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&waiting, 1, 0) == 0
+    }
+
     @Test("whole lines are appended while the next is written byte by byte, and others get their turn", .timeLimit(.minutes(5)))
     func dribble() async throws {
         let temporary = try await Self.store()

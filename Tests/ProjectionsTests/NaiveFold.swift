@@ -79,7 +79,9 @@ struct NaiveFold {
             if fold["when"]?["row"] == nil { break }
         }
         if may.isEmpty { return nil }
-        guard let key = try text(definition["key"] ?? .null, event, item), key.utf8.count <= 500 else { throw Refused() }
+        guard let key = try text(folds.first?["key"] ?? definition["key"] ?? .null, event, item), key.utf8.count <= 500 else {
+            throw Refused()
+        }
         return Operation(key: key, folds: try may.map { ($0, try edits($0, event, item)) })
     }
 

@@ -37,8 +37,8 @@ struct RandomFolds {
         return "{\(one(tests + more))}"
     }
 
-    private mutating func fold(_ type: String, guarded: Bool, each: Bool) -> String {
-        var members = each ? [#""each":"/lines""#] : []
+    private mutating func fold(_ type: String, guarded: Bool, each: Bool, key: String?) -> String {
+        var members = (each ? [#""each":"/lines""#] : []) + (key.map { ["\"key\":\($0)"] } ?? [])
         if guarded { members.append("\"when\":\(test(type))") }
         if oneIn(8) { return "{\((members + [#""delete":true"#]).joined(separator: ","))}" }
         if oneIn(6) { members.append(#""only-existing":true"#) }
@@ -63,8 +63,9 @@ struct RandomFolds {
         var rules: [String] = []
         for type in ["OrderPlaced", "OrderPaid"] {
             let each = type == "OrderPlaced" && oneIn(4)
-            let folds = (0 ..< Int.random(in: 0 ... 2, using: &random)).map { _ in fold(type, guarded: true, each: each) }
-            rules.append("\"\(type)\":[\((folds + [fold(type, guarded: oneIn(3), each: each)]).joined(separator: ","))]")
+            let own = oneIn(4) ? one([#""/id""#, #""{/id}:{$type}""#, each ? #""$item/sku""# : #""$stream""#]) : nil
+            let folds = (0 ..< Int.random(in: 0 ... 2, using: &random)).map { _ in fold(type, guarded: true, each: each, key: own) }
+            rules.append("\"\(type)\":[\((folds + [fold(type, guarded: oneIn(3), each: each, key: own)]).joined(separator: ","))]")
         }
         rules.append(#""OrderVoided":"delete""#)
         let initial = oneIn(3) ? "\"initial\":{\"/b\":{\"value\":\(one(["5", "null", "\"x\""]))},\"/n/x\":{\"value\":1}}," : ""

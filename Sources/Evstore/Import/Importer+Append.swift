@@ -73,7 +73,8 @@ extension Importer {
                 rows: mark.map { [AttachedRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
                 deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
-            do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {
+            // Order: in a task of its own, since a cancelled import still appends the lines that it has taken from a pipe.
+            do { outcome = try await Task { [log = store.log] in try await log.append(request) }.value } catch EvstoreError.idReused {
                 outcome = nil
             } catch {
                 guard let failure = spelled.failure(EvstoreError(converting: error, at: store.path)) else { continue }

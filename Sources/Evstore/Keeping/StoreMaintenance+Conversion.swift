@@ -40,7 +40,7 @@ extension StoreMaintenance {
             var cursor =
                 stream.map { EventCursor(store, of: $0) }
                 ?? EventCursor(store, through: evolution.last, from: nil, backwards: false, limit: nil)
-            let tally = ConversionTally(converter, at: version, site.job, of: evolution.last.position)
+            let tally = ConversionTally(converter, at: version, site.job, of: stream == nil ? evolution.last.position : .start)
             while !cursor.isEnded { _ = try cursor.page(tally, through: evolution.last) }
             tally.report.seconds = began.duration(to: .now).inSeconds
             return tally.report

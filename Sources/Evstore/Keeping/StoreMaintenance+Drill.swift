@@ -30,11 +30,11 @@ extension StoreMaintenance {
         seed: UInt64? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if store.isReadOnly { throw .readOnly(path: path) }
-        return try await store.working("rehearse", progress) { (site) async throws(EvstoreError) in
+        return try await working("rehearse", progress) { (job) async throws(EvstoreError) in
             try await rehearse(
                 DrillRequest(
                     from: from, version: version, backups: backups, olderProgram: olderProgram,
-                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), job: site.job), site)
+                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), job: job), store.site(job))
         }
     }
 

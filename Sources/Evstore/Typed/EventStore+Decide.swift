@@ -36,6 +36,10 @@ extension EventStore {
         id: EventID? = nil, metadata: [UInt8]? = nil, attemptsMax: Int = 10, _ body: (State) throws -> [any Event]
     ) async throws -> Decision<State> {
         if attemptsMax < 1 { throw EvstoreError.misuse("a command is decided at least once") }
+        if conditions.contains(where: { $0.stream == stream }) {
+            throw EvstoreError.misuse("the condition on \(stream) is made of its state; others are of other streams")
+        }
+        let isOfAnEpoch = conditions.contains { $0.asOf != nil }
         var attempt = 1
         while true {
             if let id, let receipt = try receipt(ofAppend: id) {
@@ -51,7 +55,7 @@ extension EventStore {
                     state: state, receipt: try await append(list, conditions: [state.condition(on: stream)] + conditions), attempts: attempt
                 )
             } catch {
-                guard error.isConflict(on: stream), attempt < attemptsMax else { throw error }
+                guard error.isConflict(on: stream, isOfAnEpoch), attempt < attemptsMax else { throw error }
                 // Those that decide on one stream at the same time do not meet again in step.
                 try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))
                 attempt += 1
@@ -62,10 +66,12 @@ extension EventStore {
 
 extension EvstoreError {
     /// Whether somebody else has appended to the stream, carried out the same command, or cut the log meanwhile.
-    fileprivate func isConflict(on stream: StreamName) -> Bool {
+    fileprivate func isConflict(on stream: StreamName, _ hasFixedEpoch: Bool) -> Bool {
         switch self {
         case .expectationFailed(let failed, _, _): failed == stream
-        case .idReused, .epochChanged: true
+        case .idReused: true
+        // Conditions of the caller's that name an epoch fail again.
+        case .epochChanged: !hasFixedEpoch
         default: false
         }
     }

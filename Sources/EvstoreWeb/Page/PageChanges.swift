@@ -47,6 +47,8 @@ final class PageWork: Sendable {
         var isRunning = false
         var outcome: String?
         var task: Task<Void, Never>?
+        /// The number of this work among those that the page began.
+        var number = 0
     }
 
     private let state = Mutex(State())
@@ -60,9 +62,11 @@ final class PageWork: Sendable {
     func begin(
         _ title: String, _ body: @escaping @Sendable (@escaping ProgressHandler) async throws -> String
     ) throws(EvstoreError) {
+        var number = 0
         let other = state.withLock { state -> String? in
             if state.isRunning { return state.title }
-            state = State(title: title, isRunning: true)
+            number = state.number + 1
+            state = State(title: title, isRunning: true, number: number)
             return nil
         }
         if let other { throw .usage("\(other) is under way; one thing at a time") }
@@ -78,7 +82,7 @@ final class PageWork: Sendable {
             }
             state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
         }
-        state.withLock { $0.task = task }
+        state.withLock { if $0.number == number { $0.task = task } }
     }
 
     /// Asks what is under way to end in a valid state, and waits until it has.

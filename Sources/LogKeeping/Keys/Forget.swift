@@ -12,10 +12,13 @@ package enum Forget {
     /// - Parameter redact: called for each line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
-        _ site: MigrationSite, _ streams: [StreamName], redact: @escaping LineRedaction
+        _ given: MigrationSite, _ streams: [StreamName], redact: @escaping LineRedaction
     ) async throws(EvstoreError) -> ForgetReport {
-        let lock = try MigrationLock.take(site)
+        let lock = try MigrationLock.take(given)
         defer { lock.release() }
+        // Order: nothing stops the work once a key is overwritten, since read models and archives still show the data.
+        var site = given
+        site.job = given.job.unstoppable
         var report = ForgetReport()
         var failure: EvstoreError?
         var forgotten: [ForgottenSubject] = []

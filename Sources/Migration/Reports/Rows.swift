@@ -33,11 +33,12 @@ public struct SnapshotGeneration: Hashable, Sendable {
 }
 
 /// What a line of the journal tells of. A newer program may write others than these.
-public struct JournalKind: RawRepresentable, Hashable, Sendable {
+public struct JournalKind: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
     /// As the journal's `what` says it.
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }
+    public var description: String { rawValue }
     private init(_ rawValue: String) { self.rawValue = rawValue }
 
     /// Versions or definitions were registered.

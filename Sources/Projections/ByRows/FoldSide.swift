@@ -15,6 +15,7 @@ struct FoldSide {
     let branch: TracedBranch
 
     var folds: [FoldRule]? { projection.on[Name(type)] }
+    var key: Source { projection.key(of: Name(type)).source }
 
     func find(_ source: Source) -> TracedBranch.Found {
         let found = term(of: source)

@@ -92,7 +92,7 @@ package struct RowMapProof {
         guard let olderFolds = before.folds, let newerFolds = after.folds else {
             return before.folds == nil && after.folds == nil ? nil : "one of the two versions has no fold of them"
         }
-        if !isSame(before, projections.older.key, after, projections.newer.key) { return "the rows have other keys" }
+        if !isSame(before, before.key, after, after.key) { return "the rows have other keys" }
         guard olderFolds.count == newerFolds.count else { return "there are \(newerFolds.count) folds in the place of \(olderFolds.count)" }
         for (old, new) in zip(olderFolds, newerFolds) {
             if let no = differ(before, old, after, new) { return no }

@@ -6,7 +6,8 @@ internal import SchemaEvolution
 struct DeclaredProjection: Sendable {
     var name: String
     var since: SchemaVersion
-    var key: Source
+    /// The key of types whose folds have none of their own.
+    private var key: Source?
     var initial: [(target: Target, value: JSONValue)] = []
     /// The folds of each event type.
     var on: [Name: [FoldRule]] = [:]
@@ -15,15 +16,21 @@ struct DeclaredProjection: Sendable {
     /// The complete definition as JSON: `like` is resolved, and `since` is left out.
     var json: JSONValue
     var mark: FileLocation
-    var keyMark: FileLocation
+    private var keyMark: FileLocation?
     var typeMarks: [Name: FileLocation] = [:]
 
     var consumes: Set<Name> { Set(on.keys) }
 
+    /// The source of the key of the row that events of a type are about, and its location in the file.
+    func key(of type: Name) -> (source: Source, mark: FileLocation) {
+        if let fold = on[type]?.first, let key = fold.key { return (key, fold.keyMark ?? fold.mark) }
+        return (key ?? .constant(.null), keyMark ?? mark)
+    }
+
     /// The pointers that its folds read of a type's events; nil if they read the whole payload.
     func reads(of type: Name) -> [JSONPointer]? {
         let folds = on[type, default: []]
-        var sources = [key] + folds.compactMap(\.guardTest?.source)
+        var sources = [key(of: type).source] + folds.compactMap(\.guardTest?.source)
         for edit in folds.flatMap(\.edits) { sources += [edit.source] + edit.target.sources }
         return sources.contains(where: \.readsPayload) ? nil : folds.compactMap(\.each) + sources.flatMap(\.pointers)
     }
@@ -44,10 +51,7 @@ struct DeclaredProjection: Sendable {
         (self.name, self.since, mark) = (name, since, node.mark)
         let members = try node.map("the definition of \(name)", allowing: Self.members)
         json = .object(members.filter { $0.name != "since" }.map { .init(name: $0.name, value: $0.value.json) })
-        let keyNode = try node.required("key", of: "the definition of \(name)")
-        keyMark = keyNode.mark
-        key = try Source(keyNode, "key")
-        if case .row = key { throw keyNode.problem("a key can't come from the row, which it names") }
+        if let node = node.member("key") { (key, keyMark) = (try Source(key: node), node.mark) }
         for member in try node.member("initial")?.map("initial") ?? [] {
             let target = try Target(member.name, at: member.place)
             guard target.fixed.count == target.tokens.count else { throw member.problem("a target of initial can't be a template") }
@@ -62,6 +66,8 @@ struct DeclaredProjection: Sendable {
             typeMarks[member.name] = member.place
         }
         guard !on.isEmpty else { throw types.problem("\(name) consumes no event type") }
+        // Without a key of its own a definition needs one for every type.
+        if key == nil, on.values.contains(where: { $0.first?.key == nil }) { _ = try node.required("key", of: "the definition of \(name)") }
         let targets = Set(on.values.joined().flatMap { $0.edits.map(\.target.text) }).count
         guard targets <= Self.targetsMax else {
             throw types.problem("\(name) makes \(targets) members of a row; \(Self.targetsMax) are the most")

@@ -110,9 +110,10 @@ struct DefinitionCheck {
                 site.item = .any
             }
         }
-        site.mark = projection.keyMark
-        if let shape = self.shape(of: projection.key, site) { checkText("the key", shape, site) }
-        if folds.contains(where: { $0.guardTest == nil }) { checkKey(site) }
+        let key = projection.key(of: Name(type))
+        site.mark = key.mark
+        if let shape = self.shape(of: key.source, site) { checkText("the key", shape, site) }
+        if folds.contains(where: { $0.guardTest == nil }) { checkKey(key.source, site) }
         for fold in folds {
             if let test = fold.guardTest { check(test, at: fold.guardMark ?? fold.mark, site) }
             for edit in fold.edits { check(edit, site) }
@@ -120,10 +121,10 @@ struct DefinitionCheck {
     }
 
     /// Reports members of the key that an event may lack.
-    private mutating func checkKey(_ site: Site) {
-        for pointer in projection.key.pointers where site.shape.at(pointer) != nil && !site.shape.isAlwaysPresent(at: pointer) {
+    private mutating func checkKey(_ key: Source, _ site: Site) {
+        for pointer in key.pointers where site.shape.at(pointer) != nil && !site.shape.isAlwaysPresent(at: pointer) {
             note(
-                ProjectionRule.key, projection.keyMark,
+                ProjectionRule.key, site.mark,
                 "\(site.type) at \(site.version) may lack \(pointer): such an event has no row and fails", "\(site.type) \(pointer)",
                 severity: .note)
         }

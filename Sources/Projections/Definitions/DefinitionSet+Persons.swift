@@ -25,9 +25,10 @@ extension DeclaredProjection {
         return on.sorted { $0.key < $1.key }.compactMap { type, folds in
             for number in since.number ... end.number {
                 guard let shape = history.shape(of: type.text, at: SchemaVersion(number))?.shape else { continue }
-                guard let pointer = key.personal(in: shape, each: folds.first?.each) else { continue }
+                let key = key(of: type)
+                guard let pointer = key.source.personal(in: shape, each: folds.first?.each) else { continue }
                 return Finding(
-                    id: Rule.exposed, severity: .warning, file: keyMark.file, line: keyMark.line, column: keyMark.column,
+                    id: Rule.exposed, severity: .warning, file: key.mark.file, line: key.mark.line, column: key.mark.column,
                     message: "\(name): \(pointer) of \(type) is personal and is the key of a row, which everybody can read",
                     fix: Rule.personsFix)
             }

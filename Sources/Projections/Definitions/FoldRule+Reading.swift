@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension FoldRule {
-    private static let members = ["when", "only-existing", "each", "delete"] + Edit.Kind.allCases.map(\.rawValue)
+    private static let members = ["when", "only-existing", "each", "key", "delete"] + Edit.Kind.allCases.map(\.rawValue)
 
     /// The folds of one type: `delete`, a fold, or a list of folds, of which the first applicable one runs.
     static func list(_ node: FileNode, of type: String) throws(FileProblem) -> [FoldRule] {
@@ -24,6 +24,9 @@ extension FoldRule {
             if rule.each != rules[0].each {
                 throw FileProblem(FileRule.value, "the folds of \(type) must all have the same each", at: rule.mark)
             }
+            if rule.key != rules[0].key {
+                throw FileProblem(FileRule.value, "the folds of \(type) must all have the same key", at: rule.keyMark ?? rule.mark)
+            }
             if rule.guardTest == nil, index + 1 < rules.count {
                 throw FileProblem(
                     FileRule.value, "the folds after this one never run: it has no guard", at: rule.mark,
@@ -37,11 +40,12 @@ extension FoldRule {
         self.init(mark: node.mark)
         let what = "the fold of \(type)"
         let given = try node.map(what, allowing: Self.members)
-        guard !given.isEmpty else { throw node.problem("\(what) does nothing") }
+        guard given.contains(where: { $0.name != "key" }) else { throw node.problem("\(what) does nothing") }
         for member in given {
             switch member.name {
             case "when": (guardTest, guardMark) = (try Guard(member.value, in: .fold), member.value.mark)
             case "only-existing": onlyExisting = try member.value.flag("only-existing")
+            case "key": (key, keyMark) = (try Source(key: member.value), member.value.mark)
             case "delete": deletes = try member.value.flag("delete")
             case "each":
                 let pointer = try member.value.pointer("each")
@@ -69,6 +73,14 @@ extension FoldRule {
             let (a, b) = (order.firstIndex(of: $0.kind) ?? 0, order.firstIndex(of: $1.kind) ?? 0)
             return a != b ? a < b : Array($0.target.text.utf8).lexicographicallyPrecedes(Array($1.target.text.utf8))
         }
+    }
+}
+
+extension Source {
+    /// Reads the source of a row's key.
+    init(key node: FileNode) throws(FileProblem) {
+        self = try Source(node, "key")
+        if case .row = self { throw node.problem("a key can't come from the row, which it names") }
     }
 }
 

@@ -13,6 +13,10 @@ struct FoldRule: Sendable {
     var onlyExisting = false
     /// The list for whose elements the fold runs, once for each.
     var each: JSONPointer?
+    /// The key of the row that events of the type are about, if it differs from the definition's.
+    var key: Source?
+    /// The location of the key in the file.
+    var keyMark: FileLocation?
     var mark: FileLocation
 }
 

@@ -120,7 +120,7 @@ final class DeclarativeFold: Fold {
         for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
             var compiler = FoldCompiler(layout: layout, shape: history.shape(of: type.text, at: version)?.shape ?? .any)
             numbers[type] = rules.count
-            rules.append(compiler.rule(number: rules.count, key: projection.key, folds))
+            rules.append(compiler.rule(number: rules.count, key: projection.key(of: type).source, folds))
             readsStream = readsStream || compiler.readsStream
         }
         (self.numbers, self.readsStream) = (numbers, readsStream)
