@@ -47,7 +47,7 @@ package struct Job: Sendable {
     package var unstoppable: Job { Job(name, progress, nil) }
 
     /// This job with another progress handler, which is called before the present one.
-    package func told(_ body: @escaping ProgressHandler) -> Job {
+    package func reporting(to body: @escaping ProgressHandler) -> Job {
         Job(
             name,
             { [progress] event in

@@ -4,9 +4,9 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// The validator for events that lie in a text: nothing is made of them before they are to be appended.
+/// Validates events that lie in a text: no event value is created before the event is to be appended.
 extension AppendValidator {
-    /// What there is to check of a line's event; nil where more is stored than it says.
+    /// The checks for the event of a line; nil where the store keeps more of such an event than the line says (shadows).
     func entry(for line: LineFields, _ text: RawSpan) throws(EvstoreError) -> Entry? {
         let birth = line.version ?? rules.version
         guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld else { return nil }
@@ -17,7 +17,7 @@ extension AppendValidator {
         return entry.shadowed.isEmpty ? entry : nil
     }
 
-    /// Checks the event of a line that is valid JSON; says whether its stream is the one that its type's template names.
+    /// Checks the event of a line that is valid JSON. Returns whether its stream is the one that its type's template names.
     func check(_ line: LineFields, _ entry: Entry, _ text: borrowing ByteBuffer, time: Timestamp) throws(EvstoreError) -> Bool {
         try options.checkEvent(payloadBytes: line.payload.count, metadataBytes: line.metadata.count)
         let payload = text.slice(line.payload.lowerBound, line.payload.count)
@@ -43,7 +43,7 @@ extension AppendValidator {
         return isInItsStream
     }
 
-    /// The event to store.
+    /// Creates the event to store.
     func stored(_ line: LineFields, _ entry: Entry, _ text: RawSpan, time: Timestamp) throws(EvstoreError) -> StoredEvent {
         var event = StoredEvent(
             stream: StreamName(unchecked: String(utf8: text.slice(line.stream)) ?? ""), type: entry.type, born: entry.birth,
@@ -56,7 +56,7 @@ extension AppendValidator {
 }
 
 extension PlainPayloadValidator {
-    /// `name` is a buffer to use.
+    /// - Parameter name: a buffer that this call may overwrite.
     func isNamed(
         _ stream: StreamName, _ payload: RawSpan, _ scratch: borrowing PlainPayloadScratch, using name: inout ByteBuffer
     ) -> Bool {

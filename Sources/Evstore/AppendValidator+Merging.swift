@@ -10,7 +10,7 @@ extension AppendValidator {
         var target: SchemaVersion
     }
 
-    /// Why events of one append that steps merge with each other have no image, by their index.
+    /// Returns the errors of events in one append that steps merge with each other and that have no image, by the events' indices.
     func mergeFailures(of events: [StoredEvent]) throws(EvstoreError) -> [Int: EvstoreError] {
         guard merges else { return [:] }
         var groups: [Group: [Int]] = [:]
@@ -31,7 +31,7 @@ extension AppendValidator {
                     appended: appended, born: group.born, at: group.target, failed: { failures[indices[$0]] = .noImage($1) }
                 ) { _, _ in }
             } catch {
-                // Above the live version, a program that lacks a step can't tell, and goes on as it did before that version was live.
+                // Above the live version a program that lacks a step can't decide: it goes on as before that version was live.
                 if case .programNeeded = EvstoreError(converting: error), group.target > max(group.born, stamp.live) { continue }
                 throw EvstoreError(converting: error)
             }

@@ -5,23 +5,23 @@ internal import JSONText
 internal import Projections
 internal import SchemaEvolution
 
-/// Which events may be appended: the birth version where an event names none, and how strict the validator is.
+/// The rules of an append: the birth version of events that name none, and how strict the validator is.
 struct AppendRules: Sendable {
     var version: SchemaVersion
     /// Whether events born below the floor are allowed: they need images at newer versions only.
     var takesOld = false
-    /// Whether an image must be up to the top and not only up to the live version: of a node of a cluster log, since another node may be live
-    /// there.
+    /// Whether an image is needed up to the top and not only up to the live version. True for a node of a cluster log, since another node
+    /// may be live at the top.
     var gatesThroughTop = false
-    /// The stream must be the one that the type's template names.
+    /// Whether the stream must be the one that the type's template names.
     var enforcesStream = true
-    /// The chain of a program that is ahead of the store: its events are downcast to the live version.
+    /// The history of a program that is ahead of the store: its events are downcast to the live version.
     var ahead: History?
 }
 
-/// Checks events against their shapes, and that each has a valid image at every version it must have one at.
+/// Checks events against their shapes, and checks that each event has a valid image at every version that needs one.
 ///
-/// Made for one state of the store and used by one thread.
+/// A validator is made for one state of the store and is used by one thread at a time.
 final class AppendValidator: @unchecked Sendable {
     // Sound because `AppendValidatorPool` gives each to one caller at a time.
     let stamp: StateStamp
@@ -34,7 +34,7 @@ final class AppendValidator: @unchecked Sendable {
     /// Whether any step merges events of one append.
     let merges: Bool
     private var entries: [TypeAtVersion: Entry] = [:]
-    /// Of the event that was looked at last.
+    /// The entry of the event that was checked last.
     var lastEntry: Entry?
     /// Buffers of the check, kept between events.
     var scratch = PlainPayloadScratch()
@@ -49,14 +49,15 @@ final class AppendValidator: @unchecked Sendable {
         let shape: EventShape?
         let plain: PlainPayloadValidator?
         let isTemplated: Bool
-        /// Where an image must be, floor … max(born, live) without born itself, the path to it, and what streams are called there.
+        /// The versions (floor … max(born, live), except born) that need an image, each with the path to it and the names of streams there.
         let targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)]
-        /// The versions up to the top at which it is seen together with others of its append. A pair that is parted stays so:
-        /// after a rollback too, what can't be seen alone is refused alone.
+        /// The versions up to the top at which an event of this type is seen together with others of its append. A pair that was split
+        /// stays split: an event that can't be seen alone is refused alone, also after a rollback.
         let merging: [SchemaVersion]
-        /// The versions for which what they see is kept with the event.
+        /// The versions whose images are stored with the event (shadows).
         let shadowed: [SchemaVersion]
-        /// Says what stays of an event when its personal data is forgotten; nil where it has none, or the store no keys.
+        /// Determines what remains of an event when its personal data is forgotten; nil where the type has no personal data or the store
+        /// has no keys.
         let persons: PersonalMembers?
 
         init(_ type: String, _ birth: SchemaVersion, _ shape: EventShape?, seenAt views: Views, sealed isSealed: Bool) {
@@ -67,7 +68,7 @@ final class AppendValidator: @unchecked Sendable {
         }
     }
 
-    /// At which versions an event must be seen: as `Entry` says.
+    /// The versions at which an event must be seen; the members are those of `Entry`.
     struct Views {
         var targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)] = []
         var merging: [SchemaVersion] = []
@@ -82,8 +83,8 @@ final class AppendValidator: @unchecked Sendable {
         aheadViewer = rules.ahead.map { PathRunner($0) }
     }
 
-    /// Adds the events to store for one given event: itself, or what it is at the live version where the program is ahead.
-    /// `now` is when it happened, if it does not say.
+    /// Adds the events to store for one given event: the event itself, or its images at the live version where the program is ahead.
+    /// `now` is the event's time if it names none.
     func admit(_ event: NewEvent, isJSON: Bool, at now: Timestamp, into stored: inout [StoredEvent]) throws(EvstoreError) {
         try checkSize(event)
         let birth = event.version ?? rules.version
@@ -93,18 +94,18 @@ final class AppendValidator: @unchecked Sendable {
             return try checkImages(of: event, entry, at: now)
         }
         if !isJSON { try checkJSON(event) }
-        if birth > stamp.top, let ahead = rules.ahead { return try takeDown(event, from: birth, through: ahead, at: now, into: &stored) }
+        if birth > stamp.top, let ahead = rules.ahead { return try downcast(event, from: birth, through: ahead, at: now, into: &stored) }
         try admit(event, bornAt: birth, at: now, into: &stored)
     }
 
-    /// The event to store for one whose payload and metadata are known to be JSON objects, at a validator that takes none down.
+    /// Returns the event to store for one whose payload and metadata are known to be JSON objects. The validator must not downcast.
     func admit(_ event: NewEvent, at now: Timestamp) throws(EvstoreError) -> StoredEvent {
         var stored: [StoredEvent] = []
         try admit(event, isJSON: true, at: now, into: &stored)
         return stored[0]
     }
 
-    /// The event to store, of one that was admitted before.
+    /// Returns the event to store for one that was admitted before.
     func stored(_ event: NewEvent, at now: Timestamp) throws(EvstoreError) -> StoredEvent {
         var stored: [StoredEvent] = []
         try store(event, entry(event.type, event.version ?? rules.version), at: now, in: &stored)
@@ -119,7 +120,7 @@ final class AppendValidator: @unchecked Sendable {
 
     private func allows(_ birth: SchemaVersion) -> Bool { birth <= stamp.top && (birth >= stamp.floor || rules.takesOld) }
 
-    /// Whether one pass shows that an event fits its shape and stream; false where the full check has to decide, and to say why.
+    /// Whether one pass proves that the event fits its shape and stream; false where the full check must decide and name the reason.
     private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {
         guard let plain = entry.plain, allows(entry.birth), plain.accepts(event.payload.lent, limits, &scratch) else { return false }
         return !rules.enforcesStream || !entry.isTemplated
@@ -138,7 +139,7 @@ final class AppendValidator: @unchecked Sendable {
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
         try store(event, entry, at: now, in: &stored)
-        // Data that adoption does not fit is stored as it came.
+        // Data from before versions existed that does not fit the adoption is stored unchanged.
         if birth.rawValue > 0 { try checkImages(of: event, entry, at: now) }
     }
 
@@ -187,7 +188,7 @@ final class AppendValidator: @unchecked Sendable {
         throw streamMismatch(given: event.stream.text, event.payload.lent, template, event.type, at: birth)
     }
 
-    /// The error for an event whose type belongs in another stream, or in none.
+    /// The error for an event whose type belongs to another stream, or whose payload gives no stream name.
     func streamMismatch(
         given: String, _ payload: RawSpan, _ template: StreamTemplate, _ type: String, at birth: SchemaVersion
     ) -> EvstoreError {
@@ -202,7 +203,7 @@ final class AppendValidator: @unchecked Sendable {
         try checkImages(entry, payload: event.payload.lent, stream: event.stream, metadata: metadata.lent, time: event.time ?? now)
     }
 
-    /// Checks that there is an image at every version that must have one, and lies above another.
+    /// Checks that there is an image at every version that needs one; with `version`, only at the versions above it.
     func checkImages(
         _ entry: Entry, payload: RawSpan, stream: StreamName, metadata: RawSpan, time: Timestamp, above version: SchemaVersion? = nil
     ) throws(EvstoreError) {
@@ -215,8 +216,8 @@ final class AppendValidator: @unchecked Sendable {
         } catch { throw EvstoreError(converting: error) }
     }
 
-    /// The images at the live version of an event of a program that is ahead; one that has none is refused.
-    private func takeDown(
+    /// Downcasts an event of a program that is ahead to the live version; refuses an event without an image there.
+    private func downcast(
         _ event: NewEvent, from birth: SchemaVersion, through ahead: History, at now: Timestamp, into images: inout [StoredEvent]
     ) throws(EvstoreError) {
         guard let aheadViewer, ahead.head >= birth else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
@@ -248,7 +249,7 @@ final class AppendValidator: @unchecked Sendable {
 
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
 
-    /// The entry of a type that has come before.
+    /// The entry of a type that was checked before.
     private func known(_ type: String, _ birth: SchemaVersion) -> Entry? {
         if let lastEntry, lastEntry.birth == birth, lastEntry.type.isSame(as: type) { return lastEntry }
         guard let entry = entries[TypeAtVersion(type: type, version: birth)] else { return nil }

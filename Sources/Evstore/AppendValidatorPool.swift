@@ -1,11 +1,11 @@
 internal import EventModel
 internal import Platform
 
-/// Keeps validators between appends. Where one is of an older state of the store, the log notices and asks to check again.
+/// Keeps validators between appends. Where a validator is of an earlier state of the store, the log notices and asks for a new check.
 final class AppendValidatorPool: Sendable {
     private let idle = Monitor<[AppendValidator]>([])
 
-    /// A kept validator, or a new one where there is none or a fresh one is asked for; a new one replaces those of earlier states.
+    /// Returns a kept validator. Makes one where none is kept or a fresh one is asked for; a new one replaces those of earlier states.
     func take(isFresh: Bool, or make: () throws(EvstoreError) -> AppendValidator) throws(EvstoreError) -> AppendValidator {
         if !isFresh, let validator = idle.withLock({ $0.popLast() }) { return validator }
         let validator = try make()

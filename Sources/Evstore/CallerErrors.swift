@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Keeps the error that a caller's closure threw within work of a lower room, so that the caller gets it back unconverted.
+/// Keeps the error that a caller's closure threw inside a lower room's work, so that the caller gets it back unconverted.
 final class CallerErrors: Sendable {
     private let noted = Monitor<(any Error)?>(nil)
 

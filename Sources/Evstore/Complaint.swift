@@ -1,38 +1,39 @@
 public import EventModel
 
-/// Why a store is not well: what `status` says, `/healthz` answers and the page shows. The page Operating has a table of them.
+/// A reason why a store is not well: `status` reports it, `/healthz` answers with it, and the page shows it. The page Operating lists them
+/// all.
 @nonexhaustive
 public enum Complaint: Hashable, Sendable {
-    /// Other files lie at the path than those that are open here, or none.
+    /// The files at the path are not those that this handle has open, or there are none.
     case replaced(path: String)
-    /// Appends are refused for lack of room.
+    /// Appends are refused because the disk has no room.
     case diskFull(reason: String)
-    /// This node has events that its cluster log has not: that was set back.
+    /// This node has events that its cluster log lacks: the cluster log was set back.
     case forked(reason: String)
     /// This node was taken out of its cluster log, or another store has taken its place.
     case takenOut(node: String, log: String)
-    /// Another directory speaks as this node: one is a copy of the other.
+    /// Another directory uses this node's identity: one is a copy of the other.
     case twin(node: String)
-    /// The cluster log can't be followed, and for how long it could not.
+    /// The cluster log has been unreachable for this many seconds.
     case clusterUnreachable(reason: String, seconds: Double)
     /// The last drill failed.
     case drillFailed(at: Timestamp)
     /// A consumer can't handle an event, and has not moved past it.
     case consumerFailing(String, at: Position, reason: String)
-    /// A reader keeps the pages of many commits, and the file grows.
+    /// A reader holds the pages of many commits, so that the file grows.
     case longReader(OldestReader)
     /// A consumer has put events aside.
     case parked(consumer: String, events: UInt64)
     /// Live read models lack events, each counted once.
     case quarantined(events: UInt64, readModels: [String])
 
-    /// What it asks for, the gravest first.
+    /// How urgent a complaint is, the gravest first.
     public enum Weight: Int, Hashable, Sendable, CaseIterable, Comparable {
-        /// Something that the store is for does not work now.
+        /// A function of the store does not work now.
         case failing
-        /// Everything works, and somebody has something to do.
+        /// Everything works, but somebody has something to do.
         case waiting
-        /// Everything works, but for events that were left out.
+        /// Everything works, but events were left out.
         case leftOut
 
         public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
@@ -46,7 +47,7 @@ public enum Complaint: Hashable, Sendable {
         }
     }
 
-    /// Whether callers should be sent elsewhere: what is asked or written here does not reach the store that it is meant for.
+    /// Whether callers should be sent elsewhere: what they read or write here does not reach the store that they mean.
     public var endsService: Bool {
         switch self {
         case .replaced, .forked, .takenOut, .twin: true
@@ -54,7 +55,7 @@ public enum Complaint: Hashable, Sendable {
         }
     }
 
-    /// Its name, which does not change.
+    /// The complaint's name, which never changes.
     public var code: String {
         switch self {
         case .replaced: "replaced"
@@ -108,6 +109,6 @@ public enum Complaint: Hashable, Sendable {
 }
 
 extension Complaint: CustomStringConvertible {
-    /// What is wrong and what to do next, with calls of the library.
+    /// What is wrong and what to do next. The advice names calls of the library.
     public var description: String { "\(message): \(advice)" }
 }

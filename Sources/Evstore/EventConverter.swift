@@ -4,34 +4,34 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// The version at which events are seen.
+/// The version at which a reader sees events.
 enum SeenAt: Equatable {
-    /// Each event as it was written.
+    /// Each event at the version it was written at.
     case birth
     case version(SchemaVersion)
 }
 
-/// Takes in the records that a cursor comes to.
-protocol RecordTaker {
-    /// The names, as stored, of the types to look at; nil for all.
+/// Takes in the records that a cursor reaches.
+protocol RecordVisitor {
+    /// The stored names of the types to look at; nil for all.
     var storedTypes: Set<Name>? { get }
     /// Whether no more records are wanted.
     var isFull: Bool { get }
 
-    /// The name under which the log holds the stream that is called so where events are seen; nil where there is no such stream.
+    /// The name under which the log holds a stream that is called `stream` at the version of the reader; nil where there is no such stream.
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName?
 
-    /// Takes a record in, and appends the events that come of it.
+    /// Takes in a record and appends the events that come of it.
     /// - Parameter reader: lends the record.
     func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws
 }
 
-extension RecordTaker {
+extension RecordVisitor {
     var isFull: Bool { false }
 }
 
-/// Converts stored events to what they are at one version. Used by one thread at a time.
-final class EventConverter: RecordTaker {
+/// Converts stored events to their images at one version. Used by one thread at a time.
+final class EventConverter: RecordVisitor {
     let store: EventStore
     private let history: History
     private let names: StreamNames
@@ -46,7 +46,7 @@ final class EventConverter: RecordTaker {
     private let wanted: Set<TypeAtVersion>?
     private var lastName: (type: TypeID, name: String)?
 
-    /// - Parameter shared: the streams' names that event readers of other threads have met.
+    /// - Parameter shared: the stream names that converters of other threads have found.
     init(
         _ store: EventStore, _ history: History, _ seenAt: SeenAt, type: String? = nil, sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
@@ -75,7 +75,7 @@ final class EventConverter: RecordTaker {
 
     var storedTypes: Set<Name>? {
         guard let wanted else { return type.map { [Name($0)] } }
-        // Data from before versions existed becomes any type.
+        // Data from before versions existed may become an event of any type.
         return history.versions.first?.adopt == nil ? Set(of: wanted.map(\.type)) : nil
     }
 
@@ -84,13 +84,13 @@ final class EventConverter: RecordTaker {
         return try history.storedName(of: stream, at: version, reader)
     }
 
-    /// What the stream of an event is called where the event is shown.
+    /// The name of an event's stream at the version where the event is shown.
     func stream(of record: borrowing RecordView, _ reader: borrowing LogReader) throws -> StreamName {
         defer { withExtendedLifetime(self) {} }
         return try names.name(of: record, at: version ?? record.born, reader)
     }
 
-    /// Appends what an event is seen as: nothing, one event, or several parts.
+    /// Appends the images of an event: none, one, or several parts.
     /// - Parameter reader: lends the event.
     func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws {
         let (stream, id) = (try stream(of: record, reader), record.id)
@@ -104,12 +104,12 @@ final class EventConverter: RecordTaker {
         }
     }
 
-    /// Calls the body with what an event is seen as: nothing, one image, or several parts.
+    /// Calls the body with the images of an event: none, one, or several parts.
     /// - Parameter reader: lends the event.
     func view(
         _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
-        // Order: the viewer is given back when nobody uses it any more.
+        // Order: the viewer goes back to the pool only when nobody uses it any more.
         defer { withExtendedLifetime(self) {} }
         let (storedType, born) = (name(of: record.type), record.born)
         if let wanted {
@@ -125,11 +125,11 @@ final class EventConverter: RecordTaker {
                 if type.map(image.type.isSame) ?? true { try body(image) }
             }
         } catch EvstoreError.noImage where born.rawValue == 0 {
-            // By declaration such data is in quarantine, and shown at its birth version only.
+            // Data from before versions existed that has no image is in quarantine, and is shown at its birth version only.
         }
     }
 
-    /// The type's name, which is mostly that of the event before.
+    /// The name of a type, which is usually that of the event before.
     private func name(of type: TypeID) -> String {
         if let lastName, lastName.type == type { return lastName.name }
         let name = store.log.name(ofType: type)

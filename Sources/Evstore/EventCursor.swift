@@ -2,8 +2,8 @@ internal import EventLog
 internal import EventModel
 internal import Projections
 
-/// A place in the log, or in one stream, from which records are read page by page: mostly by an `EventConverter`, which makes events of
-/// them. Each page is read in a read transaction of its own, or some; none is open in between.
+/// A place in the log or in one stream, from which records are read page by page, usually by an `EventConverter`, which makes events of
+/// them. Each page is read in one or more read transactions of its own; none is open between two pages.
 struct EventCursor {
     let store: EventStore
     /// Nil: the whole log.
@@ -15,39 +15,39 @@ struct EventCursor {
     /// How many events of a stream the next page looks at.
     private var pageEvents: Int
 
-    /// Up to where the log was looked through, or from where on, backwards.
+    /// The checkpoint up to which the log was read; backwards, the one from which on it was read.
     private(set) var seen: Checkpoint
-    /// The revision of the stream that was looked at last; nil before the first, and in the log.
+    /// The revision that was read last in the stream; nil before the first, and for the whole log.
     private(set) var last: Revision?
-    /// Whether the last page left nothing behind it.
+    /// Whether nothing is left behind the last page.
     private(set) var isAtEnd = false
 
     private enum Start {
-        /// A stream's; its first or its last event where nil.
+        /// At a revision of a stream; nil is its first event, or its last one backwards.
         case revision(Revision?)
-        /// Behind `seen`, or before it, backwards; events after `top` are none of this cursor's.
+        /// Behind `seen`, or before it backwards; the cursor does not read events after `top`.
         case position(top: Checkpoint)
     }
 
-    /// The events of a stream.
+    /// Reads the events of a stream.
     /// - Parameters:
     ///   - from: the first revision; nil is the stream's first, or its last one backwards.
-    ///   - limit: how many events at most, or some more where the last one is one of several parts; nil gives all.
+    ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     init(_ store: EventStore, of stream: StreamName, from: Revision? = nil, backwards: Bool = false, limit: Int? = nil) {
         (self.store, self.stream, self.backwards, start) = (store, stream, backwards, .revision(from))
         (seen, quota) = (.start, EventQuota(limit))
         pageEvents = min(Self.most(store), quota.rest)
     }
 
-    /// The events of a stream, or of the whole log where nil, after a checkpoint.
+    /// Reads the events after a checkpoint, of a stream or, where it is nil, of the whole log.
     init(_ store: EventStore, of stream: StreamName? = nil, after checkpoint: Checkpoint) {
         (self.store, self.stream, backwards, seen) = (store, stream, false, checkpoint)
-        // The log's beginning is that of each stream, which need not be looked for.
+        // The log's beginning is also each stream's beginning: no search is needed.
         start = stream != nil && checkpoint.position == .start ? .revision(nil) : .position(top: checkpoint)
         (quota, pageEvents) = (EventQuota(nil), Self.most(store))
     }
 
-    /// The whole log up to `end`, from a position on or backwards from it.
+    /// Reads the whole log up to `end`, from a position on or backwards from it.
     init(_ store: EventStore, through end: Checkpoint, from: Position?, backwards: Bool, limit: Int?) {
         (self.store, stream, self.backwards) = (store, nil, backwards)
         (quota, pageEvents) = (EventQuota(limit), Self.most(store))
@@ -56,20 +56,20 @@ struct EventCursor {
         seen = Checkpoint(epoch: end.epoch, position: backwards ? top.position.next : from?.previous ?? .start)
     }
 
-    /// How many events a page has at most: a page of none would never end.
+    /// The most events of a page. At least one: a page of none would never end.
     private static func most(_ store: EventStore) -> Int { max(store.options.pageEventsMax, 1) }
 
-    /// Goes on behind what was looked at before.
+    /// Continues behind what was read before.
     mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
 
-    /// Whether no page is left: nothing was left behind the last one, or as many events as were asked for were given.
+    /// Whether no page is left: nothing is left behind the last one, or the limit is reached.
     var isEnded: Bool { isAtEnd || quota.isUsed }
 
     /// The next page, which may be empty.
-    /// - Parameter end: the log's end, or a place before it, in the epoch of its end: nothing behind it is read, and what was looked at
-    ///   counts as looked at in this epoch, also where a cut comes meanwhile. Nil is the log's end as of the page.
-    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was looked at before. A page that fails moves nothing.
-    mutating func page(_ taker: some RecordTaker, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
+    /// - Parameter end: the log's end, or a place before it, in the epoch of its end: nothing behind it is read. What is read counts as
+    ///   read in this epoch, even if a cut comes meanwhile. Nil is the log's end as of the page.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was read before. A page that fails moves nothing.
+    mutating func page(_ taker: some RecordVisitor, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
         if stream != nil {
             return try store.log.reading { reader in try page(taker, through: end, reader) }
         }
@@ -78,9 +78,9 @@ struct EventCursor {
         return events
     }
 
-    /// The next page of a stream, in a read that is under way.
+    /// The next page of a stream, within a read that is already open.
     mutating func page(
-        _ taker: some RecordTaker, through end: Checkpoint? = nil, _ reader: borrowing LogReader
+        _ taker: some RecordVisitor, through end: Checkpoint? = nil, _ reader: borrowing LogReader
     ) throws -> [RecordedEvent] {
         var events: [RecordedEvent] = []
         if seen.position > .start { try reader.requireUncut(seen) }
@@ -105,13 +105,13 @@ struct EventCursor {
         isAtEnd = count < pageEvents || backwards && last == .first
         seen = isAtEnd ? reached.reaching(end) : reached
         if !quota.take(&events) { isAtEnd = true }
-        // More than is asked for is read only where what was read is not what is wanted.
+        // Pages grow only where the events that were read are not the wanted ones.
         let most = Self.most(store)
         pageEvents = pageEvents > most / 4 ? most : pageEvents * 4
         return events
     }
 
-    /// The revision that a page of a stream begins with; nil where there is none.
+    /// The revision at which the next page of a stream begins; nil where there is none.
     private func firstRevision(_ stored: StreamName, _ reader: borrowing LogReader) throws -> Revision? {
         if let last { return !backwards ? last.next : last == .first ? nil : last.previous }
         guard case .position(let top) = start else {
@@ -127,7 +127,7 @@ struct EventCursor {
         return first
     }
 
-    private mutating func pageAfter(_ taker: some RecordTaker, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageAfter(_ taker: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
         if end.position <= seen.position {
             try store.requireValid(seen)
             (seen.epoch, isAtEnd) = (end.epoch, true)
@@ -152,7 +152,7 @@ struct EventCursor {
         return events
     }
 
-    private mutating func pageBefore(_ taker: some RecordTaker) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageBefore(_ taker: some RecordVisitor) throws(EvstoreError) -> [RecordedEvent] {
         guard case .position(let top) = start else { return [] }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         var rest = store.options.followBatchEvents
@@ -178,23 +178,23 @@ struct EventCursor {
 }
 
 extension Checkpoint {
-    /// This place, or `end` where that lies behind it.
+    /// This checkpoint, or `end` where that lies behind it.
     fileprivate func reaching(_ end: Checkpoint?) -> Checkpoint {
         Checkpoint(epoch: epoch, position: max(position, end?.position ?? position))
     }
 }
 
-/// How many more events may be shown; the parts of one event are never parted.
+/// How many more events may be given. The parts of one event are never separated.
 private struct EventQuota {
     private(set) var rest: Int
     private var last: Position?
 
     init(_ limit: Int?) { rest = limit ?? .max }
 
-    /// Nothing more needs to be looked for.
+    /// Whether no more events may be given.
     var isUsed: Bool { rest <= 0 }
 
-    /// Leaves of the events those that may be shown; false where that is not all of them.
+    /// Removes the events beyond the limit; returns false where it removed any.
     mutating func take(_ events: inout [RecordedEvent]) -> Bool {
         if events.count <= rest {
             rest -= events.count
@@ -214,7 +214,7 @@ private struct EventQuota {
 }
 
 extension EventStore {
-    /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at this checkpoint has seen.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off events that a reader at this checkpoint has seen.
     func requireValid(_ seen: Checkpoint) throws(EvstoreError) {
         try log.reading { reader in try reader.requireUncut(seen) }
     }

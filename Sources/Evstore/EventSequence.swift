@@ -1,11 +1,11 @@
 public import EventModel
 internal import Platform
 
-/// Events one after the other, for a `for try await` loop. They are read in pages as they are asked for; `pages` gives these as they are.
+/// Events for a `for try await` loop, one at a time. They are read in pages on demand; `pages` gives the pages themselves.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = EvstoreError
 
-    /// The events in the pages in which they are read, none of them empty.
+    /// The events in the pages in which they are read. No page is empty.
     public let pages: EventPages<Element>
 
     public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator()) }
@@ -16,7 +16,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
 
         init(pages: EventPages<Element>.Iterator) { self.pages = pages }
 
-        /// The next event; nil at the end, or where the sequence has none and the task was cancelled.
+        /// The next event. Nil at the end; a sequence without an end also returns nil when its task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> Element? {
             if !Task.isCancelled, let event = page.popFirst() { return event }
             guard let events = try await pages.next(isolation: actor) else { return nil }
@@ -28,7 +28,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Events in the pages in which they are read, each read in a short read transaction; none is open between two of them.
+/// Events in the pages in which they are read, each in a short read transaction; none is open between two pages.
 public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
     public typealias Element = [Event]
     public typealias Failure = EvstoreError
@@ -43,11 +43,11 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 
         fileprivate init(source: PageSource<Event>) { self.source = source }
 
-        /// Up to where the log was looked through: from here a later `subscribe(after:)` goes on behind the pages that were given.
+        /// The checkpoint up to which the log was read: a later `subscribe(after:)` continues from here, behind the pages that were given.
         public var checkpoint: Checkpoint { source.reader.checkpoint }
 
-        /// The next page, never empty; nil at the end, or where the sequence has none and the task was cancelled. The page is read on a thread
-        /// of the store's own.
+        /// The next page, which is never empty. Nil at the end; a sequence without an end also returns nil when its task is cancelled. The
+        /// page is read on one of the store's threads.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [Event]? {
             try await source.next()
         }
@@ -56,7 +56,7 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// What one iterator reads.
+/// Reads the pages of one iterator.
 private final class PageSource<Event: Sendable>: @unchecked Sendable {
     // Sound: whoever asks while another task waits for a page gets an error.
     private(set) var reader: any PageReader<Event>
@@ -87,11 +87,11 @@ private final class PageSource<Event: Sendable>: @unchecked Sendable {
 protocol PageReader<Event> {
     associatedtype Event
 
-    /// Up to where the log was looked through.
+    /// The checkpoint up to which the log was read.
     var checkpoint: Checkpoint { get }
-    /// Whether what is appended later belongs to it.
+    /// Whether the sequence also gives what is appended later, and so has no end.
     var isEndless: Bool { get }
-    /// Where something has to be appended before there is another page; nil where there may be one.
+    /// The position behind which something must be appended before there is another page; nil where a page may be there already.
     var end: (store: EventStore, position: Position)? { get }
 
     /// The next page, which may be empty; nil behind the last.
@@ -103,7 +103,7 @@ extension PageReader {
     var end: (store: EventStore, position: Position)? { nil }
 }
 
-/// The pages of another reader, with each event made into something else.
+/// The pages of another reader with each event mapped.
 private struct MappedPages<Old, New>: PageReader {
     private var pages: any PageReader<Old>
     private let map: (Old) throws(EvstoreError) -> New
@@ -129,7 +129,7 @@ private struct MappedPages<Old, New>: PageReader {
 extension EventSequence {
     init(_ begin: @escaping @Sendable () -> any PageReader<Element>) { pages = EventPages(begin: begin) }
 
-    /// The sequence with each event made into something else.
+    /// Maps each event of the sequence.
     func mapping<New: Sendable>(_ map: @escaping @Sendable (Element) throws(EvstoreError) -> New) -> EventSequence<New> {
         EventSequence<New> { [pages] in MappedPages(pages.begin(), map) }
     }

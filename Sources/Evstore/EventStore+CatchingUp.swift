@@ -5,14 +5,15 @@ internal import Logging
 internal import Projections
 
 extension EventStore {
-    /// Opens a log; where it is a node's, it has before what other nodes have appended, or a warning says how old it is.
+    /// Opens a log. Where it is a node's, it first takes in what other nodes have appended; if it can't, a warning says how old the node
+    /// is.
     static func caughtUp(
         _ readOnly: Bool, _ seconds: Double?, _ logger: Logger, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
     ) async throws(EvstoreError) -> EventLog {
         var log = try open(readOnly)
         guard let seconds, let membership = log.membership else { return log }
         if readOnly {
-            // Order: closed before it is opened for writing, since LMDB maps a file for writing first.
+            // Order: the log is closed before it is opened for writing, since a process must map an LMDB file for writing first.
             try await close(log)
             log = try await reopened(within: seconds, open)
         } else {
@@ -26,7 +27,7 @@ extension EventStore {
         return log
     }
 
-    /// Takes frames in for a moment, and opens the log for reading.
+    /// Takes frames in for a limited time, and then opens the log for reading.
     private static func reopened(
         within seconds: Double, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
     ) async throws(EvstoreError) -> EventLog {
@@ -47,7 +48,7 @@ extension EventStore {
         try await awaiting(at: log.path) { try await log.close() }
     }
 
-    /// How old what a log shows is, as a clause.
+    /// The age of the newest event in a log, as a clause.
     private static func end(of log: EventLog) -> String {
         do {
             return try log.read { reader in
@@ -61,12 +62,12 @@ extension EventStore {
 }
 
 extension EventStore {
-    /// What is wrong with the store as a node of a cluster log.
+    /// The complaints about the store as a node of a cluster log.
     func nodeComplaints() throws(EvstoreError) -> [Complaint] {
         guard let membership = log.membership else { return [] }
         var found: [Complaint] = []
         let nodes = try log.reading { try $0.nodes() }
-        // None are known where it has left.
+        // No nodes are known to a node that has left.
         let isMember = nodes.isEmpty || nodes.contains { $0.incarnation == membership.incarnation }
         if !isMember { found.append(.takenOut(node: membership.node, log: membership.log)) }
         if log.hasTwin { found.append(.twin(node: membership.node)) }

@@ -2,20 +2,20 @@ internal import EventLog
 internal import EventModel
 internal import SchemaEvolution
 
-/// An append that was checked against one state of the store.
+/// An append, checked against one state of the store.
 struct CheckedAppend {
-    var spelled: SpelledAppend
+    var resolved: ResolvedAppend
     var stamp: StateStamp
 }
 
 extension EventStore {
-    /// Checks the events of an append, those of a large one in slices side by side; throws the error of the first that is wrong.
+    /// Checks the events of an append, those of a large one in slices in parallel; throws the error of the first invalid event.
     nonisolated(nonsending) func check(
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
     ) async throws(EvstoreError) -> CheckedAppend {
         let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
         let taken = try takeValidators(slices, isFresh: isFresh)
-        // Order: given back before the wait for the disk, so that there are only as many validators as threads that check at once.
+        // Order: validators are given back before the wait for the disk, so that there are no more of them than threads that check at once.
         defer { for validator in taken { validators.give(validator) } }
         let now = Timestamp.now
         let checked = await Self.admit(events, by: taken, at: now)
@@ -23,13 +23,13 @@ extension EventStore {
         let validator = taken[0]
         if let failure = try validator.mergeFailures(of: checked.stored).min(by: { $0.key < $1.key }) { throw failure.value }
         let version = events[0].version ?? validator.rules.version
-        return CheckedAppend(spelled: try spelled(checked.stored, conditions, at: version, validator.history), stamp: validator.stamp)
+        return CheckedAppend(resolved: try resolved(checked.stored, conditions, at: version, validator.history), stamp: validator.stamp)
     }
 
-    /// Fewer events are checked faster than another thread can begin.
+    /// Fewer events are checked faster than another thread starts.
     private static let sliceEventsMin = 512
 
-    /// Validators for the same state of the store.
+    /// Takes validators that are all made for one state of the store.
     private func takeValidators(_ count: Int, isFresh: Bool) throws(EvstoreError) -> [AppendValidator] {
         var taken: [AppendValidator] = []
         while taken.count < count {
@@ -61,7 +61,7 @@ extension EventStore {
 
     // MARK: Slices
 
-    /// The events to store for a slice of events, up to the first that is wrong.
+    /// The events to store for a slice of an append, up to the first invalid one.
     private struct Slice: Sendable {
         var stored: [StoredEvent] = []
         var error: EvstoreError?
@@ -77,7 +77,7 @@ extension EventStore {
         }
     }
 
-    /// A slice for each validator; the first is the calling thread's own.
+    /// Checks one slice per validator; the calling thread checks the first slice itself.
     private nonisolated(nonsending) static func admit(
         _ events: [NewEvent], by validators: [AppendValidator], at now: Timestamp
     ) async -> Slice {
@@ -88,7 +88,7 @@ extension EventStore {
                 let indices = count * index / validators.count ..< count * (index + 1) / validators.count
                 group.addTask { (index, Slice(events, indices, by: validators[index], at: now, room: indices.count)) }
             }
-            // With room for those of the others, which are put behind them.
+            // The capacity includes the other slices, which are appended to this one.
             var all = Slice(events, 0 ..< count / validators.count, by: validators[0], at: now, room: count)
             var others: [Int: Slice] = [:]
             for await (index, slice) in group { others[index] = slice }

@@ -8,8 +8,8 @@ internal import Projections
 extension EventStore {
     /// Appends events, brings the named read models of the working version up to them, and returns when both are done.
     ///
-    /// An event that a read model can't fold goes into that read model's quarantine. Where following fails the append stays: repeated with
-    /// the same ids, this call returns the first receipt and follows again.
+    /// An event that a read model can't fold goes into that read model's quarantine. Where following fails, the append stays: if it is
+    /// repeated with the same ids, this call returns the first receipt and follows again.
     /// - Throws: `EvstoreError`: as `append(_:conditions:sameID:)` and `follow(_:at:to:)` do.
     public func append(
         _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch, inline projections: Set<String>
@@ -19,11 +19,11 @@ extension EventStore {
         return receipt
     }
 
-    /// Brings read models of a version (the working one where nil) up to a position, or to the log's end as of now, so that a later query
-    /// has nothing to fold. Follows every read model that this program can fold where `projections` is nil.
+    /// Brings read models of a version (the working one where nil) up to a position, or to the log's current end, so that a later query has
+    /// nothing to fold. Where `projections` is nil, it follows every read model that this program can fold.
     ///
-    /// Awaits the folding of the events that each has not consumed yet, on the store's own threads, and others who fold into the same
-    /// read model, at most `Options.readModelDeadline`. Builds what was never built.
+    /// Waits while each read model folds the events that it has not consumed yet, on the store's own threads, and while others fold into
+    /// the same read model, at most `Options.readModelDeadline`. Builds read models that were never built.
     /// - Throws: `EvstoreError`: readOnly, unknownProjection, programNeeded, deadlinePassed, migrationInProgress, interrupted.
     public func follow(
         _ projections: Set<String>? = nil, at version: SchemaVersion? = nil, to position: Position? = nil
@@ -60,10 +60,10 @@ final class BackgroundFollower: Sendable {
                 said = nil
                 try await store.wait(after: end.position)
             } catch {
-                // Whatever a wait that is ended says of it.
+                // When the task is cancelled, the error of the wait does not matter.
                 if Task.isCancelled { return }
-                // What lasts is said once.
-                if error.message != said { store.logger.warning("following read models", metadata: ["error": "\(error.message)"]) }
+                // A lasting error is logged once.
+                if error.message != said { store.logger.warning("can't follow read models", metadata: ["error": "\(error.message)"]) }
                 said = error.message
                 do { try await Task.sleep(for: store.options.pollInterval.bounded) } catch { return }
             }

@@ -3,22 +3,23 @@ internal import Platform
 internal import Projections
 
 extension EventStore {
-    /// At most `limit` rows of a read model in the order of an index: by the values of its members, rows of the same values by their keys.
+    /// Returns at most `limit` rows of a read model in the order of an index: by the values of its members; rows with equal values by their
+    /// keys.
     ///
-    /// Rows without a member have `nil` there. Values come in this order: nil, false, true, numbers, texts by their UTF-8, then lists and
-    /// objects. Awaits and throws as the other forms of `query` do; a page costs the rows in it, whatever the number of all rows. In a store
-    /// whose events are sealed no index lies on the disk, and a page costs reading all rows.
+    /// Rows without a member have `nil` there. The order of values is: nil, false, true, numbers, texts by their UTF-8, then lists and
+    /// objects. Waits and throws as the other forms of `query` do. The cost of a page depends on its own rows only, not on the number of
+    /// all rows. A store whose events are sealed keeps no index on the disk: there a page costs reading all rows.
     ///
     /// - Parameters:
-    ///   - index: its name in `indexes` of the projection.
-    ///   - values: of the index's first members, those that all rows have.
-    ///   - from: the lowest value of the member behind these.
-    ///   - to: the value that comes behind those of this member.
-    ///   - backwards: the last row first.
-    ///   - cursor: goes on behind the rows of the page that it came with, in the direction of this query. Rows whose values change
+    ///   - index: the index's name in `indexes` of the projection.
+    ///   - values: the values of the index's first members, which all rows share.
+    ///   - from: the lowest value of the next member.
+    ///   - to: the value of that member before which the rows end.
+    ///   - backwards: whether the last row comes first.
+    ///   - cursor: the cursor of an earlier page: this query continues behind its rows, in its own direction. Rows whose values change
     ///     meanwhile move to another place.
-    /// - Throws: `EvstoreError`: usage where the read model has no such index, values are more than its members, or the cursor is none of
-    ///   this index.
+    /// - Throws: `EvstoreError`: usage where the read model has no such index, there are more values than members, or the cursor does not
+    ///   belong to this index.
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
@@ -32,7 +33,7 @@ extension EventStore {
         }
     }
 
-    /// The same with the values of the rows as a Swift type.
+    /// Queries by an index with the values of the rows as a Swift type.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, index: String, equals values: [IndexValue] = [],
@@ -43,7 +44,7 @@ extension EventStore {
         return try page.typed(projection, as: type)
     }
 
-    /// The number of rows in a range of an index; reads entries of the index, and no rows. Awaits and throws as `query` does.
+    /// Counts the rows in a range of an index; reads entries of the index, and no rows. Waits and throws as `query` does.
     public func count(
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil
@@ -56,11 +57,11 @@ extension EventStore {
 }
 
 extension ReadModel {
-    /// At most `limit` rows of a range, by so many at once.
+    /// At most `limit` rows of a range, `pageRows` of them in one read.
     func page(
         _ range: inout IndexRange, backwards: Bool, limit: Int, pageRows: Int
     ) throws(EvstoreError) -> QueryPage<ReadModelRow> {
-        // One more than is given tells whether there is more.
+        // One row more than the limit shows whether there are more.
         let count = min(limit == .max ? limit : limit + 1, pageRows)
         var (rows, last): ([ReadModelRow], [UInt8]?) = ([], nil)
         while true {

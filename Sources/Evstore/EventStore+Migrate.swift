@@ -4,36 +4,37 @@ public import Migration
 internal import Projections
 
 extension EventStore {
-    /// What a replay to a version would do: which read models it builds, what events lose, and why it would be refused; changes nothing.
-    /// Below the live version it is what ``planRollback(to:without:)`` says.
+    /// Reports what a replay to a version would do: which read models it builds, what events lose, and why it would be refused. Changes
+    /// nothing. Below the live version it reports what ``planRollback(to:without:)`` does.
     ///
-    /// Awaits a trial of the steps on a sample of the log's events and on events made from the shapes, on the store's own threads.
+    /// Waits while the steps are tried on a sample of the log's events and on events made from the shapes, on the store's own threads.
     /// - Throws: `EvstoreError`: unknownVersion, belowFloor, schemaInvalid, versionDiffers, interrupted.
     public func plan(to version: SchemaVersion) async throws(EvstoreError) -> PlanReport {
-        try await working("plan a replay to \(version)") { (site) async throws(EvstoreError) in
-            try Plan.run(site, to: version, files: schemas?.history, definitions: schemas?.definitions)
+        try await working("plan a replay to \(version)") { (context) async throws(EvstoreError) in
+            try Plan.run(context, to: version, files: schemas?.history, definitions: schemas?.definitions)
         }
     }
 
-    /// What a rollback would do: how many events it keeps, what of them the older version does not show, how long it takes, what it would be
-    /// refused for, and who can't read afterwards; changes nothing.
+    /// Reports what a rollback would do: how many events it keeps, which of them the older version does not show, how long it takes, why it
+    /// would be refused, and which programs can't read afterwards. Changes nothing.
     ///
-    /// Awaits a look at up to 50,000 of the events that the older version sees through steps down, and a trial of the following of up to
+    /// Waits while up to 50,000 of the events that the older version sees through down steps are read, and following is tried on up to
     /// 20,000, on the store's own threads.
     /// - Parameters:
-    ///   - version: the one from which the last replay reached the live one where nil.
-    ///   - without: Swift read models that it would leave behind.
+    ///   - version: where nil, the version from which the last replay reached the live one.
+    ///   - without: Swift read models that the rollback would leave behind.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
     ///   unknownProjection, interrupted.
     public func planRollback(
         to version: SchemaVersion? = nil, without: Set<String> = []
     ) async throws(EvstoreError) -> PlanReport {
-        try await working("plan a rollback") { (site) async throws(EvstoreError) in try Plan.back(site, to: version, without: without) }
+        try await working("plan a rollback") { (context) async throws(EvstoreError) in try Plan.back(context, to: version, without: without)
+        }
     }
 
-    /// Registers what is new in the schemas given at opening, builds a version's read models beside the live ones, and flips.
+    /// Registers the new versions of the schemas given at opening, builds a version's read models beside the live ones, and flips.
     ///
-    /// Awaits the whole log, read once by several threads, on the store's own threads; appends and queries go on meanwhile. A failed or
+    /// Waits while several threads read the whole log once, on the store's own threads; appends and queries continue meanwhile. A failed or
     /// cancelled replay leaves the store as it was.
     /// - Throws: `EvstoreError`: usage where the version is below the live one, unknownVersion, schemaInvalid, versionDiffers,
     ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
@@ -41,14 +42,15 @@ extension EventStore {
     public func migrate(
         to version: SchemaVersion, options: MigrationOptions = .init(), progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> MigrationReport {
-        try await working("replay to \(version)", progress) { (site) async throws(EvstoreError) in
-            try await Replay.run(site, to: version, files: schemas?.history, definitions: schemas?.definitions, options: options)
+        try await working("replay to \(version)", progress) { (context) async throws(EvstoreError) in
+            try await Replay.run(context, to: version, files: schemas?.history, definitions: schemas?.definitions, options: options)
         }
     }
 
-    /// Returns to an older version's read models, keeping every event; to the one the last replay came from where nil.
+    /// Returns to an older version's read models and keeps every event. Where `version` is nil, that is the version the last replay came
+    /// from.
     ///
-    /// Awaits the folding of what was appended since into the older read models, and one transaction.
+    /// Waits while the events appended since then are folded into the older read models, and for one transaction.
     /// - Parameter without: Swift read models to leave behind until a program that has them opens the store.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
     ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
@@ -56,56 +58,58 @@ extension EventStore {
     public func rollback(
         to version: SchemaVersion? = nil, without: Set<String> = [], progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        try await workingWithBallast("roll back" + (version.map { " to \($0)" } ?? ""), progress) { (site) async throws(EvstoreError) in
-            try await Rollback.run(site, to: version, without: without)
+        try await workingWithBallast("roll back" + (version.map { " to \($0)" } ?? ""), progress) { (context) async throws(EvstoreError) in
+            try await Rollback.run(context, to: version, without: without)
         }
     }
 
     /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
     ///
-    /// Awaits the writing of the archive and the building of read models up to the snapshot. Nobody else may have the store open; of a node,
-    /// others may: the cut is a frame of the cluster log, and every node archives and cuts when it meets it. Nodes that work above the
-    /// snapshot's top are brought down to it.
+    /// Waits while the archive is written and the read models are built up to the snapshot. Nobody else may have the store open. For a node
+    /// others may: the cut is a frame of the cluster log, and every node archives and cuts when it reaches the frame. Nodes that work above
+    /// the snapshot's top are brought down to it.
     /// - Parameters:
     ///   - discardTail: the consent to take events off the log; without it the call throws where there are any.
-    ///   - epoch: the consent holds only while the log is in this epoch, so that a call which is repeated cuts once. A node needs it for a
-    ///     second cut to one snapshot.
+    ///   - epoch: limits the consent to this epoch of the log, so that a repeated call cuts once. A node needs it for a second cut to one
+    ///     snapshot.
     /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
-    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: ask again.
+    ///   verificationFailed, diskFull; on a node also logUnavailable, and commitOutcomeUnknown where the cut may have been made: call
+    ///   again.
     @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        try await workingWithBallast("roll back to the snapshot \(name)", progress) { (site) async throws(EvstoreError) in
-            try await CutRollback.run(site, toSnapshot: name, TailConsent(discardTail: discardTail, epoch: epoch))
+        try await workingWithBallast("roll back to the snapshot \(name)", progress) { (context) async throws(EvstoreError) in
+            try await CutRollback.run(context, toSnapshot: name, TailConsent(discardTail: discardTail, epoch: epoch))
         }
     }
 
-    /// Makes the live version the floor: closes the window and deletes read models that no promised version names. No rollback leads back.
+    /// Makes the live version the floor: closes the window and deletes the read models that no promised version uses. No rollback leads
+    /// back.
     ///
-    /// Awaits one transaction on the writing thread, and the removal of files.
+    /// Waits for one transaction on the writing thread, and for the removal of files.
     /// - Parameters:
-    ///   - version: the live version, named to be sure.
-    ///   - leavingConsumers: whether consumers that see events at an older version may be left behind: they end with an error.
-    ///   - withoutNodes: nodes of the store's cluster log that are gone: they are taken out of it, and have to join anew.
+    ///   - version: the live version, which the caller names as a safeguard.
+    ///   - leavingConsumers: whether consumers that see events at an older version may be left behind; they then end with an error.
+    ///   - withoutNodes: nodes of the store's cluster log that are gone: they are taken out of it, and must join anew.
     /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers and the nodes that would be left behind;
-    ///   migrationInProgress, deadlinePassed, interrupted; of a node also logUnavailable.
+    ///   migrationInProgress, deadlinePassed, interrupted; on a node also logUnavailable.
     @discardableResult
     public func finalize(
         _ version: SchemaVersion, leavingConsumers: Bool = false, withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
-        try await workingWithBallast("finalize \(version)") { (site) async throws(EvstoreError) in
-            try await Finalize.run(site, version, leavingConsumers: leavingConsumers, withoutNodes: withoutNodes)
+        try await workingWithBallast("finalize \(version)") { (context) async throws(EvstoreError) in
+            try await Finalize.run(context, version, leavingConsumers: leavingConsumers, withoutNodes: withoutNodes)
         }
     }
 
-    /// The events that a version's read models (the working version's where nil) could not take in; reads the lists on the calling thread.
+    /// Lists the events in the quarantine of a version's read models (the working version's where nil).
     /// - Throws: `EvstoreError`: unknownProjection.
     ///
     /// Blocks the calling thread for a short read transaction of each read model.
     public func quarantine(
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
-        try Quarantine.list(site(Job("list the quarantine")), at: try effective(version), projection: projection)
+        try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), projection: projection)
     }
 }

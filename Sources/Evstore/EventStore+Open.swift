@@ -9,9 +9,9 @@ public import Projections
 public import SchemaEvolution
 
 extension EventStore {
-    /// Makes a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.
+    /// Creates a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.
     ///
-    /// Versions above are registered by a replay. Awaits the writing of the files, some milliseconds.
+    /// A later replay registers the versions above. Waits while the files are written, some milliseconds.
     /// - Throws: `EvstoreError`: storeExists, schemaInvalid, unknownVersion, keyUnusable, unsafeFileSystem, unsafePermissions, diskFull.
     public static func create(
         _ path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
@@ -44,16 +44,16 @@ extension EventStore {
         return store
     }
 
-    /// Opens a store to work at `version` (the live one where nil), as `policy` says where that is not the live one.
+    /// Opens a store to work at `version` (the live one where nil). `policy` decides what happens where that is not the live version.
     ///
-    /// A process may have it open several times. It has to open it for writing before it opens it for reading only: LMDB can't map a file
+    /// A process may open a store several times. It has to open it for writing before it opens it for reading only: LMDB can't map a file
     /// for writing that the process has mapped for reading, which is `EvstoreError.misuse`.
     ///
-    /// Awaits 2 ms on the store's own threads, about 50 ms after a `kill -9` of a large store, and a walk over all pages of the log after a
-    /// power cut; with `Policy.migrate` also the replay.
+    /// Takes about 2 ms on the store's own threads, about 50 ms after a `kill -9` of a large store, and a walk over all pages of the log
+    /// after a power cut; with `Policy.migrate` also the time of the replay.
     ///
     /// - Parameters:
-    ///   - progress: hears of a migration of `Policy.migrate`, and of the wait for another process's, with the step `wait`.
+    ///   - progress: is called during a migration of `Policy.migrate`, and during the wait for another process's, with the step `wait`.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
     ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate`
     ///   throws.
@@ -79,7 +79,7 @@ extension EventStore {
         let evolving = VersionedLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))
         do {
-            try await store.settle(progress)
+            try await store.applyPolicy(progress)
         } catch {
             try await store.close()
             throw error
@@ -88,13 +88,13 @@ extension EventStore {
         return store
     }
 
-    /// Opens the store at `path`; where there is none it is made first, with what is in `schemas` up to `version`.
+    /// Opens the store at `path`. Where there is none, it first creates one with the versions of `schemas` up to `version`.
     ///
-    /// What a service does when it starts, the first time and every time: several at once may do so, and one of them makes the store.
+    /// A service calls this whenever it starts. Several processes may do so at once; one of them creates the store.
     ///
-    /// - Parameter version: what a new store is made at and this handle works at; nil makes one at the newest of `schemas`, and follows
-    ///   the live version.
-    /// - Throws: `EvstoreError`: as `create` and the other `open` do, but for storeExists and storeNotFound.
+    /// - Parameter version: the version that a new store is created at and this handle works at. Where nil, a new store is created at the
+    ///   newest of `schemas`, and the handle follows the live version.
+    /// - Throws: `EvstoreError`: the errors of `create` and of the other `open`, except storeExists and storeNotFound.
     public static func open(
         _ path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
@@ -108,21 +108,21 @@ extension EventStore {
         while true {
             do { return try await opened() } catch EvstoreError.storeNotFound {}
             do throws(EvstoreError) {
-                // Order: made, closed, opened, so that the handle is what every later start gets.
+                // Order: the store is created, closed, then opened, so that the first start gets the same handle as every later one.
                 let made = try await create(
                     path, schemas: schemas, version: version, steps: steps, projections: projections, options: options, logger: logger)
                 try await made.close()
             } catch .storeExists {
-                // Another process has made it first; an import that appended nothing may have removed it again.
+                // Another process created it first; an import that appended nothing may have removed it again.
                 if Task.isCancelled { throw .interrupted(again: "open \(path) again") }
             }
         }
     }
 
-    /// Whether a store can be made at a path: nothing is there, or a directory that holds nothing.
+    /// Whether a store can be created at a path: the path does not exist, or is an empty directory.
     package static func isFree(_ path: String) throws(EvstoreError) -> Bool { try converting(at: path) { try EventLog.isFree(path) } }
 
-    /// Reads a store's four numbers on the calling thread, without a lock and without its keys: of a sealed store they are not verified.
+    /// Reads a store's four version numbers without a lock and without its keys: those of a sealed store are not verified.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged.
     ///
     /// Blocks the calling thread for one short read.
@@ -132,8 +132,8 @@ extension EventStore {
 }
 
 extension EventStore {
-    /// Applies the policy to the version that the program works at.
-    private func settle(_ progress: ProgressHandler?) async throws(EvstoreError) {
+    /// Applies the policy where the program's version is not the live one.
+    private func applyPolicy(_ progress: ProgressHandler?) async throws(EvstoreError) {
         let evolution = try evolving.current()
         try noteOtherProjections(evolution)
         guard let version = programVersion else { return }
@@ -149,7 +149,7 @@ extension EventStore {
         let isDue = try isDue(version, state)
         switch (policy, version) {
         case (.observe, _):
-            // What the store does not know must be known to the program.
+            // The program must know a version that the store does not know.
             _ = try history(serving: version, evolution.history)
         case (_, ...state.top) where !isDue: try requirePromised(version, state)
         case (.require, _):
@@ -174,7 +174,7 @@ extension EventStore {
             program: version, live: state.live, how: "update the program: the store has promised nothing below \(state.floor)")
     }
 
-    /// The program's files must be those that the store has registered, as far as both know them and none may change.
+    /// Requires that the program's version files match those that the store has registered, where both have a version that may not change.
     private func compareSchemas(_ evolution: SchemaSnapshot) throws(EvstoreError) {
         guard let own = schemas?.history else { return }
         for (file, stored) in zip(own.versions, evolution.history.versions) where file.digest != stored.digest {
@@ -184,7 +184,7 @@ extension EventStore {
         }
     }
 
-    /// Warns where the program's projection files say otherwise than the store at the live version: no opening changes these.
+    /// Warns where the program's projection files differ from the store's at the live version: opening never changes the store's.
     private func noteOtherProjections(_ evolution: SchemaSnapshot) throws(EvstoreError) {
         let live = evolution.state.live
         guard let schemas, live.rawValue > 0, live <= schemas.history.head else { return }
@@ -193,12 +193,12 @@ extension EventStore {
         let others = own.filter { !registered.contains($0.fingerprint) }.map(\.name)
         if others.isEmpty { return }
         logger.warning(
-            "the program's projection files say otherwise than the store: a replay to the live version takes them in",
+            "the program's projection files differ from the store's: a replay to the live version takes them in",
             metadata: ["store": "\(path)", "live": "\(live)", "projections": "\(others.joined(separator: ", "))"])
     }
 
-    /// Whether `.migrate` makes a version live: where nobody has promised it yet; on a node of a cluster log also where other nodes have, and
-    /// this one was not taken back from it.
+    /// Whether `.migrate` makes a version live: where the store has not promised it yet. On a node of a cluster log also where other nodes
+    /// have promised it, unless this node was rolled back from it.
     private func isDue(_ version: SchemaVersion, _ state: StoreState) throws(EvstoreError) -> Bool {
         guard case .migrate = policy else { return false }
         if version > state.top { return true }
@@ -227,11 +227,11 @@ extension EventStore {
             let nodes = try self.log.reading { try $0.nodes().map(\.live) }
             let oldest = try (self.consumers().map(\.version) + nodes).filter { $0 >= state.floor }.min()
             let floor = min(live, oldest ?? live)
-            _ = try await Finalize.run(self.site(Job("open the store")), version, floor: floor)
+            _ = try await Finalize.run(self.context(Job("open the store")), version, floor: floor)
         }
     }
 
-    /// Repeats work that one process at a time can do until the lock is free or the deadline has passed.
+    /// Repeats work that only one process can do at a time until the lock is free or the deadline has passed.
     private func waitingForOthers(
         _ progress: ProgressHandler?, _ work: () async throws(EvstoreError) -> Void
     ) async throws(EvstoreError) {
@@ -259,6 +259,6 @@ extension EventStore {
 }
 
 extension Logger {
-    /// Says nothing: for a program that gives no logger of its own.
+    /// Discards all lines: the logger of a program that gives none.
     fileprivate static var silent: Logger { Logger(label: "evstore") { _ in SwiftLogNoOpLogHandler() } }
 }

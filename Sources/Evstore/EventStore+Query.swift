@@ -4,26 +4,27 @@ internal import Platform
 internal import Projections
 
 extension EventStore {
-    /// Gives rows of a read model to `body` in the order of their keys' bytes until it returns false, after catching up with the log's end as of now.
+    /// Gives rows of a read model to `body` in the order of their keys' bytes until it returns false; first catches up with the log's
+    /// current end.
     ///
-    /// Meant for a walk over many rows; an actor calls the forms that return rows, since `body` can't be isolated to it.
+    /// Meant for a walk over many rows. An actor should call the forms that return rows, since `body` can't be isolated to it.
     ///
-    /// Awaits the folding of the events that were appended since the last query, nothing where there are none; a read model that was never
-    /// built is built first. Where another caller or process is at it, awaits that one, at most `Options.readModelDeadline`. Rows
-    /// are read, and given to `body`, on a thread of the store's own, in pages of `Options.pageEventsMax`; no transaction is open while `body`
-    /// runs.
+    /// Waits while the events appended since the last query are folded; where there are none, there is no wait. A read model that was never
+    /// built is built first. Where another caller or process is folding into it, this call waits for that one, at most
+    /// `Options.readModelDeadline`. Rows are read and given to `body` on one of the store's threads, in pages of `Options.pageEventsMax`;
+    /// no transaction is open while `body` runs.
     ///
     /// - Parameters:
     ///   - key: asks for one row; an unknown key gives none.
-    ///   - prefix: asks for the rows whose key begins so.
-    ///   - from: asks for the rows whose key is this one or sorts behind it.
-    ///   - to: asks for the rows whose key sorts before this one, which is not among them.
-    ///   - backwards: gives the last row first.
-    ///   - cursor: goes on behind a row that was given before, in the direction of this query.
-    /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a handle that
-    ///   only reads, and on a full disk with `Options.queriesMayLag`.
-    /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name who
-    ///   holds the read model; diskFull; or what `body` throws, as it is.
+    ///   - prefix: asks for the rows whose keys begin with it.
+    ///   - from: asks for the rows whose keys are equal to it or sort behind it.
+    ///   - to: asks for the rows whose keys sort before it.
+    ///   - backwards: whether the last row comes first.
+    ///   - cursor: continues behind a row that was given before, in the direction of this query.
+    /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a read-only
+    ///   handle, and on a full disk with `Options.queriesMayLag`.
+    /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name the
+    ///   holder of the read model; diskFull; or what `body` throws, unconverted.
     @discardableResult
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
@@ -47,8 +48,8 @@ extension EventStore {
         return try rows.next()
     }
 
-    /// The number of rows: read from the read model's header where all are meant, else counted row by row. Awaits and throws as `query`
-    /// does.
+    /// Counts the rows of a read model: the read model's header gives the number of all rows; the rows of a range are counted one by one.
+    /// Waits and throws as `query` does.
     public func count(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
         to: String? = nil
@@ -65,11 +66,11 @@ extension EventStore {
         return (count, model.note)
     }
 
-    /// Gives the keys whose rows differ between two versions to `body` in key order until it returns false.
+    /// Gives the keys whose rows differ between two versions to `body`, in key order, until it returns false.
     ///
-    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on a thread of the store's own.
-    /// - Throws: `EvstoreError`, as `query` does, though whatever `Options.queriesMayLag` says; ioFailure where one of the two can't be brought
-    ///   as far as the other; or what `body` throws, as it is.
+    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on one of the store's threads.
+    /// - Throws: `EvstoreError`, as `query` does, but regardless of `Options.queriesMayLag`; ioFailure where one of the two can't be
+    ///   brought as far as the other; or what `body` throws, unconverted.
     @discardableResult
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
@@ -95,7 +96,8 @@ extension EventStore {
     }
 }
 
-/// Walks the rows of two generations side by side, in the order of their keys' bytes: two keys that only look alike are two rows.
+/// Walks the rows of two generations side by side, in the order of their keys' bytes: keys that differ in bytes are different rows, even if
+/// they look alike.
 struct RowPairs {
     private var left, right: RowCursor
     /// The next row of each; nil at its end.
@@ -107,7 +109,7 @@ struct RowPairs {
         b = try self.right.next()
     }
 
-    /// The next key with its rows, whether they differ or not.
+    /// The next key with its rows, whether or not they differ.
     mutating func next() throws(EvstoreError) -> RowDifference? {
         switch (a, b) {
         case (let row?, let other) where other.map({ row.precedes($0) }) ?? true:
@@ -125,20 +127,20 @@ struct RowPairs {
     }
 }
 
-/// Walks the rows of a generation, a page in a transaction; or it is the one row of a key.
+/// Walks the rows of a generation with one transaction per page, or gives the one row of a key.
 struct RowCursor {
     private let generation: Generation
     private let key: String?
     private let backwards: Bool
     private let pageRows: Int
-    /// What has not been read yet.
+    /// The range that has not been read yet.
     private var range: KeyRange
     private var page: ArraySlice<(key: [UInt8], value: [UInt8])> = []
     private var ended: Bool
 
     init(_ generation: Generation, key: String? = nil, _ range: KeyRange = .all, backwards: Bool = false, pageRows: Int) {
         (self.generation, self.key, self.range, self.backwards, self.pageRows) = (generation, key, range, backwards, pageRows)
-        // No row has such a key.
+        // No row has an empty key or one that is too long.
         ended = !(1 ... KeyRange.keyBytesMax).contains(key?.utf8.count ?? 1)
     }
 

@@ -4,14 +4,14 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// The events of one stream, as seen at a version: all of them, or `limit`, or some more where the last one is one of several parts.
-    /// An unknown stream has no events.
+    /// Returns the events of one stream as seen at a version: all of them, or `limit`, or some more where the last one is one of several
+    /// parts. An unknown stream has no events.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each `Options.pageEventsMax` events. Of a long stream
-    /// `events(in:)` gives one after the other, and holds a page of them.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each `Options.pageEventsMax` events. For a long
+    /// stream use `events(in:)`, which gives one event at a time and holds one page of them.
     /// - Parameters:
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
-    ///   - type: the type as it is called at the version; nil gives all.
+    ///   - type: the type's name at the version; nil gives all types.
     /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded, epochChanged where a cut took off
     ///   what was read.
     public func read(
@@ -28,8 +28,9 @@ extension EventStore {
 
     /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while `body` runs.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
-    /// - Throws: `EvstoreError` (epochChanged where a cut took off what was read), as the other `read` does, or what `body` throws, as it is.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
+    /// - Throws: `EvstoreError` as the other `read` does (epochChanged where a cut took off what was read), or what `body` throws,
+    ///   unconverted.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
@@ -40,14 +41,15 @@ extension EventStore {
         }
     }
 
-    /// Gives the whole log in the order of its positions to `body`, from `from` on, until it returns false.
+    /// Gives the events of the whole log to `body` in the order of their positions, from `from` on, until it returns false.
     ///
-    /// Blocks the calling thread: it waits for the disk, page by page; no transaction is open while `body` runs.
+    /// Blocks the calling thread while it reads from the disk, page by page; no transaction is open while `body` runs.
     ///
     /// - Parameters:
-    ///   - limit: how many events at most, or some more where the last one is one of several parts; nil gives all.
-    ///   - type: the type as it is called at the version; the steps tell which stored types can become it.
-    /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where a cut took off what was read; or what `body` throws, as it is.
+    ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
+    ///   - type: the type's name at the version; the steps determine which stored types can become it.
+    /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where a cut took off what was read; or what `body` throws,
+    ///   unconverted.
     public func readAll(
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
         _ body: (RecordedEvent) throws -> Bool
@@ -58,13 +60,15 @@ extension EventStore {
         }
     }
 
-    /// The events of one stream as seen at a version, one after the other, as many as there are when the end is reached.
+    /// Returns the events of one stream as seen at a version, one at a time, up to the end that the stream has when the sequence reaches
+    /// it.
     ///
-    /// Nothing is read before the first is asked for; a page is read on a thread of the store's own, in a short read transaction, and none is open
-    /// in between. What a cut took off, or a task that was cancelled, ends the sequence with an error, never as if it were whole.
+    /// Nothing is read before the first event is asked for. Each page is read on one of the store's threads, in a short read transaction,
+    /// and none is open between two pages. A cut that took events off and a task that was cancelled end the sequence with an error: it
+    /// never looks complete when it is not.
     /// - Parameters:
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
-    ///   - type: the type as it is called at the version; nil gives all.
+    ///   - type: the type's name at the version; nil gives all types.
     public func events(
         in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false, type: String? = nil
     ) -> EventSequence<RecordedEvent> {
@@ -75,7 +79,8 @@ extension EventStore {
         }
     }
 
-    /// The events of the whole log in the order of their positions, up to its end as of the first that is asked for; else as `events(in:)`.
+    /// Returns the events of the whole log in the order of their positions, up to the log's end at the time of the first one. Otherwise
+    /// like `events(in:)`.
     public func events(
         at version: SchemaVersion? = nil, from: Position? = nil, backwards: Bool = false, type: String? = nil
     ) -> EventSequence<RecordedEvent> {
@@ -96,15 +101,15 @@ extension EventStore {
         return EventRead(cursor, converter, through: evolution.last)
     }
 
-    /// What reads events at a version, the working one where nil, as of a read that is under way.
+    /// A converter for events at a version (the working one where nil), as of a read that is already open.
     func converter(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = version ?? programVersion ?? reader.stamp.live
         return try EventConverter(self, history(serving: version, evolving.history(reader)), .version(version), type: type)
     }
 
-    /// One event as it is seen at a version: none where a step hides it, several where one was split.
+    /// Returns the images of one event at a version: none where a step hides it, several where one has split it.
     ///
-    /// Every read does the same for each event that it comes to. Blocks the calling thread for one short read transaction.
+    /// Every read converts each event in this way. Blocks the calling thread for one short read transaction.
     /// - Throws: `EvstoreError`: noImage, programNeeded.
     public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
         var images: [RecordedEvent] = []
@@ -115,7 +120,7 @@ extension EventStore {
         return images
     }
 
-    /// The event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
+    /// Returns the event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
     public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
         var events: [RecordedEvent] = []
         try log.reading { reader in
@@ -126,15 +131,15 @@ extension EventStore {
     }
 }
 
-/// One read from its first page to its last, as of the versions that the store has at the first.
+/// One read from its first page to its last, with the versions that the store has at the first page.
 private struct EventRead {
     private(set) var cursor: EventCursor
     private let source: Source
-    /// Made for the first page, for all pages.
+    /// Made at the first page, used for all pages.
     private var converter: EventConverter?
     private let end: Checkpoint?
 
-    /// What the reader of a stream is made for; that of the log is given.
+    /// The parameters of the converter that a read of a stream makes; a read of the log is given its converter.
     private struct Source {
         var store: EventStore
         var version: SchemaVersion?
@@ -166,7 +171,7 @@ private struct EventRead {
     }
 }
 
-/// The pages of one read, which is begun with the first.
+/// The pages of one read, which begins with the first page.
 private struct FinitePages: PageReader {
     private let begin: () throws(EvstoreError) -> EventRead
     private var read: EventRead?

@@ -12,10 +12,10 @@ internal import SchemaEvolution
 final class OpenGenerations: Sendable {
     private let open = Monitor<[String: Generation]>([:])
 
-    /// The generation of a name where it is open.
+    /// The generation of a name if it is open.
     func known(_ name: String?) -> Generation? { open.withLock { open in name.flatMap { open[$0] } } }
 
-    /// The generation; closes those that the store no longer uses.
+    /// Returns the generation of a name, opened where it is not yet; closes those that the store no longer uses.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
         if let known = open.withLock({ $0[name] }) { return known }
         let generation = try Generation.open(named: name, in: store.path, of: store.evolving.log, readOnly: store.isReadOnly)
@@ -30,7 +30,7 @@ final class OpenGenerations: Sendable {
     func removeAll() { open.withLock { $0.removeAll() } }
 }
 
-/// A read model ready to be read.
+/// A read model that is ready to be read.
 struct ReadModel {
     var generation: Generation
     var indexes: RowIndexes
@@ -38,8 +38,9 @@ struct ReadModel {
 }
 
 extension EventStore {
-    /// A read model that has consumed the log up to `position` (its end as of now where nil), as far as this handle can bring it there.
-    /// - Parameter mayLag: whether it is returned with a note where nothing can be written; else that error is thrown.
+    /// Returns a read model that has consumed the log up to `position` (its current end where nil), as far as this handle can bring it
+    /// there.
+    /// - Parameter mayLag: whether the read model is returned with a note where nothing can be written; otherwise that error is thrown.
     func readModel(
         _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil, mayLag: Bool = false
     ) async throws(EvstoreError) -> ReadModel {
@@ -54,11 +55,11 @@ extension EventStore {
         let generation: Generation
         let header: GenerationHeader
         var obstacle: String?
-        if let known, let current = headerIfThere(known, evolution, end) {
+        if let known, let current = headerIfCaughtUp(known, evolution, end) {
             (generation, header) = (known, current)
         } else {
-            (generation, obstacle) = try await working("build the read models of \(version)") { (site) async throws(EvstoreError) in
-                try await self.broughtUp(definition, evolution, to: position, mayLag: mayLag, site)
+            (generation, obstacle) = try await working("build the read models of \(version)") { (context) async throws(EvstoreError) in
+                try await self.broughtUp(definition, evolution, to: position, mayLag: mayLag, context)
             }
             header = try generation.header
         }
@@ -66,7 +67,7 @@ extension EventStore {
             isReadOnly
             ? "the store is opened to be read only"
             : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it")
-        // A cut that was met meanwhile has taken the end back.
+        // A node may have applied a cut meanwhile, which moves the log's end back.
         let isSame = header.checkpoint.epoch == evolution.state.epoch
         let now = try isSame ? end : min(end, evolving.current().last.position)
         let lag = now.events(after: header.checkpoint.position)
@@ -77,8 +78,8 @@ extension EventStore {
                 quarantined: header.quarantined))
     }
 
-    /// The header of a read model that is at the log's end, so that there is nothing to wait for; else nil. A damaged one has to be built.
-    private func headerIfThere(_ generation: Generation, _ evolution: SchemaSnapshot, _ end: Position) -> GenerationHeader? {
+    /// The header of a read model that is at the log's end and needs no wait; else nil. Nil for a damaged one too, which has to be rebuilt.
+    private func headerIfCaughtUp(_ generation: Generation, _ evolution: SchemaSnapshot, _ end: Position) -> GenerationHeader? {
         do throws(EvstoreError) {
             let header = try generation.header
             let (checkpoint, last) = (header.checkpoint, evolution.last.position)
@@ -87,14 +88,14 @@ extension EventStore {
         } catch { return nil }
     }
 
-    /// The generation of a definition, built where there is none, and brought up as far as this handle can. Where a node meets a cut
-    /// meanwhile, what was built may have gone beyond it: that is done again.
+    /// Returns the generation of a definition, built where there is none, and brought up as far as this handle can. Where a node applies a
+    /// cut meanwhile, the generation may have gone beyond it: then the work is repeated.
     private func broughtUp(
-        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ site: MigrationSite
+        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ context: MigrationContext
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         var evolution = evolution
         while true {
-            do { return try await broughtUpOnce(definition, evolution, to: position, mayLag: mayLag, site) } catch {
+            do { return try await broughtUpOnce(definition, evolution, to: position, mayLag: mayLag, context) } catch {
                 let now = try evolving.current()
                 if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
                 generations.removeAll()
@@ -104,25 +105,25 @@ extension EventStore {
     }
 
     private func broughtUpOnce(
-        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ site: MigrationSite
+        _ definition: Definition, _ evolution: SchemaSnapshot, to position: Position?, mayLag: Bool, _ context: MigrationContext
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         let version = definition.version
         var evolution = evolution
         if evolution.state.generations[definition.fingerprint.hex] == nil {
-            try await build(definition, at: version, site)
+            try await build(definition, at: version, context)
             evolution = try evolving.current()
         }
         let end = position ?? evolution.last.position
         do { return try await caughtUp(definition, evolution, to: end, mayLag: mayLag) } catch {
             guard mustBuildAnew(after: error), !isReadOnly else { throw error }
             generations.removeAll()
-            try await build(definition, at: version, site)
+            try await build(definition, at: version, context)
             return try await caughtUp(definition, evolving.current(), to: end, mayLag: mayLag)
         }
     }
 
-    /// A damaged read model is built anew, one that has gone beyond a cut too, and one that was deleted meanwhile has a successor. Damage of
-    /// the log is thrown.
+    /// Whether a read model must be rebuilt: where it is damaged, where it has gone beyond a cut, and where it was deleted meanwhile.
+    /// Damage of the log is thrown.
     private func mustBuildAnew(after error: EvstoreError) -> Bool {
         switch error {
         case .storeDamaged(let what, _): isReadModel(what)
@@ -131,7 +132,7 @@ extension EventStore {
         }
     }
 
-    /// The generation that the store names, at the log's end where this handle can take it there; and what keeps it from writing.
+    /// The generation that the store names, at the log's end if this handle can take it there; and the obstacle that keeps it from writing.
     private func caughtUp(
         _ definition: Definition, _ evolution: SchemaSnapshot, to end: Position, mayLag: Bool
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
@@ -152,7 +153,7 @@ extension EventStore {
         return (generation, obstacle)
     }
 
-    /// Why nothing can be written, as a clause; nil where an error is another.
+    /// Why nothing can be written, as a clause; nil for any other error.
     private static func obstacle(_ error: EvstoreError) -> String? {
         switch error {
         case .diskFull: "the disk is full"
@@ -161,15 +162,15 @@ extension EventStore {
         }
     }
 
-    private func build(_ definition: Definition, at version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) {
+    private func build(_ definition: Definition, at version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
         logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
-        // Of several callers at once one builds the read model; the others wait and then find it built.
+        // Only one of several concurrent callers builds the read model; the others wait, then find it built.
         let end = ContinuousClock.Instant.within(options.readModelDeadline)
         while true {
             do throws(EvstoreError) {
-                return try await MissingGenerations.build(site, at: version)
+                return try await MissingGenerations.build(context, at: version)
             } catch {
                 guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
             }
@@ -177,7 +178,7 @@ extension EventStore {
         }
     }
 
-    /// The read models of a version (the working one where nil), without catching them up; reads their headers on the calling thread.
+    /// Returns the read models of a version (the working one where nil) without catching them up; reads their headers only.
     ///
     /// Blocks the calling thread for one short read transaction of the log and of each read model.
     public func projections(at version: SchemaVersion? = nil) throws(EvstoreError) -> [ProjectionStatus] {
@@ -198,13 +199,13 @@ extension EventStore {
         return list
     }
 
-    /// The header of the read model of a fingerprint; nil where it is not built or damaged.
+    /// The header of the read model with a fingerprint; nil where it is not built or is damaged.
     func header(of fingerprint: String, _ state: StoreState) throws(EvstoreError) -> GenerationHeader? {
         guard let name = state.generations[fingerprint] else { return nil }
         do { return try generations.generation(name, in: self, state).header } catch {
             guard case .storeDamaged(let what, let reason) = error, isReadModel(what) else { throw error }
             logger.warning(
-                "a read model is damaged, and is built anew by who asks next", metadata: ["path": "\(what)", "reason": "\(reason)"])
+                "a read model is damaged, and is rebuilt by the next query", metadata: ["path": "\(what)", "reason": "\(reason)"])
             return nil
         }
     }

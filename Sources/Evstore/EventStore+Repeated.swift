@@ -5,18 +5,18 @@ internal import JSONText
 internal import Projections
 internal import SchemaEvolution
 
-/// The append that begins at a position, as it is compared with one that repeats its id.
+/// The append that begins at a position, prepared for a comparison with one that repeats its id.
 struct StoredAppend {
     let position: Position
-    /// At which an event is seen that does not say where it was born.
+    /// The version at which an event is compared that names no birth version.
     let version: SchemaVersion
     let history: History
-    /// Whether the one event at the position is compared, whatever was appended with it.
+    /// Whether only the event at the position is compared, whatever was appended with it.
     var isAlone = false
 }
 
 extension EventStore {
-    /// The receipt of the append that these events repeat; nil where the first one's id is not in the store.
+    /// The receipt of the append that these events repeat; nil where the first event's id is not in the store.
     /// - Throws: `EvstoreError.idReused` where the stored events differ.
     func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard let id = events.first?.id else { return nil }
@@ -28,12 +28,12 @@ extension EventStore {
         }
     }
 
-    /// The same of events whose ids the store has made, which no index has. Who knows such an id has seen its event, so that it is found
-    /// before anything is appended.
+    /// The receipt of the append that these events repeat under ids that the store generated, which no index holds. A caller who has such
+    /// an id has seen its event, so the event is found before anything is appended.
     ///
-    /// One event alone is compared with the one that has the id, whatever that was appended with.
-    /// - Throws: `EvstoreError.idReused` also where it is not the first event whose id that is.
-    func repeatedMade(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
+    /// A single event is compared with the one that has the id, whatever was appended with that one.
+    /// - Throws: `EvstoreError.idReused`, also where the id belongs to an event that is not the first.
+    func repeatedGenerated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard events.contains(where: { $0.id?.isUUIDv7 == true }) else { return nil }
         return try log.reading { reader in
             var made = GeneratedIDs()
@@ -49,8 +49,8 @@ extension EventStore {
         }
     }
 
-    /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store: for a command that is to
-    /// be carried out once, before anything is decided. It covers the events behind that one which have no ids of their own.
+    /// Returns the receipt of the append whose first event has an id that a caller gave; nil where it is not in the store. For a command
+    /// that must run once: check before anything is decided. The receipt covers the events behind that one which have no ids of their own.
     ///
     /// Blocks the calling thread for one short read transaction.
     public func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
@@ -63,7 +63,7 @@ extension EventStore {
         }
     }
 
-    /// The receipt of an append that events repeat, each compared as it is seen at the version of the request.
+    /// The receipt of an append that these events repeat. Each event is compared as it is seen at the version of the request.
     /// - Throws: `EvstoreError.idReused` where the append differs.
     func receipt(
         of stored: StoredAppend, for events: [NewEvent], _ sameID: SameID, _ reader: borrowing LogReader
@@ -73,7 +73,8 @@ extension EventStore {
         return receipt
     }
 
-    /// The receipt of an append, and whether events say the same, each compared as it is seen at the version of the request.
+    /// The receipt of an append, and whether the events have the same content. Each is compared as it is seen at the version of the
+    /// request.
     func compare(
         _ stored: StoredAppend, with events: [NewEvent], _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, isSame: Bool) {
@@ -82,13 +83,13 @@ extension EventStore {
         let isSame =
             try first.events.count == events.count
             && zip(first.events, events).allSatisfy {
-                try $0.event.says($1, leftOf: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
+                try $0.event.matches($1, redactedBy: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
             }
         return (first.receipt, isSame)
     }
 
-    /// The append that begins at a position: its receipt, and its events as seen at a version. What has an id of its own
-    /// belongs to it only as far as so many events were asked for.
+    /// The append that begins at a position: its receipt, and its events as seen at a version. An event with an id of its own belongs to
+    /// the append only while fewer than `count` events were found.
     private func appended(
         _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
@@ -105,7 +106,7 @@ extension EventStore {
                     receipt = AppendReceipt(
                         positions: position.through(next), stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
-                    // An event without an image at the version of the request differs from it.
+                    // An event without an image at the version of the request differs from the request's event.
                     var seen: [RecordedEvent] = []
                     do { try converter.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
                     let isForgotten = record.isForgotten
@@ -121,21 +122,21 @@ extension EventStore {
 }
 
 extension RecordedEvent {
-    /// Whether a request says the same: type, stream and payload, however its JSON is written.
-    /// - Parameter persons: the shape of an event whose personal data was forgotten, of which what stays is compared.
-    fileprivate func says(_ event: NewEvent, leftOf persons: EventShape?) throws -> Bool {
+    /// Whether a request has the same type, stream and payload, however its JSON is written.
+    /// - Parameter persons: the shape of an event whose personal data was forgotten: only the rest of the payload is compared.
+    fileprivate func matches(_ event: NewEvent, redactedBy persons: EventShape?) throws -> Bool {
         guard type.isSame(as: event.type), stream == event.stream else { return false }
-        return try Self.isSame(payload, event.payload, leftOf: persons)
+        return try Self.isSame(payload, event.payload, redactedBy: persons)
     }
 
-    /// Whether two payloads say the same, however their JSON is written; of an event whose personal data was forgotten, what stays of them.
-    static func isSame(_ payload: [UInt8], _ other: [UInt8], leftOf persons: EventShape?) throws -> Bool {
+    /// Whether two payloads have the same content, however their JSON is written. Without the personal data where `persons` is given.
+    static func isSame(_ payload: [UInt8], _ other: [UInt8], redactedBy persons: EventShape?) throws -> Bool {
         if payload == other { return true }
-        let (payload, other) = try (left(of: payload, persons), left(of: other, persons))
+        let (payload, other) = try (redacted(of: payload, persons), redacted(of: other, persons))
         return try Canonical.bytes(of: payload.lent) == Canonical.bytes(of: other.lent)
     }
 
-    private static func left(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
+    private static func redacted(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
         guard let persons = persons.flatMap({ PersonalMembers($0) }) else { return payload }
         _ = try JSONScanner.validate(payload.lent, limits: .none)
         var rest = ByteBuffer()

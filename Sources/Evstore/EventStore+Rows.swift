@@ -3,10 +3,10 @@ internal import EventModel
 internal import Platform
 internal import Projections
 
-/// A place in the rows of a read model, from which a later page goes on, in this process or in another.
+/// A place in the rows of a read model, from which a later page continues, in this process or in another.
 ///
-/// Its text is opaque and fit for a link or a file. Rows that come and go meanwhile change which rows follow it, and never make it
-/// invalid.
+/// Its text is opaque and safe in a link or a file. Rows that are added or removed meanwhile change which rows follow it; they never make
+/// it invalid.
 public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertible {
     private enum Place: Hashable {
         /// The last row that was given.
@@ -17,13 +17,13 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
 
     private let place: Place
 
-    /// The place behind a row with this key.
+    /// Makes the place behind the row with this key.
     public init(after key: String) { place = .key(key) }
 
-    /// The place behind an entry of an index.
+    /// Makes the place behind an entry of an index.
     init(entry: [UInt8]) { place = .entry(entry) }
 
-    /// Nil where the text is no cursor.
+    /// Parses a cursor; nil where the text is none.
     public init?(_ description: String) {
         let rest = String(description.dropFirst())
         if rest.isEmpty { return nil }
@@ -43,7 +43,7 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
         }
     }
 
-    /// Whether it is a place in an index, and none in the order of the keys.
+    /// Whether it is a place in the order of an index, and not in the order of keys.
     package var isOfIndex: Bool { if case .entry = place { true } else { false } }
 
     func leave(_ range: inout KeyRange, backwards: Bool) throws(EvstoreError) {
@@ -51,7 +51,7 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
         range.leave(Array(key.utf8), backwards: backwards)
     }
 
-    /// False where it is none of the range's index.
+    /// Returns false where the cursor does not belong to the range's index.
     func leave(_ range: inout IndexRange) -> Bool {
         guard case .entry(let entry) = place else { return false }
         return range.leave(entry)
@@ -71,14 +71,14 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
         try container.encode(description)
     }
 
-    /// How the text of one begins that goes by the rows' keys, or by an index: its entry in hexadecimal digits.
+    /// The first character of a cursor's text: by the rows' keys, or by an index (its entry in hexadecimal digits).
     private static let (byKey, byEntry) = ("k", "i")
 }
 
-/// Some rows of a read model, in key order, as values of their own.
+/// Some rows of a read model in order, as values.
 public struct QueryPage<Row: Sendable>: Sendable {
     public var rows: [Row]
-    /// Where the next page goes on; nil where there was nothing more.
+    /// Where the next page continues; nil where there are no more rows.
     public var next: QueryCursor?
     public var note: QueryNote
 }
@@ -86,13 +86,13 @@ public struct QueryPage<Row: Sendable>: Sendable {
 extension QueryPage: Equatable where Row: Equatable {}
 
 extension EventStore {
-    /// A row of a read model, which has caught up with the log's end as of now; nil where there is none. Awaits and throws as the `query`
-    /// with a body does; finds the row by its key, whatever the number of rows.
+    /// Returns the row of a key after the read model has caught up with the log's current end; nil where there is none. Waits and throws as
+    /// the `query` with a body does; the cost does not depend on the number of rows.
     public func query(_ projection: String, at version: SchemaVersion? = nil, key: String) async throws(EvstoreError) -> ReadModelRow? {
         try await row(projection, at: version, key: key)
     }
 
-    /// A row's value as a Swift type; nil where there is none. Awaits and throws as the other forms do.
+    /// Returns a row's value as a Swift type; nil where there is no row. Waits and throws as the other forms do.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read the row.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, key: String
@@ -101,11 +101,11 @@ extension EventStore {
         return try row.value(of: projection, as: type)
     }
 
-    /// At most `limit` rows of a read model in the order of their keys' bytes, from the first or after a cursor.
+    /// Returns at most `limit` rows of a read model in the order of their keys' bytes, from the first or after a cursor.
     ///
-    /// Up to `Options.pageEventsMax` rows come from one transaction; beyond it, rows that change meanwhile may appear as they were or as
-    /// they are. Awaits and throws as the `query` with a body does, whose `prefix`, `from` and `to` these are.
-    /// - Parameter backwards: the last row first; a cursor goes on in the direction of the query that it is given to.
+    /// Up to `Options.pageEventsMax` rows come from one transaction; in a larger page, rows that change meanwhile may appear in the old or
+    /// the new state. Waits and throws as the `query` with a body does; `prefix`, `from` and `to` mean what they mean there.
+    /// - Parameter backwards: whether the last row comes first; a cursor continues in the direction of the query that it is given to.
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, prefix: String? = nil, from: String? = nil, to: String? = nil,
         backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
@@ -119,7 +119,7 @@ extension EventStore {
         }
     }
 
-    /// Rows in the order of their keys with their values as a Swift type; else as the `query` before.
+    /// Returns rows in the order of their keys with their values as a Swift type; otherwise like the `query` before.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, prefix: String? = nil, from: String? = nil,
@@ -132,9 +132,9 @@ extension EventStore {
 }
 
 extension ReadModel {
-    /// At most `limit` rows of a range of keys, in transactions of so many rows.
+    /// At most `limit` rows of a range of keys, `pageRows` of them in one transaction.
     func page(_ range: KeyRange, backwards: Bool, limit: Int, pageRows: Int) throws(EvstoreError) -> QueryPage<ReadModelRow> {
-        // One more than is given tells whether there is more.
+        // One row more than the limit shows whether there are more.
         let count = min(limit == .max ? limit : limit + 1, pageRows)
         var (walk, rows) = (RowCursor(generation, range, backwards: backwards, pageRows: count), [ReadModelRow]())
         while let row = try walk.next() {

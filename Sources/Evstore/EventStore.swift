@@ -9,15 +9,15 @@ package import SchemaEvolution
 
 /// A store of events and the read models built from them, opened by this process.
 ///
-/// Handles of one process on one store share its open files and its writing thread; every method may be called from any task.
+/// The handles of a process on one store share its open files and its writing thread. Every method may be called from any task.
 ///
 /// A method that is not `async` works on the calling thread and returns when it is done. An `async` one suspends its task while it waits
 /// for the disk, for another process, or for work that is done on the store's own threads (<doc:Blocking>).
 ///
-/// Beside the errors that a method names, each may throw `storeDamaged`, `corruptBlock` and `ioFailure`; `schemaNewer` where another
+/// Besides the errors that a method names, each may throw `storeDamaged`, `corruptBlock` and `ioFailure`; `schemaNewer` where another
 /// program has registered a version that this one can't read; and `unknownVersion` where it is given a version that neither the store nor
-/// the schemas given at opening have. A method that writes throws `readOnly` on a handle that only reads, and
-/// `replica` on a replica (`follow(from:into:)`).
+/// the schemas given at opening have. A method that writes throws `readOnly` on a read-only handle, and `replica` on a replica
+/// (`follow(from:into:)`).
 public final class EventStore: Sendable {
     /// The version the program works at; nil follows the live one.
     let programVersion: SchemaVersion?
@@ -29,7 +29,7 @@ public final class EventStore: Sendable {
     let validators = AppendValidatorPool()
     let viewers = EventViewerPool()
     let generations = OpenGenerations()
-    let drills = DrillMemory()
+    let drills = DrillCache()
     let quarantineCount = QuarantineCount()
     /// Shared by all queries and follows of this handle.
     let follower: Follower
@@ -47,12 +47,12 @@ public final class EventStore: Sendable {
 
     package var log: EventLog { evolving.log }
 
-    /// The store's four numbers as they are now; one short read transaction on the calling thread.
+    /// The store's four version numbers as they are now.
     ///
     /// Blocks the calling thread for one short read transaction.
     public var versions: StoreVersions { get throws(EvstoreError) { StoreVersions(try evolving.current().state) } }
 
-    /// The version this handle reads and writes at where a call names none: the one given at opening, else the live one.
+    /// The version at which this handle reads and writes where a call names none: the one given at opening, else the live one.
     ///
     /// Blocks the calling thread for one short read transaction where none was given.
     public var workingVersion: SchemaVersion {
@@ -68,8 +68,7 @@ public final class EventStore: Sendable {
         version ?? programVersion ?? evolution.state.live
     }
 
-    /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening; one short read
-    /// transaction on the calling thread.
+    /// Returns the version that `v5`, `5` or a label names, among the registered ones and those of the schemas given at opening.
     /// - Throws: `EvstoreError.unknownVersion` where none has that name.
     ///
     /// Blocks the calling thread for one short read transaction.
@@ -79,18 +78,18 @@ public final class EventStore: Sendable {
         return try history.resolve(text)
     }
 
-    /// The checkpoint of the last event, `Checkpoint.start` where the log is empty; one short read transaction on the calling thread.
+    /// Returns the checkpoint of the last event; `Checkpoint.start` where the log is empty.
     ///
     /// Blocks the calling thread for one short read transaction.
     public func last() throws(EvstoreError) -> Checkpoint {
         try log.reading { reader in reader.last }
     }
 
-    /// Waits until the appends that are under way are durable, then closes the handle, which serves nothing afterwards. In the child of a
-    /// fork it does nothing. Awaits the writing thread.
-    /// - Throws: `EvstoreError.deadlinePassed`, naming who, where another process was writing for `Options.appendDeadline`
-    ///   (one that is stopped in the middle of it): every append that has returned is durable, and whoever opens the store next does
-    ///   what closing would have done.
+    /// Waits until the appends in progress are durable, then closes the handle, which can't be used afterwards. Does nothing in a forked
+    /// child. Waits for the writing thread.
+    /// - Throws: `EvstoreError.deadlinePassed`, naming the process, where another process was writing for `Options.appendDeadline` (one
+    ///   that was stopped in the middle of it). Every append that has returned is durable, and the next process that opens the store
+    ///   finishes what closing would have done.
     public func close() async throws(EvstoreError) {
         guard log.isOfThisProcess else { return }
         await background.stop()
@@ -103,7 +102,7 @@ public final class EventStore: Sendable {
     /// All versions registered in the store.
     package var history: History { get throws(EvstoreError) { try evolving.current().history } }
 
-    /// What serves a version: the registered history, or the program's own where the store does not know the version yet.
+    /// The history for a version: the registered one, or the program's own where the store does not know the version yet.
     func history(serving version: SchemaVersion, _ registered: History) throws(EvstoreError) -> History {
         if version <= registered.head { return registered }
         if let own = schemas?.history, version <= own.head { return own }

@@ -5,8 +5,8 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-/// Event viewers between reads: each keeps the paths that it has compiled, and nothing of the events that it has shown. A read
-/// takes one for itself and gives it back at its end.
+/// Keeps event viewers between reads: each keeps its compiled paths, and nothing of the events that it has shown. A read takes one for
+/// itself and gives it back at its end.
 final class EventViewerPool: Sendable {
     private struct Idle {
         let history: Digest
@@ -16,10 +16,10 @@ final class EventViewerPool: Sendable {
     private let idle = Monitor<[Idle]>([])
     private static let keptMax = 16
 
-    /// How many wait for the next read.
+    /// The number of viewers that are kept.
     var count: Int { idle.withLock { $0.count } }
 
-    /// One that shows events at a version by a history: of those that wait the one that was given back last, or a new one.
+    /// A viewer for a history at a version: the kept one that was given back last, or a new one.
     func take(_ log: EventLog, _ history: History, at version: SchemaVersion) -> EventViewer {
         let kept = idle.withLock { idle in
             idle.lastIndex { $0.viewer.target == version && $0.history == history.digest }.map { idle.remove(at: $0).viewer }
@@ -27,7 +27,7 @@ final class EventViewerPool: Sendable {
         return kept ?? EventViewer(log, history, StreamNames(log, history), at: version)
     }
 
-    /// Keeps a viewer that is used no more; the one that has waited longest makes room for it.
+    /// Keeps a viewer that is no longer in use. Where the pool is full, it replaces the one that was kept longest.
     func give(_ viewer: EventViewer, of history: History) {
         viewer.removeEvents()
         idle.withLock { idle in

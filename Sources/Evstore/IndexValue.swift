@@ -2,7 +2,7 @@ internal import Bytes
 public import EventModel
 internal import JSONText
 
-/// A value that rows are looked for by in an index: a JSON value, written as a literal or made of a Swift value.
+/// A value by which an index is searched: a JSON value, written as a literal or made from a Swift value.
 ///
 ///     try await store.query("orders", index: "by-total", equals: ["paid"], from: 100, to: 200)
 public struct IndexValue: Hashable, Sendable, ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
@@ -13,16 +13,16 @@ public struct IndexValue: Hashable, Sendable, ExpressibleByStringInterpolation, 
 
     public init(_ text: String) { json = Array(JSONValue.string(text).text.utf8) }
     public init(_ number: Int) { json = Array(String(number).utf8) }
-    /// As a member of the type is written: moments are compared as texts.
+    /// Written as members of the type are: moments are compared as texts.
     public init(_ time: Timestamp) { self.init(time.description) }
     public init(_ flag: Bool) { json = Array((flag ? "true" : "false").utf8) }
     public init(stringLiteral text: String) { self.init(text) }
     public init(integerLiteral number: Int) { self.init(number) }
     public init(booleanLiteral flag: Bool) { self.init(flag) }
-    /// What rows without the member have, too.
+    /// The value that rows without the member have, too.
     public init(nilLiteral: ()) { json = Array("null".utf8) }
 
-    /// Any JSON text, such as a number with a fraction: `19.90`; nil where it is none.
+    /// Parses any JSON text, such as a number with a fraction: `19.90`; nil where it is not JSON.
     public init?(json text: String) {
         let value: JSONValue
         do { value = try JSONValue(parsing: Array(text.utf8).lent) } catch { return nil }
@@ -30,6 +30,6 @@ public struct IndexValue: Hashable, Sendable, ExpressibleByStringInterpolation, 
         json = Array(value.text.utf8)
     }
 
-    /// What a person writes: JSON where it is some, else a text.
+    /// Parses what a person writes: JSON where the text is JSON, else a string.
     package init(argument: String) { self = IndexValue(json: argument) ?? IndexValue(argument) }
 }

@@ -1,45 +1,45 @@
 public import EventModel
 internal import Projections
 
-/// What a query gives now, and then what it gives after each change, as long as somebody asks; made by `EventStore.observe`.
+/// The current result of a query, and then its result after each change, for as long as values are asked for; made by `EventStore.observe`.
 ///
-/// The first value comes at once. Each later one differs from the one before it; of several changes that come quickly one after the other
-/// only the last may be seen. Changes count by whichever process they are made, and so do flips and rollbacks. Nothing is held between two
-/// values, and nothing is read while nobody asks for the next; whoever asks has the query made after each commit, of whatever stream, and with
-/// each slow poll (`Options.pollInterval`).
+/// The first value comes at once. Each later one differs from the one before it; of several quick changes only the last may be seen.
+/// Changes by any process count, and so do flips and rollbacks. Nothing is held between two values, and nothing is read until the next
+/// value is asked for; then the query runs after each commit, to whichever stream, and at each slow poll (`Options.pollInterval`).
 public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = EvstoreError
 
     let store: EventStore
-    /// Asks again, and makes a value where what it reads is not as it was.
-    let look: @Sendable (_ before: ObservedRows?) async throws(EvstoreError) -> (rows: ObservedRows, value: Value)?
+    /// Runs the query, and makes a value where the rows differ from those before.
+    let fetch: @Sendable (_ before: ObservedRows?) async throws(EvstoreError) -> (rows: ObservedRows, value: Value)?
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     public struct Iterator: AsyncIteratorProtocol {
         private let observation: Observation
         private var rows: ObservedRows?
-        /// The end of the log before the last look; nil before the first.
+        /// The end of the log before the last query; nil before the first.
         private var seen: Position?
         private var hasFailed = false
 
         init(_ observation: Observation) { self.observation = observation }
 
         /// The next value; nil where the task was cancelled, or after an error.
-        /// - Throws: `EvstoreError`: all that the query throws, behind the first value but for `deadlinePassed` and `migrationInProgress`, which pass.
+        /// - Throws: `EvstoreError`: all that the query throws. After the first value not `deadlinePassed` and `migrationInProgress`, which
+        ///   are transient.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> Value? {
             if hasFailed { return nil }
             do throws(EvstoreError) {
                 while !Task.isCancelled {
-                    // A flip moves no end of the log: it is met at the latest with the slow poll.
+                    // A flip does not move the log's end: it is found at the latest by the slow poll.
                     if let seen { try await observation.store.wait(after: seen) }
                     if Task.isCancelled { return nil }
-                    // Order: the end before the look, so that what comes meanwhile is looked at again.
+                    // Order: the end is read before the query runs, so that the next query covers what is appended meanwhile.
                     seen = try observation.store.last().position
                     let new: (rows: ObservedRows, value: Value)?
-                    do { new = try await observation.look(rows) } catch {
-                        if rows != nil, error.passes { continue }
+                    do { new = try await observation.fetch(rows) } catch {
+                        if rows != nil, error.isTransient { continue }
                         throw error
                     }
                     guard let new else { continue }
@@ -48,7 +48,7 @@ public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
                 }
                 return nil
             } catch {
-                // Whatever a query that is cancelled says of it.
+                // When the task is cancelled, the error of the query does not matter.
                 if Task.isCancelled { return nil }
                 hasFailed = true
                 throw error
@@ -59,21 +59,21 @@ public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// The rows of a look, by which the next tells whether anything has changed.
+/// The rows of one query, by which the next one determines whether anything has changed.
 struct ObservedRows: Sendable, Equatable {
     var rows: [ReadModelRow]
-    /// Whether there were more.
+    /// Whether there were more rows.
     var isCut = false
 }
 
 extension EventStore {
-    /// The row of a key, nil where there is none: now, and after each change of it.
+    /// Observes the row of a key: its current value, nil where there is none, and then its value after each change.
     ///
     ///     for try await order in store.observe("orders", as: Order.self, key: "5") { show(order) }
     ///
     /// Cancelling the task ends the sequence.
-    /// - Parameter version: at which the read model is read, whatever is live; where nil the working one, which follows flips and rollbacks
-    ///   where the store was opened without one.
+    /// - Parameter version: the version at which the read model is read, whatever is live. Where nil, the working version; on a handle
+    ///   opened without one, that follows flips and rollbacks.
     public func observe(_ projection: String, at version: SchemaVersion? = nil, key: String) -> Observation<ReadModelRow?> {
         Observation(store: self) { [self] before throws(EvstoreError) in
             let row = try await query(projection, at: version, key: key)
@@ -82,7 +82,7 @@ extension EventStore {
         }
     }
 
-    /// The row of a key as a Swift value; else as the other `observe`.
+    /// Observes the row of a key as a Swift value; otherwise like the other `observe`.
     /// - Throws: `EvstoreError.invalidRow`, too, where the type can't read the row.
     public func observe<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, key: String
@@ -92,7 +92,7 @@ extension EventStore {
         }
     }
 
-    /// The rows that `query` gives for a range of keys: now, and after each change among them.
+    /// Observes the rows that `query` gives for a range of keys: the current ones, and then the rows after each change among them.
     public func observe(
         _ projection: String, at version: SchemaVersion? = nil, prefix: String? = nil, from: String? = nil, to: String? = nil,
         backwards: Bool = false, limit: Int = 1_000
@@ -103,7 +103,7 @@ extension EventStore {
         }
     }
 
-    /// The rows of a range of keys as Swift values; else as the other `observe`.
+    /// Observes the rows of a range of keys as Swift values; otherwise like the other `observe`.
     public func observe<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, prefix: String? = nil, from: String? = nil,
         to: String? = nil, backwards: Bool = false, limit: Int = 1_000
@@ -112,7 +112,7 @@ extension EventStore {
             .mapping { page throws(EvstoreError) in try page.typed(projection, as: type) }
     }
 
-    /// The rows that `query` gives in the order of an index: now, and after each change among them.
+    /// Observes the rows that `query` gives in the order of an index: the current ones, and then the rows after each change among them.
     public func observe(
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000
@@ -124,7 +124,7 @@ extension EventStore {
         }
     }
 
-    /// The rows in the order of an index as Swift values; else as the other `observe`.
+    /// Observes the rows in the order of an index as Swift values; otherwise like the other `observe`.
     public func observe<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, index: String, equals values: [IndexValue] = [],
         from: IndexValue? = nil, to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000
@@ -135,10 +135,10 @@ extension EventStore {
 }
 
 extension Observation {
-    /// The observation with each value made into something else.
+    /// Maps each value of the observation.
     fileprivate func mapping<New: Sendable>(_ map: @escaping @Sendable (Value) throws(EvstoreError) -> New) -> Observation<New> {
-        Observation<New>(store: store) { [look] before throws(EvstoreError) in
-            guard let found = try await look(before) else { return nil }
+        Observation<New>(store: store) { [fetch] before throws(EvstoreError) in
+            guard let found = try await fetch(before) else { return nil }
             return (found.rows, try map(found.value))
         }
     }
@@ -149,8 +149,8 @@ extension QueryPage<ReadModelRow> {
 }
 
 extension EvstoreError {
-    /// Whether others hold the read model, and will not for ever.
-    fileprivate var passes: Bool {
+    /// Whether the error is transient: others hold the read model for a limited time.
+    fileprivate var isTransient: Bool {
         switch self {
         case .deadlinePassed, .migrationInProgress: true
         default: false

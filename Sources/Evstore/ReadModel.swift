@@ -11,36 +11,36 @@ public struct ReadModelRow: Hashable, Sendable {
 
     public init(key: String, value: [UInt8]) { (self.key, self.value) = (key, value) }
 
-    /// In the order of the keys' bytes.
+    /// Compares by the bytes of the keys.
     func precedes(_ other: ReadModelRow) -> Bool { key.utf8.lexicographicallyPrecedes(other.key.utf8) }
 }
 
-/// What a query read from.
+/// The source of a query's rows.
 public struct QueryNote: Hashable, Sendable {
     public var version: SchemaVersion
-    /// Up to where the read model had consumed the log.
+    /// The checkpoint up to which the read model had consumed the log.
     public var checkpoint: Checkpoint
-    /// Events of the log, as the query began, that the read model has not consumed; 0 where it could catch up.
+    /// Events in the log when the query began that the read model has not consumed; 0 where it could catch up.
     public var lag: UInt64
-    /// Why it could not catch up, as a clause; nil where it did.
+    /// Why it could not catch up, as a clause; nil where it could.
     public var reason: String?
     /// Events that the rows lack because the read model could not take them in; `EventStore.quarantine` lists them.
     public var quarantined: UInt64
 }
 
-/// One read model as `status` shows it.
+/// One read model in a status report.
 public struct ProjectionStatus: Hashable, Sendable {
     public var name: String
     public var version: SchemaVersion
-    /// Hexadecimal.
+    /// The fingerprint in hexadecimal digits.
     public var fingerprint: String
-    /// Nil where nothing has been built.
+    /// Nil where nothing was built yet.
     public var checkpoint: Checkpoint?
     public var rows: UInt64
-    /// Hexadecimal; nil where nothing has been built.
+    /// The digest in hexadecimal digits; nil where nothing was built yet.
     public var digest: String?
     public var quarantined: UInt64
-    /// Events of the log beyond the checkpoint.
+    /// Events in the log beyond the checkpoint.
     public var lag: UInt64
     public var isSwift: Bool
 }
@@ -52,7 +52,7 @@ public struct RowDifference: Hashable, Sendable {
     public var a: [UInt8]?
     public var b: [UInt8]?
 
-    /// Whether the rows mean different things, however their JSON is written.
+    /// Whether the rows differ in meaning, however their JSON is written.
     var isReal: Bool {
         get throws(EvstoreError) {
             guard let a, let b else { return a != b }

@@ -15,10 +15,10 @@ public struct Schemas: Sendable {
         (self.directory, self.history, self.definitions) = (directory, history, definitions)
     }
 
-    /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml` on the calling thread, and checks all of them together.
+    /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml`, and checks all of them together.
     ///
     /// Blocks the calling thread while it reads the files.
-    /// - Throws: `EvstoreError`: schemaInvalid with every finding, usage where there is no such directory.
+    /// - Throws: `EvstoreError`: schemaInvalid with every finding, usage where the directory does not exist.
     public static func load(_ directory: String) throws(EvstoreError) -> Schemas {
         let history = try History.load(directory: directory)
         for name in ["projections.yaml", "projections.json"] where isThere(directory + "/" + name) {
@@ -28,16 +28,16 @@ public struct Schemas: Sendable {
         return Schemas(directory: directory, history: history, definitions: .empty)
     }
 
-    /// The same with the code behind its `swift` ops.
+    /// These schemas with the Swift code of their `swift` ops.
     func with(_ steps: SwiftSteps) -> Schemas {
         Schemas(directory: directory, history: history.with(steps), definitions: definitions)
     }
 
-    /// Converts every event of `fixtures/` to every version, and compares with what was recorded: an event that is seen otherwise now is a
-    /// finding, also where the code of a Swift step has changed under the same revision. Works on the calling thread.
+    /// Converts every event of `fixtures/` to every version, and compares the images with the recorded ones. An image that differs is a
+    /// finding, also where the code of a Swift step has changed under the same revision.
     ///
     /// Blocks the calling thread while it reads the files.
-    /// - Throws: `EvstoreError.programNeeded` where a step is not among these.
+    /// - Throws: `EvstoreError.programNeeded` where `steps` lacks a step.
     public func verifyFixtures(steps: [any SwiftStep] = []) throws(EvstoreError) -> [Finding] {
         guard let fixtures = try Fixtures.load(directory: directory, history) else { return [] }
         return try fixtures.verify(history.with(SwiftSteps(steps))).findings
@@ -53,13 +53,13 @@ public struct Schemas: Sendable {
     /// The newest version.
     public var head: SchemaVersion { history.head }
 
-    /// Whether a version's file says when it was released, so that what its digest covers stays.
+    /// Whether a version's file names a release date, so that everything its digest covers must not change.
     public func isReleased(_ version: SchemaVersion) -> Bool { history[version]?.isReleased ?? false }
 
-    /// What is odd without being wrong, such as a missing lock.
+    /// Warnings: oddities that are not errors, such as a missing lock.
     public var warnings: [Finding] { history.warnings }
 
-    /// The version that `v5`, `5` or a label names.
+    /// Returns the version that `v5`, `5` or a label names.
     /// - Throws: `EvstoreError.unknownVersion` where none has that name.
     public func version(named text: String) throws(EvstoreError) -> SchemaVersion { try history.resolve(text) }
 }

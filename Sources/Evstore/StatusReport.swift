@@ -6,7 +6,7 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-/// How many events there are of a type and birth version.
+/// The number of events of a type and birth version.
 public struct TypeCount: Hashable, Sendable {
     public var type: String
     public var born: SchemaVersion
@@ -16,17 +16,17 @@ public struct TypeCount: Hashable, Sendable {
 /// The process whose transaction keeps the oldest pages of the log from being used again.
 public struct OldestReader: Hashable, Sendable {
     public var process: Int32
-    /// Commits since the one that it reads.
+    /// The number of commits since the one that it reads.
     public var commitsBehind: UInt64
 
-    /// From here on the file grows by what it would use again.
+    /// The number of commits beyond which the file grows because their pages can't be reused.
     static let commitsBehindMax: UInt64 = 10_000
 }
 
 /// The store's versions, counts, read models and health at one moment.
 public struct StatusReport: Hashable, Sendable {
     public var versions: StoreVersions
-    /// The last event's.
+    /// The position of the last event.
     public var position: Position
     public var types: [TypeCount]
     /// The read models of the live version.
@@ -34,40 +34,40 @@ public struct StatusReport: Hashable, Sendable {
     public var snapshots: [String]
     public var lastDrill: DrillMark?
     public var oldestReader: OldestReader?
-    /// What new events are sealed under; nil where events are not sealed.
+    /// The key that new events are sealed under; nil where events are not sealed.
     public var writingKey: StoreKey?
-    /// What is free on the store's disk.
+    /// The free bytes on the store's disk.
     public var freeBytes: UInt64
-    /// What the store keeps there for the commands that lead out of a full disk.
+    /// The bytes that the store reserves there for the commands that lead out of a full disk.
     public var ballastBytes: UInt64
-    /// Of a store whose files are gone with the machine or its container: on what they lie (tmpfs, overlayfs), and when they go; nil where they
-    /// stay.
+    /// Where the store's files are lost with the machine or its container: the file system (tmpfs, overlayfs) and when they are lost. Nil
+    /// where they stay.
     public var passingPlace: String?
-    /// As which node the store belongs to a cluster log; nil where it belongs to none.
+    /// The store's place in a cluster log; nil where it belongs to none.
     public var cluster: ClusterPlace?
-    /// Of which backups the store is a replica; nil where it is one of its own.
+    /// The backups that the store is a replica of; nil where it is not a replica.
     public var replica: ReplicaPlace?
-    /// Events that live read models have in quarantine, each counted once however many of them lack it.
+    /// Events in the quarantine of live read models, each counted once, however many of them lack it.
     public var quarantined: UInt64
-    /// What an operator should attend to, the gravest first; none where the store is well.
+    /// What an operator should attend to, the gravest first; empty where the store is well.
     public var complaints: [Complaint]
 
-    /// Events per birth version, oldest first.
+    /// The number of events per birth version, oldest first.
     public var births: [(version: SchemaVersion, count: UInt64)] {
         Dictionary(grouping: types, by: \.born).map { ($0, $1.sum(\.count)) }.sorted { $0.0 < $1.0 }
     }
 
-    /// Whether other versions than the live one are promised: a rollback leads to those below it, a replay to those above.
+    /// Whether versions other than the live one are promised: a rollback can reach those below it, a replay those above.
     public var window: Bool { versions.floor < versions.top }
 
     public var healthy: Bool { complaints.isEmpty }
 }
 
-/// What a replica holds.
+/// The state of a replica.
 public struct ReplicaPlace: Hashable, Sendable {
     /// The directory of the backups; empty where they come through a pipe.
     public var source: String
-    /// When the backup was made that it is as new as.
+    /// When the newest backup was made that the replica contains.
     public var backupTime: Timestamp
 }
 
@@ -75,20 +75,20 @@ public struct ReplicaPlace: Hashable, Sendable {
 public struct ClusterPlace: Hashable, Sendable {
     public var log: String
     public var node: String
-    /// How many of its frames the store has.
+    /// The number of the cluster log's frames that the store has.
     public var frames: UInt64
-    /// For how long the cluster log could not be followed; 0 while it can.
+    /// How long the cluster log has been unreachable; 0 while it can be reached.
     public var troubleSeconds: Double
 }
 
-/// The newest drill that the journal knows.
+/// The newest drill in the journal.
 public struct DrillMark: Hashable, Sendable {
     public var time: Timestamp
     public var passed: Bool
 }
 
-/// The newest drill, and how far the journal was read to find it: each time only the rows are read that are new.
-final class DrillMemory: Sendable {
+/// The newest drill, and the last row of the journal that was read to find it: each call reads only newer rows.
+final class DrillCache: Sendable {
     private let known = Monitor<(row: UInt64, drill: DrillMark?)>((0, nil))
 
     func newest(in log: EventLog) throws(EvstoreError) -> DrillMark? {
@@ -106,7 +106,7 @@ final class DrillMemory: Sendable {
     }
 }
 
-/// How many events a set of generations has in quarantine: their rows are read again only where one of them has others than before.
+/// The number of events that a set of generations has in quarantine; counted again only where the quarantine of one of them has changed.
 final class QuarantineCount: Sendable {
     private struct Seen: Hashable {
         var generation: String
@@ -131,7 +131,7 @@ final class QuarantineCount: Sendable {
 }
 
 extension EventStore {
-    /// The store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
+    /// Reports the store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
         let evolution = try evolving.current()
         let census = try log.reading { reader in try reader.census() }
@@ -180,7 +180,7 @@ extension EventStore {
             let names = report.projections.filter { $0.quarantined > 0 }.map(\.name)
             found.append(.quarantined(events: report.quarantined, readModels: names))
         }
-        // A sort that keeps the order of what weighs the same.
+        // Sorts by weight and keeps the order of complaints with the same weight.
         return Complaint.Weight.allCases.flatMap { weight in found.filter { $0.weight == weight } }
     }
 
@@ -194,6 +194,6 @@ extension EventStore {
 }
 
 extension OldestReader {
-    /// Whether the file grows by what it keeps from being used again.
+    /// Whether the file grows because this reader keeps pages from being reused.
     var isLong: Bool { commitsBehind > Self.commitsBehindMax }
 }

@@ -1,7 +1,7 @@
 internal import EventLog
 public import EventModel
 
-/// The four numbers of a store, `floor <= live <= top <= head`, and which life of the log they describe.
+/// The four version numbers of a store, `floor <= live <= top <= head`, and the epoch of the log that they describe.
 public struct StoreVersions: Sendable, Hashable {
     /// The oldest version still promised.
     public var floor: SchemaVersion

@@ -5,25 +5,25 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// Every event after a checkpoint, then each as it is appended, by this process or another, without an end. Opens nothing until the
-    /// first is asked for; the task is suspended while there is none, and the sequence ends where it is cancelled.
+    /// Returns every event after a checkpoint, and then each as it is appended, by this process or another, without an end. Reads nothing
+    /// until the first event is asked for. The task is suspended while there is none; cancelling it ends the sequence.
     ///
-    /// Whoever notes how far it has come notes the `checkpoint` of an event behind which nothing is left to do, or of the iterator of
-    /// `pages`, which also counts what was passed over for its type.
+    /// To continue later, save the `checkpoint` of an event whose work is done completely, or of the iterator of `pages`, which also covers
+    /// events that were skipped because of their type.
     ///
     /// - Parameters:
     ///   - stream: nil gives the events of all streams.
     ///   - checkpoint: nil begins with the log's first event.
     ///   - version: the working version where nil.
-    ///   - type: the type as it is called at the version; nil gives all.
-    /// - Throws: as it is gone through, `EvstoreError`: noImage, programNeeded, epochChanged where a cut took off what was read.
+    ///   - type: the type's name at the version; nil gives all types.
+    /// - Throws: `EvstoreError` during iteration: noImage, programNeeded, epochChanged where a cut took off what was read.
     public func subscribe(
         to stream: StreamName? = nil, after checkpoint: Checkpoint? = nil, at version: SchemaVersion? = nil, type: String? = nil
     ) -> EventSequence<RecordedEvent> {
         EventSequence { [self] in Subscription(self, to: stream, after: checkpoint ?? .start, at: version, type: type) }
     }
 
-    /// Returns when there may be an event after a position, at the latest after some time (the slow poll's where nil), or the task is
+    /// Returns when there may be an event after a position, at the latest after `interval` (the slow poll's where nil) or when the task is
     /// cancelled.
     func wait(after position: Position, atMost interval: Duration? = nil) async throws(EvstoreError) {
         do {
@@ -34,13 +34,13 @@ extension EventStore {
     }
 }
 
-/// Pages of events without an end: what is there first, then what is appended. Holds no transaction between pages.
+/// Endless pages of events: the existing ones first, then each that is appended. Holds no transaction between pages.
 struct Subscription: PageReader {
     private let store: EventStore
     private let version: SchemaVersion?
     private let type: String?
     private var cursor: EventCursor
-    /// The reader of the last page, with the epoch and history that it was made for.
+    /// The converter of the last page, with the version, epoch and history that it was made for.
     private var last: (converter: EventConverter, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
     init(_ store: EventStore, to stream: StreamName?, after checkpoint: Checkpoint, at version: SchemaVersion?, type: String?) {
@@ -50,7 +50,7 @@ struct Subscription: PageReader {
 
     var checkpoint: Checkpoint { cursor.seen }
 
-    /// Whether nothing was left behind the last page.
+    /// Whether nothing is left behind the last page.
     var isAtEnd: Bool { cursor.isAtEnd }
 
     var isEndless: Bool { true }
@@ -58,7 +58,7 @@ struct Subscription: PageReader {
 
     mutating func page() throws(EvstoreError) -> [RecordedEvent]? { try nextPage() }
 
-    /// - Parameter limit: nothing behind it is read.
+    /// - Parameter limit: the last position that is read.
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)
@@ -67,7 +67,7 @@ struct Subscription: PageReader {
         return try cursor.page(converter, through: end)
     }
 
-    /// The reader of the page before, as long as epoch, version and history are the same; else a new one.
+    /// The converter of the previous page while epoch, version and history stay the same; else a new one.
     private mutating func converter(
         _ history: History, _ version: SchemaVersion, _ state: StoreState
     ) throws(EvstoreError) -> EventConverter {

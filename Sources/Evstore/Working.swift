@@ -4,9 +4,9 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-/// Runs long work on the store's own threads, and awaits it: it may wait for the disk or for other processes.
+/// Runs long work on the store's own threads and waits for it: it may block on the disk or on other processes.
 ///
-/// The job that is made here stops where the caller's task is cancelled; every room below asks the job.
+/// The job that is made here is cancelled with the caller's task; every lower room asks the job.
 package func working<R>(
     _ name: String, _ progress: ProgressHandler? = nil, _ body: (Job) async throws(EvstoreError) -> R
 ) async throws(EvstoreError) -> R {
@@ -23,20 +23,20 @@ package func working<R>(
 extension EventStore {
     /// Runs long work on this store.
     func working<R>(
-        _ name: String, _ progress: ProgressHandler? = nil, _ body: (MigrationSite) async throws(EvstoreError) -> R
+        _ name: String, _ progress: ProgressHandler? = nil, _ body: (MigrationContext) async throws(EvstoreError) -> R
     ) async throws(EvstoreError) -> R {
-        try await Evstore.working(name, progress) { (job) async throws(EvstoreError) in try await body(site(job)) }
+        try await Evstore.working(name, progress) { (job) async throws(EvstoreError) in try await body(context(job)) }
     }
 
-    /// Runs work that leads out of a full disk, with the ballast's room where it needs it.
+    /// Runs work that leads out of a full disk; it may use the ballast's room.
     func workingWithBallast<R>(
-        _ name: String, _ progress: ProgressHandler? = nil, _ body: (MigrationSite) async throws(EvstoreError) -> R
+        _ name: String, _ progress: ProgressHandler? = nil, _ body: (MigrationContext) async throws(EvstoreError) -> R
     ) async throws(EvstoreError) -> R {
-        try await working(name, progress) { (site) async throws(EvstoreError) in
-            try await log.withBallast { () async throws(EvstoreError) in try await body(site) }
+        try await working(name, progress) { (context) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in try await body(context) }
         }
     }
 
-    /// This store as the rooms of migrations see it.
-    func site(_ job: Job) -> MigrationSite { MigrationSite(evolving, options: options, job) }
+    /// The context that migrations need of this store.
+    func context(_ job: Job) -> MigrationContext { MigrationContext(evolving, options: options, job) }
 }

@@ -1,7 +1,7 @@
 internal import EventModel
 
 extension Advice {
-    /// The sentence with commands and options of this program in the place of calls of the library.
+    /// The sentence with commands and options of this program instead of calls of the library.
     var command: String { said { $0.command } }
 }
 

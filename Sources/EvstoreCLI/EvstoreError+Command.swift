@@ -8,7 +8,7 @@ extension EvstoreError {
         return details
     }
 
-    /// What to do next, with commands and options of this program in the place of the library's calls.
+    /// The next step, with commands and options of this program instead of the library's calls.
     var command: String? {
         switch self {
         case .storeNotFound(let path): "make one: evstore --store \(path.shellWord) init --schemas DIR"

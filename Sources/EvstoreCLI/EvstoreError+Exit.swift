@@ -35,6 +35,6 @@ extension EvstoreError: CommandError {
 }
 
 extension [Finding] {
-    /// The exit code of a command that is refused for these findings: that of a newer format goes before others.
+    /// The exit code of a command that is refused for these findings: the code for a newer format has priority.
     var exit: Int32 { hasNewerFormat ? 6 : 3 }
 }

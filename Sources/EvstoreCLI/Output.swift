@@ -31,13 +31,13 @@ final class Output: Sendable {
         coloured = notesOnTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
 
-    /// One line of a result for people.
+    /// Writes one line of a result for people.
     func line(_ text: String = "") throws { try put(Array(text.shown.utf8)) }
 
-    /// One line of a result for programs.
+    /// Writes one line of a result for programs.
     func object(_ value: OutputValue) throws { try put(value.utf8) }
 
-    /// One line of text, escaped only where a terminal might act on it.
+    /// Writes one line of text; escapes it only where a terminal might act on it.
     func put(_ line: [UInt8]) throws {
         let shown = resultsOnTerminal ? Array(String(decoding: line, as: UTF8.self).shown.utf8) : line
         try collected.withLock { collected in
@@ -48,7 +48,7 @@ final class Output: Sendable {
         }
     }
 
-    /// Many such lines at once, each with its line feed.
+    /// Writes many lines at once, each with its line feed, escaped like a single line.
     func put(lines: [UInt8]) throws {
         if resultsOnTerminal {
             for line in lines.split(separator: UInt8(ascii: "\n")) { try put(Array(line)) }
@@ -61,7 +61,7 @@ final class Output: Sendable {
         }
     }
 
-    /// Bytes that are no text, for a file or a pipe.
+    /// Writes binary data for a file or a pipe.
     func put(raw bytes: [UInt8]) throws {
         try collected.withLock { collected in
             if collected.isClosed { throw OutputClosed() }
@@ -92,10 +92,10 @@ final class Output: Sendable {
         }
     }
 
-    /// One line for people on standard error, beside the results.
+    /// Writes one line for people to standard error, beside the results.
     func note(_ text: String) { raw(text.shown + "\n") }
 
-    /// Text for standard error that may have control sequences. A failed write is ignored: there is no other place to report it.
+    /// Writes text that may have control sequences to standard error. A failed write is ignored: there is no other place to report it.
     func raw(_ text: String) {
         do { try Descriptor.standardError.write(Array(text.utf8).lent) } catch {}
     }

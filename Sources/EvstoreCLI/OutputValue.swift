@@ -29,7 +29,7 @@ enum OutputValue: Sendable, ExpressibleByNilLiteral, ExpressibleByBooleanLiteral
     static func version(_ version: SchemaVersion?) -> OutputValue { .count(version?.rawValue) }
     static func time(_ time: Timestamp?) -> OutputValue { .optional(time?.description) }
 
-    /// A measured number, rounded to three digits after the point.
+    /// A measured number, rounded to three decimal places.
     static func measure(_ value: Double?) -> OutputValue {
         guard let value, value.isFinite else { return .null }
         return .number(String((value * 1_000).rounded() / 1_000))

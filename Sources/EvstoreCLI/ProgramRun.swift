@@ -2,9 +2,9 @@ internal import Evstore
 internal import Foundation
 internal import Platform
 
-/// Where a program lies that a command was given.
+/// Finds the program that a command names.
 enum ProgramPath {
-    /// The path of a program: as it is where it has a slash, else the first in PATH that may be run; nil where there is none.
+    /// The path of a program: unchanged where it has a slash, else the first executable in PATH; nil where there is none.
     static func find(_ name: String) -> String? {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         let paths = name.contains("/") ? [name] : directories.map { "\($0)/\(name)" }
@@ -16,7 +16,7 @@ enum ProgramPath {
     }
 }
 
-/// A program that handles the events of a consumer: lines on its standard input, its exit code is the answer.
+/// A program that handles the events of a consumer: it reads lines on its standard input, and answers with its exit code.
 struct ProgramRun: Sendable {
     private let path: String
     private let arguments: [String]
@@ -27,9 +27,10 @@ struct ProgramRun: Sendable {
         (self.path, self.arguments, self.lines, self.context) = (path, arguments, lines, context)
     }
 
-    /// - Parameter limit: seconds after which the program is told to end, with those that it has begun; nil where it may run for ever.
+    /// - Parameter limit: seconds after which the program and the processes that it has started are told to end; nil where it may run for
+    ///   ever.
     /// - Throws: `Failed` where the program ended with another code than 0, by a signal, or at the limit; `EvstoreError.consumerStopped`
-    ///   where it could not be started, which no further attempt mends.
+    ///   where it could not be started and a further attempt can't help.
     func run(limit: Double? = nil) async throws {
         try await StoreThreads.run { () async throws in
             let own = ["EVSTORE_CONSUMER": context.consumer, "EVSTORE_ATTEMPT": String(context.attempt)]
@@ -49,10 +50,10 @@ struct ProgramRun: Sendable {
         }
     }
 
-    /// How long a program, and what it has begun, may take to end once it is told to.
+    /// How long a program and the processes that it has started may take to end once they are told to.
     private static let grace = Duration.seconds(5)
 
-    /// In a process group of its own, so that a ^C lets it come to its end.
+    /// Starts the program in a process group of its own, so that ^C lets it finish.
     private func start(_ environment: [String]) throws -> ChildProcess {
         do {
             return try MemoryFile.lend(lines) { input throws(SystemFailure) in
@@ -60,7 +61,7 @@ struct ProgramRun: Sendable {
                     path, arguments, environment: environment, files: .init(input: input, output: nil, errors: nil), inOwnGroup: true)
             }
         } catch {
-            // What is missing for a moment, such as memory, or while the program is being written, may be there at the next attempt.
+            // A temporary obstacle, such as a lack of memory or a program that is being written, may be gone at the next attempt.
             guard error.isNotExecutable else { throw Failed(description: "\(path) could not be started: \(error)") }
             let reason = "\(path) can't be started: \(error)"
             throw EvstoreError.consumerStopped(consumer: context.consumer, position: context.checkpoint.position, reason: reason)

@@ -32,7 +32,7 @@ final class ProgressBar: Sendable {
 
     /// Draws an event; called on the thread that does the work, and drops events that come too soon after another.
     func take(_ event: ProgressEvent) {
-        // Events without numbers are in the results too.
+        // Events without numbers also appear in the results.
         let isWords = event.done == 0 && event.total == 0
         if form == .nothing || isWords && form != .objects { return }
         shown.withLock { shown in

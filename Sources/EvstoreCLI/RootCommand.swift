@@ -69,6 +69,6 @@ struct RootCommand: ParsableCommand, Group {
 protocol Group: ParsableCommand {}
 
 extension Group {
-    /// The words that lead to it on the command line.
+    /// The words that name the group on the command line.
     static var path: String { Self.self == RootCommand.self ? "evstore" : "evstore \(_commandName)" }
 }

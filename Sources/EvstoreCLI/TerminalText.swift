@@ -32,9 +32,9 @@ extension String {
         return result
     }
 
-    /// The text with spaces up to a width, on the right.
+    /// The text padded with spaces on the right.
     func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - count)) }
 
-    /// The text with spaces up to a width, on the left.
+    /// The text padded with spaces on the left.
     func aligned(to width: Int) -> String { String(repeating: " ", count: Swift.max(0, width - count)) + self }
 }

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import EventModel
 
-/// Arguments that no command accepts: what is wrong, and which help lists the right ones.
+/// An error in the arguments: what is wrong, and which help lists the right ones.
 struct UsageError: CommandError {
     let exit: Int32 = 2
     let report: ErrorDetails

@@ -6,12 +6,12 @@ public import Projections
 public import SchemaEvolution
 
 extension Cluster {
-    /// Makes an empty cluster log, whose floor and top are `version` (the newest of `schemas` where nil). Its nodes join it.
-    /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, schemaInvalid, unknownVersion, logUnavailable.
+    /// Creates an empty cluster log, whose floor and top are `version` (the newest of `schemas` where nil). Nodes then join it.
+    /// - Throws: `EvstoreError`: usage where a cluster log of this name exists, schemaInvalid, unknownVersion, logUnavailable.
     public func create(
         schemas: Schemas, version: SchemaVersion? = nil, steps: [any SwiftStep] = [], projections: [any SwiftProjection] = []
     ) async throws(EvstoreError) {
-        // A store that lives as long as it is copied.
+        // The store only exists until it is copied.
         var options = Options()
         options.allowsUnsafeFileSystem = true
         options.ballastBytes = 0

@@ -5,36 +5,37 @@ public import EventModel
 package import Evstore
 internal import Platform
 
-/// How a cluster log and its nodes are.
+/// The status of a cluster log and its nodes.
 public struct ClusterStatus: Sendable {
-    /// A node as it has reported itself last.
+    /// A node as it has last reported itself.
     public struct Node: Sendable {
         public var name: String
         public var live: SchemaVersion
         public var position: Position
-        /// How many events it has not taken in yet.
+        /// The number of events that it has not taken in yet.
         public var lag: UInt64
-        /// How many frames it has not taken in yet: of events, or of what has none, such as a cut, behind which its lag is not known.
+        /// The number of frames that it has not taken in yet: frames of events, or frames without events such as a cut, behind which its
+        /// lag is not known.
         public var framesBehind: UInt64
         public var program: String
-        /// How long ago it has reported itself: a node that nobody has open reports nothing.
+        /// The seconds since its last report: a node that no process has open reports nothing.
         public var secondsAgo: Int
     }
 
     public var name: String
-    /// The last event.
+    /// The position of the last event.
     public var position: Position
     public var epoch: Epoch
-    /// How many frames there are; all of them were counted.
+    /// The number of frames; all of them were counted.
     public var frames: UInt64
-    /// The last of the frames that were removed since every node and a backup have them; 0 where none were.
+    /// The last of the frames that were removed because every node and a backup have them; 0 where none were removed.
     public var pruned: UInt64
     public var nodes: [Node]
 }
 
 extension Cluster {
-    /// Asks PostgreSQL where the cluster log ends and what its nodes have said last, and counts the frames.
-    /// - Throws: `EvstoreError`: logUnavailable, usage where there is no such cluster log, clusterDamaged where a frame is missing.
+    /// Asks PostgreSQL where the cluster log ends and what its nodes have last reported, and counts the frames.
+    /// - Throws: `EvstoreError`: logUnavailable, usage where the cluster log does not exist, clusterDamaged where a frame is missing.
     public func status() async throws(EvstoreError) -> ClusterStatus {
         try await StoreThreads.run { () async throws(EvstoreError) in
             let database = database()
@@ -46,8 +47,8 @@ extension Cluster {
 }
 
 extension EventStore {
-    /// How the store's cluster log and its nodes are; nil where it belongs to none. Frames are not counted, unlike in `Cluster.status`: it
-    /// takes three short questions to PostgreSQL, whatever the log holds.
+    /// The status of the store's cluster log and its nodes; nil where it belongs to none. Unlike `Cluster.status` it does not count frames:
+    /// it makes three short queries to PostgreSQL, whatever the size of the log.
     /// - Throws: `EvstoreError`: logUnavailable, clusterDamaged.
     package func clusterStatus() async throws(EvstoreError) -> ClusterStatus? {
         guard let membership = log.membership else { return nil }

@@ -5,18 +5,18 @@ internal import Platform
 internal import Projections
 
 /// A cluster log: a row and frames in a PostgreSQL database that decide the order of the events of several machines. Each machine has a
-/// store of its own, a node, which holds all of them and answers every question.
+/// store of its own, a node, which holds all events and answers every query.
 ///
-/// Appends of all nodes are linearisable: each is judged against everything that was acknowledged before it, on whatever node. Reads are the
-/// node's own: what it has is a prefix of the log, some milliseconds old at most while PostgreSQL can be asked.
+/// Appends of all nodes are linearisable: each is checked against everything that was acknowledged before it, on any node. Reads are local
+/// to the node: they see a prefix of the log, which is some milliseconds old at most while PostgreSQL can be reached.
 public struct Cluster: Sendable {
-    /// How the cluster log is called in its database.
+    /// The name of the cluster log in its database.
     public let name: String
     let connection: String
 
-    /// - Parameter connection: a connection string of libpq, such as `host=db1,db2 dbname=orders`, without a password; the environment
-    ///   variable EVSTORE_LOG where nil.
-    /// - Throws: `EvstoreError.usage` where the name is none, the connection string can't be read, or has a password in it.
+    /// - Parameter connection: a libpq connection string, such as `host=db1,db2 dbname=orders`, without a password; where nil, the
+    ///   environment variable EVSTORE_LOG.
+    /// - Throws: `EvstoreError.usage` where the name is not valid, or the connection string can't be read or contains a password.
     public init(_ name: String, connection: String? = nil) throws(EvstoreError) {
         guard NodeRow.isName(name) else {
             throw .usage("\(quoted(name)) is no name of a cluster log", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
@@ -25,9 +25,9 @@ public struct Cluster: Sendable {
         self.connection = try ConnectionFile.given(connection)
     }
 
-    /// The cluster log that the store at a path is a node of, reached as the node does.
-    /// - Parameter connection: in the place of the node's own.
-    /// - Throws: `EvstoreError`: usage where it belongs to none; as opening it for reading does.
+    /// The cluster log that the store at a path is a node of, with the node's own connection.
+    /// - Parameter connection: replaces the node's own connection string.
+    /// - Throws: `EvstoreError`: usage where the store belongs to none; also the errors of opening it for reading.
     public init(of path: String, connection: String? = nil) throws(EvstoreError) {
         do {
             guard let membership = try EventLog.node(at: path)?.membership else {
@@ -38,7 +38,7 @@ public struct Cluster: Sendable {
         } catch { throw storeError(error, path, doing: "reading \(path)") }
     }
 
-    /// What is to be said of the connection string: that it leads over a network and does not ask who the server is.
+    /// A warning about the connection string: it leads over a network and does not verify the server's identity. Nil where there is none.
     package var warning: String? { get throws(EvstoreError) { try ConnectionFile.warning(connection) } }
 
     func database() -> ClusterDatabase { ClusterDatabase(log: name, connection, judge: RegisteredRows.judge) }
@@ -52,8 +52,8 @@ public struct Cluster: Sendable {
 }
 
 extension Options {
-    /// Lets a program write to stores that are nodes of a cluster log. The connection string stands in the store's file `cluster`, or in the
-    /// environment variable EVSTORE_LOG; libpq is loaded when it is first needed.
-    /// - Parameter program: what the program is called in the list of nodes.
+    /// Lets a program write to stores that are nodes of a cluster log. The connection string comes from the store's file `cluster`, or from
+    /// the environment variable EVSTORE_LOG; libpq is loaded when it is first needed.
+    /// - Parameter program: the program's name in the list of nodes.
     public mutating func joinsClusters(as program: String = "") { ordering = PostgresOrdering(program: program) }
 }

@@ -9,12 +9,13 @@ internal import Platform
 internal import Projections
 
 extension StoreMaintenance {
-    /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
+    /// Creates a store that is a node of a cluster log, with all of its events, at the cluster's top version.
     ///
-    /// Awaits every frame of the cluster log, the making of the indexes and a check of everything, on the store's own threads. A replica at the
-    /// path (`follow`) of the store that the cluster log is made of becomes the node, and takes in the frames behind its end alone.
-    /// - Parameter replacing: whether a node of the name is there, whose machine or disk was lost: this one takes its place.
-    /// - Throws: `EvstoreError`: storeExists; usage where the name is taken, or there is no such cluster log; logUnavailable,
+    /// Waits while every frame of the cluster log is read, the indexes are built and everything is checked, on the store's own threads. If
+    /// the path holds a replica (`follow`) of the store that the cluster log was made from, the replica becomes the node, and takes in only
+    /// the frames behind its end.
+    /// - Parameter replacing: whether this node takes the place of an existing one of this name, whose machine or disk was lost.
+    /// - Throws: `EvstoreError`: storeExists; usage where the name is taken, or the cluster log does not exist; logUnavailable,
     ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
     public static func join(
         _ cluster: Cluster, as node: String, into path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
@@ -27,7 +28,7 @@ extension StoreMaintenance {
                 let (database, new) = (cluster.database(), NewNode(node, isReplacing: replacing))
                 func report(_ done: UInt64, _ total: UInt64) throws { try job.advance("join", done: done, total: total) }
                 let isReplica = try EventLog.isReplica(at: path)
-                // A join that was killed at its end has made the store, and is no member yet.
+                // A join that was killed near its end has created the store, which is not a member yet.
                 let isUnfinished = try !isReplica && EventLog.isUnfinishedNode(at: path, node, of: cluster.name)
                 let place: JoiningPlace = try isReplica || isUnfinished ? .store : Directory.status(path) == nil ? .free : .directory
                 if isReplica {
@@ -56,10 +57,10 @@ extension StoreMaintenance {
             try await log.takeInFrames()
             log.reportNode()
         } catch {
-            // Whole or not at all: a store whose name is taken is none. What was there before stays.
+            // A join is atomic: a store whose name is taken is removed, but what was at the path before stays.
             let refusal = error
             do {
-                // Order: removed while this process holds the store alone.
+                // Order: the store is removed while only this process has it open.
                 if case EvstoreError.usage = refusal, place != .store {
                     try log.acquireExclusively(what: "removes it")
                     try EventLog.discard(path, keepsDirectory: place == .directory)
@@ -71,11 +72,11 @@ extension StoreMaintenance {
         try await log.close()
     }
 
-    /// Makes a cluster log of this store's events, and the store its first node. Nobody else may have the store open.
+    /// Creates a cluster log from this store's events, and makes the store its first node. Nobody else may have the store open.
     ///
-    /// Awaits the copying of all events to PostgreSQL, on the store's own threads. A copy that was interrupted is begun anew.
-    /// - Parameter node: nil gives the events alone, and leaves this store what it is.
-    /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked, logUnavailable,
+    /// Waits while all events are copied to PostgreSQL, on the store's own threads. A copy that was interrupted starts anew.
+    /// - Parameter node: the name of the node; where nil, only the events are copied, and this store stays as it is.
+    /// - Throws: `EvstoreError`: usage where a cluster log of this name exists, or the store is a node or sealed; locked, logUnavailable,
     ///   interrupted.
     public func copy(
         to cluster: Cluster, as node: String?, progress: ProgressHandler? = nil
@@ -92,11 +93,11 @@ extension StoreMaintenance {
 }
 
 extension EventStore {
-    /// The cluster log that the store belongs to and the node that it is; nil where it belongs to none.
+    /// The cluster log that the store belongs to, and its node there; nil where it belongs to none.
     public var clusterNode: (log: String, node: String)? { log.membership.map { ($0.log, $0.node) } }
 
-    /// Takes in all that the cluster log has and this node has not: afterwards every append is seen here that was acknowledged anywhere before
-    /// the call. Nothing where the store belongs to no cluster log.
+    /// Takes in everything that the cluster log has and this node lacks: afterwards this node sees every append that was acknowledged
+    /// anywhere before the call. Does nothing where the store belongs to no cluster log.
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
     public func catchUp() async throws(EvstoreError) {
         try await StoreThreads.run { () async throws(EvstoreError) in
@@ -109,8 +110,8 @@ extension EventStore {
 }
 
 extension StoreMaintenance {
-    /// Takes the store out of its cluster log: it keeps all events, and goes on alone, in an epoch of its own. Close and open it afterwards.
-    /// A copy of a node's directory leaves alone: the node stays in its cluster log.
+    /// Takes the store out of its cluster log: it keeps all events, and continues alone, in an epoch of its own. Close and open it
+    /// afterwards. For a copy of a node's directory, only the copy leaves: the node stays in its cluster log.
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
     public func leave() async throws(EvstoreError) {
         guard let membership = log.membership else {

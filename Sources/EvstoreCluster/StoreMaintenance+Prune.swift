@@ -5,24 +5,24 @@ public import EventModel
 public import Evstore
 internal import Platform
 
-/// Which frames of a cluster log were removed.
+/// The frames of a cluster log that a call has removed.
 public struct PruneReport: Sendable {
-    /// The last frame that is not there any more; 0 where all are.
+    /// The last frame that is gone; 0 where all frames are there.
     public var through: UInt64
-    /// How many frames this call has removed.
+    /// The number of frames that this call has removed.
     public var removed: UInt64
-    /// How many are left.
+    /// The number of frames that are left.
     public var left: UInt64
-    /// Who needs the first of those that are left: the names of nodes; empty where it is the end of the backup.
+    /// The names of the nodes that need the first of these frames; empty where it is the end of the backup.
     public var neededBy: [String]
 }
 
 extension StoreMaintenance {
-    /// Backs this node up into a directory, reads the backup again, and removes the frames of its cluster log that the backup and every node
-    /// have: from then on a new node begins as a replica of a backup (`follow`), and takes in the frames behind its end.
+    /// Backs this node up into a directory, reads the backup back, and removes the frames of its cluster log that the backup and every node
+    /// have. From then on, a new node starts as a replica of a backup (`follow`), and takes in the frames behind its end.
     ///
-    /// Awaits the backup and the reading of all of it, then the removal in steps between which appends go on, on the store's own threads. One
-    /// that was interrupted has removed a part.
+    /// Waits for the backup and for reading it back, then for the removal in steps between which appends continue, on the store's own
+    /// threads. An interrupted call has removed a part of the frames.
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log; otherBackup, backupDamaged; logUnavailable,
     ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, interrupted.
     public func pruneFrames(
@@ -31,7 +31,7 @@ extension StoreMaintenance {
         guard let membership = log.membership else { throw .usage("\(path) belongs to no cluster log") }
         return try await working("prune", progress) { (job) async throws(EvstoreError) in
             do {
-                // Order: who is a node is known before anybody's frames go.
+                // Order: this node must know all nodes before it removes frames.
                 try await log.takeInFrames()
                 log.reportNode()
                 let made = try await backUp(into: directory, progress: progress)
@@ -53,7 +53,7 @@ extension ClusterDatabase {
         progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws -> PruneReport {
         let row = try readyRow()
-        // The last frame that all have stays: what follows is proved by it.
+        // The last frame that all nodes have stays: the following frames are verified by it.
         let backed = try end(before: backup, row).end.number
         let reported = Dictionary(try self.nodes().map { ($0.name, $0.frame) }) { a, _ in a }
         let having = nodes.map { (name: $0, frame: reported[$0] ?? 0) }

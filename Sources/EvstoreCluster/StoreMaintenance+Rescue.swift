@@ -6,22 +6,22 @@ internal import Hashing
 internal import Platform
 internal import Projections
 
-/// What a node has and its cluster log has not.
+/// The events that a node has and its cluster log lacks.
 public struct RescueReport: Sendable {
     /// The last position that both have.
     public var common: Position
-    /// This node's last.
+    /// The last position of this node.
     public var last: Position
-    /// The events behind the common ones: those that were exported.
+    /// The number of events behind the common ones, which were exported.
     public var events: UInt64 { last.events(after: common) }
 }
 
 extension StoreMaintenance {
-    /// Calls `body` with the lines of the events that this node has and the cluster log has not, after that was set back: by a failover to a
-    /// standby that was behind. Changes nothing; an import of the lines into the cluster appends each of them once.
+    /// Calls `body` with the lines of the events that this node has and the cluster log lacks, after the cluster log was set back by a
+    /// failover to a standby that was behind. Changes nothing. An import of the lines into the cluster appends each of them once.
     ///
-    /// Awaits PostgreSQL and the reading of the events; `body` is called on a thread of the store's own.
-    /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, logUnavailable; what `body` throws, as it is.
+    /// Waits for PostgreSQL and for reading the events; `body` is called on one of the store's threads.
+    /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, logUnavailable; or what `body` throws, unconverted.
     public func rescue(_ body: (_ lines: [UInt8]) throws -> Bool) async throws -> RescueReport {
         guard let membership = log.membership else { throw EvstoreError.usage("\(path) belongs to no cluster log") }
         let report = try await working("rescue") { (job) throws(EvstoreError) in
@@ -35,7 +35,7 @@ extension StoreMaintenance {
         return report
     }
 
-    /// The last position at which a frame ends that this node has, too: in the newest epoch that has one.
+    /// The last position at which a frame ends whose block this node has, too: in the newest epoch that has such a frame.
     private func commonEnd(_ database: ClusterDatabase, _ row: ClusterRow, _ job: Job) throws -> Position {
         var epoch = try log.read { $0.last.epoch }
         while let frames = try database.frames(upTo: epoch, of: row) {
@@ -46,7 +46,7 @@ extension StoreMaintenance {
         return .start
     }
 
-    /// The same of some frames: by halves, since what is common within an epoch is its beginning.
+    /// The last common position within the frames of one epoch, by binary search: what is common in an epoch is its beginning.
     private func commonEnd(_ database: ClusterDatabase, _ numbers: ClosedRange<UInt64>, _ job: Job) throws -> Position {
         var (low, high) = (numbers.lowerBound - 1, numbers.upperBound)
         var common = Position.start
@@ -62,8 +62,8 @@ extension StoreMaintenance {
         return common
     }
 
-    /// The last position of a frame where this node has the same block there; nil where it has another. One without blocks is judged by the
-    /// newest before it that has some, or by the cut that its epoch began with.
+    /// The last position of a frame if this node has the same block there; nil if it has another. A frame without blocks is judged by the
+    /// newest one before it that has some, or by the cut that began its epoch.
     private func ownedEnd(_ database: ClusterDatabase, _ number: UInt64, from first: UInt64) throws -> Position? {
         var number = number
         while true {

@@ -1,6 +1,6 @@
 #if Service
     extension StoreMetrics {
-        /// What each figure is, by its name: for a backend that tells those who look at it, as `PrometheusRegistry` does.
+        /// The description of each metric by its name, for backends that show one, as `PrometheusRegistry` does.
         public static let help = [
             "evstore_commits": "Commits of appends by this process.",
             "evstore_appends": "Appends in the commits of this process.",

@@ -4,7 +4,7 @@
     public import Metrics
     internal import Synchronization
 
-    /// A store's figures for swift-metrics. The page "In a service" has the names and labels; no label holds the name of a stream.
+    /// A store's metrics for swift-metrics. The page "In a service" lists names and labels; no label contains the name of a stream.
     ///
     ///     let metrics = StoreMetrics()
     ///     var options = Options()
@@ -27,7 +27,7 @@
             waitSeconds = Timer(label: "evstore_append_wait_seconds", factory: factory)
         }
 
-        /// For `Options.commitObserver`.
+        /// Pass it as `Options.commitObserver`.
         public func observe(_ commit: CommitFigures) {
             commits.increment()
             appends.increment(by: commit.appends)
@@ -37,7 +37,7 @@
             waitSeconds.record(duration: commit.longestWait)
         }
 
-        /// Takes the store's gauges again and again.
+        /// A service that updates the store's gauges periodically.
         /// - Parameter backups: the directory of the store's backups, for the age of the newest one.
         public func service(
             of store: EventStore, backups: String? = nil, every interval: Duration = .seconds(10), logger: Logger
@@ -45,7 +45,7 @@
             ScheduleService("metrics", every: interval, logger: logger) { try take(of: store, backups: backups) }
         }
 
-        /// Takes the store's gauges now; those of what is no longer there are destroyed. Blocks the calling thread for short read
+        /// Updates the store's gauges now; destroys those of objects that no longer exist. Blocks the calling thread for short read
         /// transactions, and for the sizes of the store's files.
         public func take(of store: EventStore, backups: String? = nil) throws(EvstoreError) {
             let status = try store.status()
@@ -85,7 +85,7 @@
             labelled.endRound()
         }
 
-        /// The share of a replay or another long work that is done, for its `progress:`.
+        /// Records the completed share of a replay or other long work; pass it as its `progress:`.
         public func progress(_ event: ProgressEvent) {
             if event.total == 0 { return }
             Gauge(label: "evstore_progress_ratio", dimensions: [("step", event.step)], factory: factory)
@@ -99,7 +99,7 @@
         }
     }
 
-    /// The gauges of what comes and goes: a consumer that was deleted must not lag for ever.
+    /// The gauges of objects that come and go: a consumer that was deleted must not lag for ever.
     private final class LabelledGauges: Sendable {
         private let rounds = Mutex<(last: [String: Gauge], current: [String: Gauge])>(([:], [:]))
 

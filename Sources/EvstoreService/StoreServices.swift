@@ -3,7 +3,7 @@
     public import Logging
     public import ServiceLifecycle
 
-    /// Closes a store when its service group shuts down: the first of the group, so that it goes last.
+    /// Closes a store when its service group shuts down. List it first in the group, so that it stops last.
     ///
     ///     ServiceGroup(services: [StoreService(store), ConsumerService(store, "mailer") { … }, server], logger: logger)
     public struct StoreService: ServiceLifecycle.Service {
@@ -11,18 +11,18 @@
 
         public init(_ store: EventStore) { self.store = store }
 
-        /// Returns once the store is closed: every append that has returned is on the disk before that, too.
+        /// Returns once the store is closed; every append that has returned is on the disk by then.
         public func run() async throws {
             do { try await gracefulShutdown() } catch is CancellationError {
-                // A group that is cancelled closes its store all the same.
+                // A cancelled group closes its store as well.
             }
             try await store.close()
         }
     }
 
-    /// A consumer as a part of a service group: at a shutdown the handler ends what it has begun, and the place is saved.
+    /// A consumer as a member of a service group: at a shutdown the handler finishes its current events, and the place is saved.
     ///
-    /// Where an event was appended through a `TracedStore`, the span of its handling links to the append's.
+    /// If an event was appended through a `TracedStore`, the span that handles it links to the append's span.
     public struct ConsumerService: ServiceLifecycle.Service {
         private let store: EventStore
         private let name: String
@@ -33,7 +33,7 @@
         private let options: ConsumerOptions
         private let handler: @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
 
-        /// The parameters of `EventStore.consume`.
+        /// The parameters are those of `EventStore.consume`.
         public init(
             _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil,
             at version: SchemaVersion? = nil,
@@ -64,8 +64,7 @@
         }
     }
 
-    /// Does something at its time, again and again: a backup, a drill, the figures of a store. What fails is logged, and done again at the
-    /// next time.
+    /// Runs work periodically: a backup, a drill, the metrics of a store. A failure is logged, and the work runs again at the next time.
     public struct ScheduleService: ServiceLifecycle.Service {
         private let name: String
         private let interval: Duration
@@ -74,9 +73,9 @@
         private let work: @Sendable () async throws -> Void
 
         /// - Parameters:
-        ///   - name: of what is done, for the log.
-        ///   - interval: from the end of one time to the beginning of the next.
-        ///   - last: when it was done before the program was started; the first time is one interval after that, or after the start
+        ///   - name: the name of the work in the log.
+        ///   - interval: from the end of one run to the beginning of the next.
+        ///   - last: when the work ran last before the program was started. The first run is one interval after that, or after the start
         ///     where it is nil.
         public init(
             _ name: String, every interval: Duration, last: @escaping @Sendable () throws -> Timestamp? = { nil }, logger: Logger,
@@ -85,7 +84,7 @@
             (self.name, self.interval, self.last, self.logger, self.work) = (name, interval, last, logger, work)
         }
 
-        /// A backup into a directory of backups, which keeps the newest so many runs.
+        /// Backs up into a directory of backups, and keeps the newest `keep` runs there.
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
@@ -95,7 +94,7 @@
             }
         }
 
-        /// A drill: a migration and a rollback rehearsed beside the live read models. One that fails is an error in the log.
+        /// Runs drills: each rehearses a migration and a rollback beside the live read models. A failed drill is logged as an error.
         public static func drills(
             of store: EventStore, to version: SchemaVersion? = nil, backups: String? = nil, every interval: Duration, logger: Logger,
             progress: ProgressHandler? = nil
@@ -109,7 +108,7 @@
             }
         }
 
-        /// Returns at a shutdown; work that is under way is cancelled, and leaves the store in a valid state.
+        /// Returns at a shutdown; running work is cancelled, and leaves the store in a valid state.
         public func run() async throws {
             await cancelWhenGracefulShutdown { [interval] in
                 var pause = interval
@@ -122,7 +121,7 @@
             }
         }
 
-        /// What is left of an interval that began at a time, which may be any.
+        /// The rest of an interval that began at a time; that time may lie in the future.
         private static func pause(_ interval: Duration, since last: Timestamp) -> Duration {
             let seconds = Timestamp.now.seconds(since: last)
             return seconds <= 0 ? interval : seconds >= interval / .seconds(1) ? .zero : interval - .seconds(seconds)

@@ -5,14 +5,14 @@
     internal import ServiceContextModule
     internal import Tracing
 
-    /// How a trace lies in the metadata of an event: members of its object, of the names that the propagation in use gives them.
+    /// Stores a trace in the metadata of an event, as members whose names the propagation in use defines.
     enum StoreTracing {
         private struct Carrier: Injector, Extractor {
             func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) { carrier[key] = value }
             func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
         }
 
-        /// The event with a trace in its metadata; as it is where it has one, or nothing is traced.
+        /// The event with the trace in its metadata; unchanged where it already has one, or nothing is traced.
         static func carrying(_ context: ServiceContext, _ event: NewEvent) -> NewEvent {
             var carrier: [String: String] = [:]
             InstrumentationSystem.instrument.inject(context, into: &carrier, using: Carrier())
@@ -25,16 +25,16 @@
                 object = parsed
                 members = try JSONSerialization.data(withJSONObject: added, options: [.sortedKeys, .withoutEscapingSlashes]).dropLast()
             } catch {
-                // The append says what is wrong with it.
+                // The append reports the invalid metadata.
                 return event
             }
-            // The members that are there stay as they were written: numbers keep their digits.
+            // Existing members keep their text: numbers keep their digits.
             var event = event
             event.metadata = members + (object.isEmpty ? [] : [UInt8(ascii: ",")]) + metadata.drop { $0 != UInt8(ascii: "{") }.dropFirst()
             return event
         }
 
-        /// Runs a handler in a span that goes on with the trace of the event, or of several links to each.
+        /// Runs a handler in a span that continues the trace of a single event, or links to the traces of several.
         static func handling(_ events: [RecordedEvent], by context: ConsumerContext, _ body: () async throws -> Void) async throws {
             let traces = events.map { trace(of: $0) }
             let parent = traces.count == 1 ? traces[0] : .topLevel

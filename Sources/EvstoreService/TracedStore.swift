@@ -4,14 +4,14 @@
     internal import Synchronization
     internal import Tracing
 
-    /// A store whose calls are spans. An event that is appended through it carries the trace in its metadata (`traceparent`, as W3C Trace
-    /// Context names it), so that the trace goes on where a `ConsumerService` handles it.
+    /// A store whose calls are spans. An event that is appended through it carries the trace in its metadata (`traceparent`, as in W3C
+    /// Trace Context), so that the trace continues where a `ConsumerService` handles it.
     public struct TracedStore: Sendable {
         public let store: EventStore
 
         public init(_ store: EventStore) { self.store = store }
 
-        /// `EventStore.append`, as a span of the kind producer.
+        /// Appends as `EventStore.append`, in a span of the kind producer.
         @discardableResult
         public func append(
             _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
@@ -26,7 +26,7 @@
             }
         }
 
-        /// Appends typed events to one stream, as a span.
+        /// Appends typed events to one stream, in a span.
         @discardableResult
         public func append(
             _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil
@@ -40,7 +40,7 @@
             try NewEvent(event, to: stream, metadata: metadata, id: id)
         }
 
-        /// The events of a stream, as a span.
+        /// Reads the events of a stream, in a span.
         public func read(_ stream: StreamName, at version: SchemaVersion? = nil, limit: Int = 1_000) throws -> [RecordedEvent] {
             try withSpan("evstore.read", ofKind: .client) { span in
                 let events = try store.read(stream, at: version, limit: limit)
@@ -49,7 +49,8 @@
             }
         }
 
-        /// A migration, as a span whose events are its steps; the flip is a span within it, as long as nobody else could write.
+        /// Migrates in a span whose events are the migration's steps; the flip is a span within it, which covers the time in which nobody
+        /// else could write.
         @discardableResult
         public func migrate(to version: SchemaVersion, options: MigrationOptions = .init()) async throws -> MigrationReport {
             try await withSpan("evstore.replay", ofKind: .internal) { span in
@@ -63,7 +64,7 @@
             }
         }
 
-        /// A way back, as a span whose events are its steps; the flip is a span within it.
+        /// Rolls back in a span whose events are the rollback's steps; the flip is a span within it.
         @discardableResult
         public func rollback(to version: SchemaVersion? = nil) async throws -> RollbackReport {
             try await withSpan("evstore.rollback", ofKind: .internal) { span in
@@ -75,7 +76,7 @@
             }
         }
 
-        /// The flip's own span, which is known once it is over.
+        /// Records the span of the flip, whose times are known only afterwards.
         private func flip(from began: Timestamp?, milliseconds: Double, to version: SchemaVersion, _ span: any Span) {
             guard let began else { return }
             let from = UInt64(clamping: began.microseconds).multipliedReportingOverflow(by: 1_000).partialValue
@@ -90,7 +91,7 @@
             static func < (one: Moment, other: Moment) -> Bool { one.nanosecondsSinceEpoch < other.nanosecondsSinceEpoch }
         }
 
-        /// Each step of long work becomes an event of its span, once; the flip is a span.
+        /// Adds each step of long work to its span as an event, once; the flip gets a span of its own instead.
         private final class Steps: Sendable {
             private let span: any Span
             private let last = Mutex("")

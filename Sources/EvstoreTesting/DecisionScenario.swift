@@ -2,7 +2,7 @@ internal import Bytes
 public import Evstore
 internal import JSONText
 
-/// Given, when, then, for a decision on a stream's state; it needs no store:
+/// Given, when, then, for a decision on a stream's state, without a store:
 ///
 ///     try DecisionScenario(order)
 ///         .given(OrderPlaced(id: "1", cents: 1250))
@@ -19,18 +19,18 @@ public struct DecisionScenario<State: Sendable> {
         (self.fold, self.given, self.outcome) = (fold, given, outcome)
     }
 
-    /// The events of the stream so far, behind those that were given before.
+    /// Adds events to the history of the stream.
     public func given(_ events: any Event...) -> Self { Self(fold, given + events, outcome) }
 
-    /// Decides on the state that follows from what was given.
-    /// - Throws: what the fold throws; what `body` throws is for `thenThrows`.
+    /// Decides on the state that follows from the given events.
+    /// - Throws: what the fold throws; `thenThrows` checks what `body` throws.
     public func when(_ body: (State) throws -> [any Event]) throws -> Self {
         var state = fold.initial
         for (revision, event) in given.enumerated() { try fold.apply(Self.recorded(event, revision), to: &state) }
         return Self(fold, given, Result { try body(state) })
     }
 
-    /// The decision came to exactly these events.
+    /// Requires that the decision came to exactly these events.
     @discardableResult
     public func then(_ expected: any Event...) throws -> Self {
         let found = try outcome.get().map(Self.text)
@@ -47,7 +47,7 @@ public struct DecisionScenario<State: Sendable> {
         return self
     }
 
-    /// The decision was refused with this error.
+    /// Requires that the decision was refused with this error.
     @discardableResult
     public func thenThrows<E: Error & Equatable>(_ expected: E) throws -> Self {
         switch outcome {

@@ -1,15 +1,15 @@
 public import Evstore
 internal import Foundation
 
-/// The files in `fixtures/vN/` beside the version files: what events of each released version really looked like.
+/// The files in `fixtures/vN/` beside the version files: recorded events of each released version.
 ///
-/// They are recorded only where the environment says `EVSTORE_RECORD=1`, and those of a released version never again.
+/// They are recorded only where the environment variable `EVSTORE_RECORD` is 1; those of a released version are never recorded again.
 public struct GoldenFixtures: Sendable {
     private let schemas: Schemas
 
     public init(_ schemas: Schemas) { self.schemas = schemas }
 
-    /// The paths of a version's event lines, in the order of their names; none where there is no such folder.
+    /// The paths of a version's event lines, sorted by name; empty where the folder does not exist.
     public func files(of version: SchemaVersion) throws -> [String] {
         let folder = folder(of: version)
         guard FileManager.default.fileExists(atPath: folder) else { return [] }
@@ -18,9 +18,9 @@ public struct GoldenFixtures: Sendable {
         }
     }
 
-    /// Requires a file of a version to be exactly this; records it where that was asked for and is allowed.
-    /// - Parameter isRecording: by the environment where nil.
-    /// - Throws: `ScenarioFailure`, which says the first line that differs.
+    /// Requires a file of a version to have exactly this text; records it where that is asked for and allowed.
+    /// - Parameter isRecording: whether to record; where nil, the environment decides.
+    /// - Throws: `ScenarioFailure`, which names the first line that differs.
     public func check(_ text: String, is name: String, of version: SchemaVersion, isRecording: Bool? = nil) throws {
         let path = folder(of: version) + "/" + name
         let isThere = FileManager.default.fileExists(atPath: path)

@@ -1,30 +1,30 @@
 public import Evstore
 internal import Foundation
 
-/// A store as a released version left it, migrated: given its fixtures, when migrated, then what is asserted.
+/// Migrates a store as a released version left it: given its fixtures, when migrated, then what is asserted.
 ///
 ///     let test = try await MigrationTest(schemas, from: SchemaVersion(1))
 ///     try await test.migrate(to: SchemaVersion(2))
 ///     try await test.goBackAndCompare()
 ///
-/// The fixtures are the event lines in `fixtures/vN/*.jsonl` beside the version files, of every version up to `from`, each
-/// born at its version.
+/// The fixtures are the event lines in `fixtures/vN/*.jsonl` beside the version files, for every version up to `from`; each line is born at
+/// its file's version.
 ///
-/// What a released program has in Swift and this one has no more is needed on the way back, as in production: where a projection of
-/// this program begins above `from`, `releasedProjections` says which ones the program of that version has, `[]` for none.
+/// The way back needs what the released program has in Swift even if this program no longer has it, as in production: where a projection of
+/// this program begins above `from`, pass the projections of the program of that version as `releasedProjections`, `[]` for none.
 public final class MigrationTest: Sendable {
     private let temporary: TemporaryStore
     private let steps: [any SwiftStep]
     private let projections: [any SwiftProjection]
     private let releasedProjections: [any SwiftProjection]?
     public let from: SchemaVersion
-    /// How many events the fixtures hold.
+    /// The number of events in the fixtures.
     public let events: UInt64
 
-    /// The store as this program has it open.
+    /// The store as this program has opened it.
     public let store: EventStore
 
-    /// - Throws: `ScenarioFailure` where there are no fixtures: a migration of nothing proves nothing.
+    /// - Throws: `ScenarioFailure` where there are no fixtures: a migration of no events proves nothing.
     public init(
         _ schemas: Schemas, from: SchemaVersion, steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [],
         releasedProjections: [any SwiftProjection]? = nil, options: Options = .forTests
@@ -39,13 +39,13 @@ public final class MigrationTest: Sendable {
             }
         }
         self.events = events
-        // The read models of the released program are there, as where it has run.
+        // The read models of the released program exist, as if it had run.
         try await temporary.store.follow()
         store = try await temporary.open(schemas: schemas, steps: steps, projections: projections)
         if events == 0 { throw ScenarioFailure(description: "no fixtures of v1 … \(from) lie in \(schemas.directory)/fixtures") }
     }
 
-    /// Replays to a version (the newest where nil), having checked that every event of the store has an image there.
+    /// Replays to a version (the newest where nil), and then requires that every event of the store has an image there.
     @discardableResult
     public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> MigrationReport {
         let target = version ?? temporary.schemas.head
@@ -58,9 +58,10 @@ public final class MigrationTest: Sendable {
         return report
     }
 
-    /// Rolls back to where the test began, and requires read models equal to a replay from scratch and events that read as before.
+    /// Rolls back to the version where the test began. Requires that read models equal a replay from scratch, and that events read as
+    /// before.
     ///
-    /// - Parameter without: Swift projections that are left behind; they too are compared, once the released program has followed.
+    /// - Parameter without: Swift projections that are left behind; they are compared, too, once the released program has followed.
     public func goBackAndCompare(without: Set<String> = []) async throws {
         if releasedProjections == nil, let newer = projections.first(where: { $0.since > from }) {
             throw ScenarioFailure(

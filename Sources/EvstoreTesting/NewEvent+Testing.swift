@@ -1,7 +1,7 @@
 public import Evstore
 
 extension NewEvent {
-    /// An event as a test writes it: `.event("order-42", "OrderPlaced", #"{"id":"42"}"#, at: 1)`.
+    /// Creates an event from texts: `.event("order-42", "OrderPlaced", #"{"id":"42"}"#, at: 1)`.
     public static func event(
         _ stream: String, _ type: String, _ payload: String, at version: Int? = nil, id: String? = nil, metadata: String? = nil,
         time: Timestamp? = nil

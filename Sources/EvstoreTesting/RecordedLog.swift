@@ -1,7 +1,7 @@
 public import Logging
 internal import Synchronization
 
-/// What was logged through its logger, a line each: `warning the message key=value …`.
+/// Keeps what was logged through its logger, one line per entry: `warning the message key=value …`.
 public final class RecordedLog: Sendable {
     private let kept = Mutex<[String]>([])
 
@@ -9,7 +9,7 @@ public final class RecordedLog: Sendable {
 
     public var lines: [String] { kept.withLock { $0 } }
 
-    /// A logger that keeps everything, of every level.
+    /// A logger that keeps entries of every level.
     public var logger: Logger {
         var logger = Logger(label: "recorded") { _ in Handler(log: self) }
         logger.logLevel = .trace

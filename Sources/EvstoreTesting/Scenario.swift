@@ -2,12 +2,12 @@ internal import Bytes
 public import Evstore
 internal import JSONText
 
-/// What a scenario expected and found, as one sentence.
+/// What a scenario expected and what it found, as one sentence.
 public struct ScenarioFailure: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// Given, when, then, for steps and projections, on a store of its own:
+/// Given, when, then, for steps and projections, with a store of its own:
 ///
 ///     try await Scenario(schemas, at: SchemaVersion(2))
 ///         .given(.event("order-1", "OrderPlaced", #"{"id":"1"}"#, at: 1))
@@ -16,12 +16,12 @@ public struct ScenarioFailure: Error, CustomStringConvertible {
 ///         .then("orders", key: "1", is: #"{"state":"paid"}"#)
 public final class Scenario: Sendable {
     private let temporary: TemporaryStore
-    /// What became of the last `when`.
+    /// The error of the last `when`; nil where its events were accepted.
     private let refusal: EvstoreError?
 
     public var store: EventStore { temporary.store }
 
-    /// A store live at `version` (the newest where nil) that takes events from `floor` on.
+    /// Creates a store that is live at `version` (the newest where nil) and accepts events born from `floor` on.
     public convenience init(
         _ schemas: Schemas, at version: SchemaVersion? = nil, from floor: SchemaVersion = SchemaVersion(1),
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = []
@@ -31,14 +31,14 @@ public final class Scenario: Sendable {
 
     private init(_ temporary: TemporaryStore, _ refusal: EvstoreError?) { (self.temporary, self.refusal) = (temporary, refusal) }
 
-    /// Events that were there before; each must be accepted.
+    /// Appends events one by one as the history; each must be accepted.
     @discardableResult
     public func given(_ events: NewEvent...) async throws(EvstoreError) -> Scenario {
         for event in events { _ = try await store.append([event]) }
         return self
     }
 
-    /// Events appended together; whether they are accepted is for `then` to say.
+    /// Appends events together; `then` and `thenRefused` check whether they were accepted.
     @discardableResult
     public func when(_ events: NewEvent...) async -> Scenario {
         do {
@@ -47,7 +47,7 @@ public final class Scenario: Sendable {
         } catch { return Scenario(temporary, error) }
     }
 
-    /// The last `when` was refused with an error of this code.
+    /// Requires that the last `when` was refused with an error of this code.
     @discardableResult
     public func thenRefused(_ code: String) throws -> Scenario {
         guard refusal?.code == code else {
@@ -56,7 +56,7 @@ public final class Scenario: Sendable {
         return self
     }
 
-    /// The events of a stream, as seen at a version, are exactly these types and payloads.
+    /// Requires that the events of a stream, as seen at a version, are exactly these types and payloads.
     @discardableResult
     public func then(_ stream: String, at version: SchemaVersion? = nil, are expected: [(type: String, payload: String)]) throws -> Scenario
     {
@@ -79,7 +79,7 @@ public final class Scenario: Sendable {
         return self
     }
 
-    /// A row of a read model is this; nil says that there is none.
+    /// Requires that a row of a read model has this value; nil requires that there is none.
     @discardableResult
     public func then(
         _ projection: String, key: String, at version: SchemaVersion? = nil, is expected: String?

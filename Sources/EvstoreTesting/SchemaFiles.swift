@@ -1,10 +1,10 @@
 public import Evstore
 
-/// Version files and projections as a test writes them, in a directory that goes with this.
+/// Version files and projections that a test provides as texts, in a directory that is removed with the last reference to this.
 public struct SchemaFiles: Sendable {
     private let directory: TemporaryDirectory
 
-    /// The texts of `v1.yaml`, `v2.yaml` …, and of `projections.yaml` where it is not nil.
+    /// Writes the texts of `v1.yaml`, `v2.yaml` …, and of `projections.yaml` where it is not nil.
     public init(_ versions: String..., projections: String? = nil) throws {
         try self.init(versions: versions, projections: projections)
     }
@@ -17,6 +17,6 @@ public struct SchemaFiles: Sendable {
 
     public var path: String { directory.path }
 
-    /// Reads and checks what is there now.
+    /// Reads and checks the files as they are now.
     public func load() throws(EvstoreError) -> Schemas { try Schemas.load(path) }
 }

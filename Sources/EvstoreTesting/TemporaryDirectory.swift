@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// A directory of its own below the system's for temporary files, removed with the last reference to it.
+/// A new directory below the system's directory for temporary files, removed with the last reference to it.
 public final class TemporaryDirectory: Sendable {
     public let path: String
 
@@ -11,11 +11,11 @@ public final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        // What can't be removed is left to the system, as every temporary file is.
+        // A directory that can't be removed is left to the system, like every temporary file.
         do { try FileManager.default.removeItem(atPath: path) } catch {}
     }
 
-    /// Writes a file into it, or into a directory below, which is made; returns the file's path.
+    /// Writes a file into the directory or into a subdirectory, which is created; returns the file's path.
     @discardableResult
     public func write(_ text: String, to name: String) throws -> String {
         let file = path + "/" + name

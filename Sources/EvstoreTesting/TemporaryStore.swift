@@ -1,6 +1,6 @@
 public import Evstore
 
-/// A store in a directory of its own, removed with the last reference to this.
+/// A store in a temporary directory, removed with the last reference to this.
 public final class TemporaryStore: Sendable {
     public let store: EventStore
     public let schemas: Schemas
@@ -12,12 +12,13 @@ public final class TemporaryStore: Sendable {
 
     public var path: String { store.path }
 
-    /// A file beside the store, removed with it.
+    /// Writes a file beside the store, which is removed with it.
     public func write(_ text: String, to name: String) throws -> String { try directory.write(text, to: name) }
 
-    /// A new store whose floor is `from` (`version` where nil) and that is live at `version` (the newest where nil), with events in it.
+    /// Creates a store whose floor is `from` (`version` where nil) and whose live version is `version` (the newest where nil), with some
+    /// events.
     ///
-    /// An event is born at its own version, or at the live one.
+    /// Each event is born at the version that it names, or at the live one.
     public static func make(
         _ schemas: Schemas, at version: SchemaVersion? = nil, from floor: SchemaVersion? = nil, events: [NewEvent] = [],
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .forTests
@@ -31,7 +32,7 @@ public final class TemporaryStore: Sendable {
         return TemporaryStore(store, schemas, directory)
     }
 
-    /// Another handle on the store, of this process.
+    /// Opens another handle on the store in this process.
     public func open(
         version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil, steps: [any SwiftStep] = [],
         projections: [any SwiftProjection] = [],
@@ -44,7 +45,7 @@ public final class TemporaryStore: Sendable {
 }
 
 extension Options {
-    /// Little room, so that many stores can be open at once, and patience with a machine that runs many tests.
+    /// Small maps, so that many stores can be open at once, and long deadlines for a machine that runs many tests.
     public static var forTests: Options {
         var options = Options()
         options.mapBytes = 1 << 28

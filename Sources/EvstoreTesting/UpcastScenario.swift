@@ -1,8 +1,7 @@
 public import Evstore
 
 extension Scenario {
-    /// The upcaster's given, when, then in one: the last event of a stream, born at one version, is this Swift value at the
-    /// value's own.
+    /// Requires that the last event of a stream, seen at the version of this Swift value, equals it: given, when, then for an upcast.
     @discardableResult
     public func then<E: Event & Equatable>(_ stream: String, last expected: E) throws -> Scenario {
         let found = try store.read(StreamName(stream), at: E.version, limit: 1, backwards: true)
@@ -12,7 +11,7 @@ extension Scenario {
         return self
     }
 
-    /// A row of a read model, as a Swift value, is this; nil says that there is none.
+    /// Requires that a row of a read model, as a Swift value, equals this; nil requires that there is none.
     @discardableResult
     public func then<Row: Decodable & Equatable>(
         _ projection: String, key: String, at version: SchemaVersion? = nil, row expected: Row?

@@ -1,9 +1,9 @@
-/// Where a server listens: this machine alone can reach it.
+/// The address that a server listens on; only this machine can reach it.
 package enum ListenAddress: Sendable, Hashable {
     case loopback(port: UInt16)
     case socket(path: String)
 
-    /// `127.0.0.1:9464`, `9464` or `unix:/run/evstore/status.sock`; nil for anything else.
+    /// Parses `127.0.0.1:9464`, `9464` or `unix:/run/evstore/status.sock`; nil for anything else.
     package init?(_ text: String) {
         if text.hasPrefix("unix:/") {
             self = .socket(path: String(text.dropFirst("unix:".count)))

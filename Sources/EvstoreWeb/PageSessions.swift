@@ -3,15 +3,15 @@
     internal import Platform
     internal import Synchronization
 
-    /// Who may see the page: those who have shown its token to this start of the server.
+    /// Decides who may see the page: only clients that have shown the token of this start of the server.
     ///
-    /// A browser gives a cookie to every port of a host. So the page has a host of its own below `localhost` (RFC 6761, 6.3), whose
-    /// name no other server here can guess, and the cookie is the value of a session: no token, and worth nothing after an end.
+    /// A browser sends a cookie to every port of a host. So the page has a host of its own below `localhost` (RFC 6761, 6.3), whose name no
+    /// other server here can guess. The cookie holds the value of a session, not the token, and is worthless once the session has ended.
     final class PageSessions: Sendable {
         static let seconds = 12 * 3_600
         private static let sessionsMax = 64
 
-        /// The name by which a browser asks for the page; it resolves to this machine, and says whose page it is.
+        /// The name by which a browser asks for the page; it resolves to this machine, and names the store.
         let host: String
         private let token: String
         private let ends = Mutex<[String: ContinuousClock.Instant]>([:])
@@ -22,13 +22,13 @@
             let name = Directory.name(of: store).lowercased().unicodeScalars.map { scalar in
                 scalar.isASCII && scalar.properties.isAlphabetic || ("0" ... "9").contains(scalar) ? Character(scalar) : "-"
             }
-            // A label has 63 characters at most, and begins with no hyphen (RFC 1035, 2.3.1).
+            // A DNS label has at most 63 characters, and does not begin with a hyphen (RFC 1035, 2.3.1).
             host = "\("evstore-" + String(name.prefix(32)))-\(PageSecret.make().prefix(16)).localhost"
         }
 
         func isToken(_ text: String) -> Bool { PageSecret.equal(text, token) }
 
-        /// A new session's value; the oldest one ends where there are too many.
+        /// Begins a session and returns its value; ends the oldest one where there are too many.
         func begin(now: ContinuousClock.Instant = .now) -> String {
             let value = PageSecret.make()
             ends.withLock { ends in

@@ -3,13 +3,13 @@
     public import Metrics
     internal import Synchronization
 
-    /// Metrics as text that Prometheus scrapes (its exposition format 0.0.4): counters, gauges, and timers as histograms of seconds.
+    /// Metrics as text in the exposition format 0.0.4 of Prometheus: counters, gauges, and timers as histograms of seconds.
     ///
     /// For programs without a metrics backend of their own; the command line's `serve` is one.
     public final class PrometheusRegistry: MetricsFactory {
         private struct Key: Hashable {
             var label: String
-            /// As they stand in the text: `{a="b"}`, or nothing.
+            /// The labels as they appear in the text: `{a="b"}`, or nothing.
             var labels: String
         }
 
@@ -18,7 +18,7 @@
         private struct Series {
             var kind: Kind
             var value = 0.0
-            /// Of a histogram: how many observations there were at most as long as each bound, and in all.
+            /// For a histogram: the number of observations up to each bound, and of all observations.
             var buckets = [UInt64](repeating: 0, count: PrometheusRegistry.bounds.count)
             var count: UInt64 = 0
 
@@ -29,13 +29,14 @@
             }
         }
 
-        /// Seconds.
+        /// The bounds of the histogram's buckets in seconds.
         fileprivate static let bounds = [0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
 
         private let series = Mutex<[Key: Series]>([:])
         private let help: [String: String]
 
-        /// - Parameter help: what the metrics are, by their names, without the `_total` of counters: `StoreMetrics.help` of a store's.
+        /// - Parameter help: the descriptions of metrics by name, without the `_total` of counters: `StoreMetrics.help` for those of a
+        ///   store.
         public init(help: [String: String] = [:]) { self.help = help }
 
         /// All series, by name.
@@ -45,7 +46,7 @@
             for (label, group) in Dictionary(grouping: all, by: \.key.label).sorted(by: { $0.key < $1.key }) {
                 guard let kind = group.first?.value.kind else { continue }
                 let name = kind == .counter && label.hasSuffix("_total") ? String(label.dropLast("_total".count)) : label
-                // Without quotes, which have no escape there.
+                // Quotes need no escape in this line.
                 if let words = help[name] {
                     lines.append("# HELP \(label) \(words.replacing("\\", with: "\\\\").replacing("\n", with: "\\n"))")
                 }
@@ -128,7 +129,7 @@
             Handler(self, label, dimensions, .histogram)
         }
 
-        // A count that was there once stays: a scraper would take its absence for a reset.
+        // A counter stays once it was reported: a scraper would take its absence for a reset.
         public func destroyCounter(_ handler: any CounterHandler) {}
         public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
         public func destroyMeter(_ handler: any MeterHandler) { (handler as? Handler)?.remove() }

@@ -3,33 +3,33 @@
     internal import NIOHTTP1
     internal import Platform
 
-    /// What was asked for over HTTP.
+    /// An HTTP request.
     struct WebRequest: Sendable {
         var head: HTTPRequestHead
         var body: [UInt8] = []
 
-        /// As it was asked for, percent-encoded.
+        /// The path as it was requested, percent-encoded.
         var path: String { String(head.uri.prefix { $0 != "?" }) }
         var query: String { String(head.uri.drop { $0 != "?" }.dropFirst()) }
 
         func header(_ name: String) -> String? { head.headers.first(name: name) }
     }
 
-    /// What is answered over HTTP.
+    /// An HTTP response.
     struct WebResponse: Sendable {
         var status: HTTPResponseStatus
         var headers: HTTPHeaders
         var body: [UInt8] = []
     }
 
-    /// A connection: gathers one request, has it answered on the store's threads, and closes. A client that goes away is nobody's failure.
+    /// A connection: receives one request, has it answered on the store's threads, and closes. A client that disconnects is not an error.
     final class WebConnection: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias Answer = @Sendable (WebRequest) async -> WebResponse
 
-        /// Seconds in which a client has sent its request, and in which it has taken the answer.
+        /// The seconds in which a client must send its request, and in which it must take the response.
         private static let (requestSeconds, answerSeconds) = (Int64(15), Int64(30))
-        /// Bytes that a form of the page may have.
+        /// The most bytes of a form.
         private static let bodyBytesMax = 64 << 10
 
         private let answer: Answer
@@ -40,7 +40,7 @@
 
         init(_ answer: @escaping Answer) { self.answer = answer }
 
-        /// Adds what reads and writes HTTP to a new connection. Runs on its event loop.
+        /// Adds the HTTP handlers to a new connection. Runs on its event loop.
         static func configure(_ channel: any Channel, _ answer: @escaping Answer) throws {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
@@ -59,7 +59,7 @@
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             switch unwrapInboundIn(data) {
             case .head(let head):
-                // One request is answered; whatever comes behind it is not.
+                // Only the first request is answered; later ones are ignored.
                 if !isAnswered { request = WebRequest(head: head) }
             case .body(let bytes):
                 bodyBytes += bytes.readableBytes
@@ -84,7 +84,7 @@
             status: .payloadTooLarge, headers: ["Content-Type": "text/plain; charset=utf-8"],
             body: Array("a form of at most \(bodyBytesMax) bytes is taken\n".utf8))
 
-        /// - Parameter hasBody: what a HEAD is answered only says how long the body would be.
+        /// - Parameter hasBody: false for the response to a HEAD request, which only has the length of the body.
         private static func send(_ response: WebResponse, hasBody: Bool, on channel: any Channel) {
             var headers = response.headers
             headers.replaceOrAdd(name: "Content-Length", value: String(response.body.count))

@@ -6,14 +6,14 @@
     internal import NIOHTTP1
 
     extension WebServer {
-        /// A read model that is further behind is not ready to be asked.
+        /// A read model that is further behind than this is not ready for queries.
         private static let lagMax: UInt64 = 10_000
 
         func answer(_ request: WebRequest) async -> WebResponse {
             guard Self.isClear(request.head.headers), let host = request.header("Host") else {
                 return Self.text(.badRequest, "a request has one Host, and says once how long it is\n")
             }
-            // A page elsewhere whose name is made to lead here asks by that name (DNS rebinding).
+            // A foreign page whose name is made to resolve to this server sends that name (DNS rebinding).
             guard isOwn(host) else { return Self.text(.forbidden, "this host is not served\n") }
             let path = request.path
             do {
@@ -33,8 +33,8 @@
             }
         }
 
-        /// Whether nothing is said twice that decides where a request goes or where it ends: of two, each server on the way might take another
-        /// one (RFC 9112, 3.2, 6.1 and 6.3).
+        /// Whether no header that decides where a request goes or ends appears twice: of two, each server on the way might use another one
+        /// (RFC 9112, 3.2, 6.1 and 6.3).
         private static func isClear(_ headers: HTTPHeaders) -> Bool {
             ["Host", "Content-Length", "Transfer-Encoding", "Origin", "Authorization"].allSatisfy { headers[$0].count <= 1 }
                 && !(headers.contains(name: "Content-Length") && headers.contains(name: "Transfer-Encoding"))
@@ -67,7 +67,7 @@
             return Self.text(.serviceUnavailable, reasons.map { $0 + "\n" }.joined())
         }
 
-        /// A complaint may repeat what a program or a server has said, such as paths and users: for who may see the store.
+        /// The text of a complaint for a client that may see the store; only its code for others, since it may contain paths and users.
         private func words(of complaint: Complaint, for request: WebRequest) -> String {
             mayKnow(request) ? "\(complaint)" : complaint.code
         }
@@ -100,24 +100,25 @@
             return WebResponse(status: HTTPResponseStatus(statusCode: answer.status), headers: headers, body: answer.body)
         }
 
-        /// From here on the session says who it is, and no address that is kept or copied has the token.
+        /// Exchanges the token for a session: from here on the cookie identifies the client, and no address that is kept or copied has the
+        /// token.
         private static func enter(_ token: String, _ sessions: PageSessions, _ request: WebRequest) -> WebResponse {
             guard sessions.isToken(token) else { return refused }
             let host = request.header("Host") ?? ""
             var headers = headers(type: "text/plain; charset=utf-8")
             if host.prefix(while: { $0 != ":" }).lowercased() == sessions.host {
-                // A link from elsewhere may lead here; forms from elsewhere may not.
+                // A link from another site may lead here, but its forms may not.
                 let terms = "HttpOnly; SameSite=Lax; Path=/; Max-Age=\(PageSessions.seconds)"
                 headers.add(name: "Set-Cookie", value: "\(cookie)=\(sessions.begin()); \(terms)")
                 headers.add(name: "Location", value: "/")
             } else {
-                // The port is the browser's, which may look through a tunnel.
+                // The port is the one that the browser uses, which may be that of a tunnel.
                 headers.add(name: "Location", value: "http://\(sessions.host)\(host.drop { $0 != ":" })/?token=\(token)")
             }
             return WebResponse(status: .seeOther, headers: headers)
         }
 
-        /// Whether the request may see what is in the store.
+        /// Whether the client may see the content of the store.
         private func isAllowed(_ request: WebRequest) -> Bool {
             guard let sessions else { return true }
             let (scheme, token) = ("Bearer ", request.header("Authorization") ?? "")
@@ -133,7 +134,7 @@
             return pairs.first { $0.hasPrefix(cookie + "=") }.map { String($0.dropFirst(cookie.count + 1)) } ?? ""
         }
 
-        /// A browser says with each form where it comes from (Fetch, 3.2).
+        /// Whether a form comes from a page of this server: a browser sends the origin with each form (Fetch, 3.2).
         private func isOwnOrigin(_ request: WebRequest) -> Bool {
             guard let origin = request.header("Origin"), let host = request.header("Host") else { return false }
             return origin == "http://\(host)" || origin == "https://\(host)"

@@ -6,28 +6,28 @@
     internal import Platform
     internal import Synchronization
 
-    /// Health, readiness and metrics of a store over HTTP, and its page.
+    /// Serves a store's health, readiness and metrics over HTTP, and its page.
     ///
     ///     GET /healthz   200 where the store can be read, else 503
     ///     GET /readyz    200 where its live read models are built and near the log's end, else 503, with what is not
     ///     GET /metrics   figures for Prometheus
     ///     GET /…         the page, for who has the token
     ///
-    /// On loopback a browser shows the token once, in `?token=`, and has a session from then on, at a host name of this server's own; a
-    /// program sends the token with each request (`Authorization: Bearer`). Whoever may open a Unix socket needs none.
+    /// On loopback, a browser shows the token once, in `?token=`, and then has a session, at a host name that only this server uses. A
+    /// program sends the token with each request (`Authorization: Bearer`). A client that may open a Unix socket needs no token.
     package final class WebServer: Sendable {
         let store: EventStore
         let metrics: StoreMetrics
         let registry: PrometheusRegistry
         let backups: String?
         let page: Page?
-        /// Nil where whoever reaches the server may see the page.
+        /// Nil where every client of the server may see the page.
         let sessions: PageSessions?
         let address: ListenAddress
         private let state = Mutex(State())
 
         private struct State {
-            /// What it listens on.
+            /// The channel that it listens on.
             var listener: (any Channel)?
             var socket: UnixSocket?
             var isStopped = false
@@ -36,14 +36,14 @@
 
         private struct NoRoom: Error {}
 
-        /// Connections at once; one more is closed.
+        /// The most connections at a time; a further one is closed.
         private static let connectionsMax = 64
-        /// What those have at the end.
+        /// How long open connections may last once the server stops.
         private static let graceSeconds = Int64(3)
 
         /// - Parameters:
-        ///   - page: nil where nothing is to be looked at.
-        ///   - token: what a browser must have for the page; nil where whoever reaches the server may see it.
+        ///   - page: nil where the server has no page.
+        ///   - token: the token that a browser needs for the page; nil where every client of the server may see it.
         package init(
             _ store: EventStore, _ metrics: StoreMetrics, _ registry: PrometheusRegistry, backups: String?, at address: ListenAddress,
             page: Page? = nil, token: String? = nil
@@ -53,10 +53,10 @@
             sessions = token.map { PageSessions(token: $0, store: store.path) }
         }
 
-        /// The port that it listens on; nil on a Unix socket.
+        /// The port that it listens on; nil for a Unix socket.
         var port: Int? { state.withLock(\.listener)?.localAddress?.port }
 
-        /// Serves until it is stopped or cancelled, and has answered the requests at hand.
+        /// Serves until it is stopped or cancelled, and then finishes the current requests.
         /// - Parameter listening: called once it can be reached, with the port where there is one.
         /// - Throws: `EvstoreError.usage` where it can't listen at its address; what `listening` throws.
         package func run(listening: (Int?) async throws -> Void) async throws {
@@ -80,7 +80,7 @@
             await endConnections()
         }
 
-        /// Ends once the work that the page has begun has stopped, and the requests at hand are answered, or after three seconds.
+        /// Stops the work that the page has begun, then the server, which finishes the current requests within three seconds.
         package func stop() async {
             await page?.changes?.work.end()
             let listener = state.withLock { state in
@@ -124,7 +124,7 @@
         }
 
         /// Counts a connection until it is closed.
-        /// - Throws: where there is no room for it, or none is taken any more.
+        /// - Throws: where there are too many connections, or the server is stopped.
         private func admit(_ channel: any Channel) throws {
             try state.withLock { state in
                 if state.isStopped || state.connections.count >= Self.connectionsMax { throw NoRoom() }
@@ -135,7 +135,7 @@
             }
         }
 
-        /// Waits until the connections at hand are closed; closes those that still are not after the grace.
+        /// Waits until the current connections are closed; closes those that are still open after the grace period.
         private func endConnections() async {
             let connections = state.withLock { state in
                 state.isStopped = true
@@ -146,7 +146,7 @@
             }
             for channel in connections {
                 do { try await channel.closeFuture.get() } catch {
-                    // It is closed, whatever its client did.
+                    // The connection is closed, whatever its client did.
                 }
             }
             for task in late { task.cancel() }

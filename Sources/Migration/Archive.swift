@@ -7,50 +7,51 @@ internal import LMDB
 internal import Platform
 internal import Projections
 
-/// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
-/// of digests beside; an import brings them back. Nothing deletes an archive. Where events are sealed the lines are (`SealedLine`), under a
-/// key of the file's own.
+/// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, each file with a small file of digests
+/// beside it; an import brings them back. Nothing deletes an archive. In a store whose events are sealed, the lines are sealed, too
+/// (`SealedLine`), under a key of the file's own.
 package enum Archive {
-    /// Writes the events after `position`; durable on return. Returns the path.
+    /// Writes the events after `position`, durably. Returns the path.
     ///
-    /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
-    /// has the same name and events.
-    static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
-        // Files of a cut that was interrupted before it was made: the log still has the events.
-        let isThere = try converting { try Directory.status("\(site.store)/archive") != nil }
-        if site.log.keyFile != nil, isThere {
-            let path = path(in: site.store, after: position, through: last)
-            try await awaiting { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) }
+    /// Order: the file of digests is written last, so that an archive that has one is complete. If it is written again after a kill, it has
+    /// the same name and events.
+    static func write(_ context: MigrationContext, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String
+    {
+        // Removes the files of a cut that was interrupted before it was made: the log still has the events.
+        let isThere = try converting { try Directory.status("\(context.store)/archive") != nil }
+        if context.log.keyFile != nil, isThere {
+            let path = path(in: context.store, after: position, through: last)
+            try await awaiting { try await SealedLineFile.discard(["\(path).tmp", path], of: context.log) }
         }
-        return try writeFiles(site, after: position, through: last)
+        return try writeFiles(context, after: position, through: last)
     }
 
-    /// Where the events after `position` lie once a cut has taken them off.
+    /// The path of the archive that holds the events after `position` once a cut has taken them off.
     static func path(in store: String, after position: Position, through last: Checkpoint) -> String {
         Place(directory: "\(store)/archive", after: position, through: last).path
     }
 
-    /// The same as `write` for a store that is not sealed, on the calling thread.
-    static func writeFiles(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
-        let place = Place(directory: "\(site.store)/archive", after: position, through: last)
+    /// Does the work of `write` for a store that is not sealed, on the calling thread.
+    static func writeFiles(_ context: MigrationContext, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
+        let place = Place(directory: "\(context.store)/archive", after: position, through: last)
         let (directory, name, path) = (place.directory, place.name, place.path)
         try converting {
-            _ = try StoreFiles.directory("archive", of: site.store)
+            _ = try StoreFiles.directory("archive", of: context.store)
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
-            let digest = try writeLines(of: place, to: file, site)
+            let digest = try writeLines(of: place, to: file, context)
             MigrationPhase.reached(.archiveWritten)
             try file.sync()
             try Directory.rename("\(path).tmp", to: path)
-            try writeDigests(of: place, digest, site)
+            try writeDigests(of: place, digest, context)
             try Directory.sync(directory)
-            try Directory.sync(site.store)
+            try Directory.sync(context.store)
         }
         MigrationPhase.reached(.archiveSynced)
         return path
     }
 
-    /// The events of an archive, and where it lies.
+    /// The events of an archive, and its path.
     private struct Place {
         let directory: String
         let after: Position
@@ -60,23 +61,23 @@ package enum Archive {
         var path: String { "\(directory)/\(name).jsonl" }
     }
 
-    private static func writeLines(of place: Place, to file: File, _ site: MigrationSite) throws -> Digest {
+    private static func writeLines(of place: Place, to file: File, _ context: MigrationContext) throws -> Digest {
         let (position, last) = (place.after, place.through.position)
         var hasher = SHA256Hasher()
         var buffer = ByteBuffer(capacity: 1 << 20)
         var (offset, next) = (0, position.next)
-        let names = StreamNames(site.log, try site.evolving.current().history)
-        let sealer = try site.log.makeLineSealer()
+        let names = StreamNames(context.log, try context.evolving.current().history)
+        let sealer = try context.log.makeLineSealer()
         while next <= last {
-            try site.job.check()
+            try context.job.check()
             let start = next
-            try site.log.read { reader in
+            try context.log.read { reader in
                 try reader.blocks(from: next) { block in
                     for index in 0 ..< block.count {
                         let record = block.record(index)
                         guard record.position >= next, record.position <= last else { continue }
                         let stream = try names.name(of: record, at: record.born, reader)
-                        let line = EventLine(record, site.log.name(ofType: record.type), stream: stream, epoch: block.epoch)
+                        let line = EventLine(record, context.log.name(ofType: record.type), stream: stream, epoch: block.epoch)
                         try line.write(record, sealedBy: sealer, into: &buffer)
                         next = record.position.next
                     }
@@ -88,15 +89,15 @@ package enum Archive {
             try file.write(buffer.array(), at: offset)
             offset += buffer.count
             buffer.removeAll()
-            site.job.report("archive", done: next.previous.events(after: position), total: last.events(after: position))
+            context.job.report("archive", done: next.previous.events(after: position), total: last.events(after: position))
         }
         return hasher.finalize()
     }
 
-    private static func writeDigests(of place: Place, _ digest: Digest, _ site: MigrationSite) throws {
+    private static func writeDigests(of place: Place, _ digest: Digest, _ context: MigrationContext) throws {
         let (position, last) = (place.after, place.through)
-        let links = try site.log.read { reader in (try reader.link(at: position), try reader.link(at: last.position)) }
-        var fields = Fields()
+        let links = try context.log.read { reader in (try reader.link(at: position), try reader.link(at: last.position)) }
+        var fields = JSONRow()
         fields.set("file", "\(place.name).jsonl")
         fields.set("sha256", digest.hex)
         fields.set("epoch", UInt64(last.epoch.rawValue))
@@ -107,7 +108,7 @@ package enum Archive {
         try write(fields, to: "\(place.directory)/\(place.name).json")
     }
 
-    private static func write(_ fields: Fields, to path: String) throws {
+    private static func write(_ fields: JSONRow, to path: String) throws {
         try Directory.remove("\(path).tmp")
         let file = try File("\(path).tmp", .createNew)
         try file.write(fields.bytes + [UInt8(ascii: "\n")], at: 0)
@@ -115,11 +116,11 @@ package enum Archive {
         try Directory.rename("\(path).tmp", to: path)
     }
 
-    /// Notes the digest of lines that were written anew, where there are digests of them.
+    /// Updates the file of digests, if there is one, after the lines were rewritten.
     package static func setDigest(_ digest: Digest, ofLines path: String) throws {
         let digests = path.hasSuffix(".jsonl") ? String(path.dropLast(1)) : path
         guard try Directory.ownStatus(digests)?.isFile == true else { return }
-        var fields = try Fields(File(digests, .read).read(digestBytesMax), of: digests)
+        var fields = try JSONRow(File(digests, .read).read(digestBytesMax), of: digests)
         fields.replace("sha256", .string(digest.hex))
         try write(fields, to: digests)
     }
@@ -128,7 +129,7 @@ package enum Archive {
 }
 
 extension EventLine {
-    /// Of a record at its birth.
+    /// The line of a record at its birth version.
     package init(_ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch) {
         self.init(
             stream: stream, type: type, id: record.id, time: record.time, position: record.position, revision: record.revision,

@@ -3,16 +3,16 @@ package import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// What a replay does only with the caller's consent.
+/// Checks for consent: what a replay does only where the caller agrees.
 enum Consent {
-    /// - Throws: `EvstoreError.usage` where `version` is below the live one: a rollback leads there.
+    /// - Throws: `EvstoreError.usage` where `version` is below the live one, which needs a rollback.
     static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
         guard version < live else { return }
         throw .usage(
             "\(version) is below the live version \(live): a replay goes up", fix: "go down by a rollback: \(.rollback(to: version))")
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where a step can't be undone, or programs that lack a step could not append any more.
+    /// - Throws: `EvstoreError.consentNeeded` where a step can't be undone, or programs that lack a step could no longer append.
     static func requireForSteps(_ history: History, from state: StoreState, to: SchemaVersion, given: Bool) throws(EvstoreError) {
         if given { return }
         let oneWay = history.oneWaySteps(from: state.live, to: to)
@@ -29,7 +29,7 @@ enum Consent {
         }
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where events on which the laws were tried lose data and no step declares that loss.
+    /// - Throws: `EvstoreError.consentNeeded` where events that were tried lose data and no step declares that loss.
     static func requireForLoss(
         _ laws: LawTally, _ history: History, from: SchemaVersion, to: SchemaVersion, given: Bool
     ) throws(EvstoreError) {
@@ -49,14 +49,15 @@ enum Consent {
 /// The consent to take events off the log.
 package struct TailConsent: Sendable {
     package var discardTail: Bool
-    /// Holds only while the log is in this epoch; nil where it does in any.
+    /// The only epoch in which the consent holds; nil holds in any.
     package var epoch: Epoch?
 
     package init(discardTail: Bool, epoch: Epoch? = nil) { (self.discardTail, self.epoch) = (discardTail, epoch) }
 
-    /// On a node others append behind a cut whose answer was lost. Who then asks for it again must not take off what they have appended.
+    /// On a node, others may append behind a cut whose answer was lost. A caller that repeats the call must not take off what they
+    /// appended.
     /// - Throws: `EvstoreError.consentNeeded`.
-    func require(to tail: UInt64, after snapshot: SnapshotReport, _ site: MigrationSite, _ now: Epoch) throws(EvstoreError) {
+    func require(to tail: UInt64, after snapshot: SnapshotReport, _ context: MigrationContext, _ now: Epoch) throws(EvstoreError) {
         let events = "\(counted(tail, "event")) after position \(snapshot.position)"
         guard discardTail else {
             throw .consentNeeded(
@@ -67,8 +68,8 @@ package struct TailConsent: Sendable {
                 what: "the log is in epoch \(now), and the consent is to cut off what epoch \(epoch) has; nothing was changed",
                 how: "look at what was cut: \(.journal)")
         }
-        guard site.log.membership != nil, epoch == nil else { return }
-        let cuts = try site.log.reading { try $0.cuts() }
+        guard context.log.membership != nil, epoch == nil else { return }
+        let cuts = try context.log.reading { try $0.cuts() }
         let isRepeated = cuts.contains { $0.epoch > snapshot.epoch && $0.position == snapshot.position }
         if isRepeated {
             throw .consentNeeded(
@@ -80,7 +81,7 @@ package struct TailConsent: Sendable {
 }
 
 extension History {
-    /// The event types that programs without a step can't append any more once a version is live, by step.
+    /// The event types that programs without a step can no longer append once a version is live, by step.
     func refusedAppends(from state: StoreState, to version: SchemaVersion) throws(EvstoreError) -> [RefusedAppends] {
         try typesUpThroughSwift(from: state.live, to: version, floor: state.floor).map { RefusedAppends(step: $0.step, types: $0.types) }
     }

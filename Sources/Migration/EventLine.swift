@@ -8,13 +8,13 @@ internal import JSONText
 package struct EventLine: Sendable {
     package var stream: StreamName
     package var type: String
-    /// Of a part after the first: that of its event with `#` and its number.
+    /// The id of the event; a part after the first has the event's id with `#` and the part's number.
     package var id: EventID
     package var time: Timestamp
     package var position: Position
     package var revision: Revision
     package var born: SchemaVersion
-    /// The version it is shown at.
+    /// The version that the event is shown at.
     package var version: SchemaVersion
     package var part: Int
     package var epoch: Epoch
@@ -28,7 +28,7 @@ package struct EventLine: Sendable {
         (self.version, self.part, self.epoch) = (version, part, epoch)
     }
 
-    /// Writes the line, without a line feed.
+    /// Writes the line without its line feed.
     package func write(payload: RawSpan, metadata: RawSpan, into output: inout ByteBuffer) {
         output.append("{\"stream\":")
         appendQuoted(stream.text, into: &output)

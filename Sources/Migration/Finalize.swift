@@ -2,47 +2,47 @@ internal import EventLog
 package import EventModel
 internal import Projections
 
-/// Closing the window, or making it narrower: the oldest version that is promised moves up.
+/// Closes the window or makes it narrower: moves the floor, the oldest promised version, up.
 package enum Finalize {
-    /// Makes the live version the floor; where `floor` is given, makes that one the floor, so that rollbacks down to it stay possible.
+    /// Makes the live version the floor. Where `floor` is given, makes that version the floor, so that rollbacks down to it stay possible.
     ///
-    /// - Parameter leavingConsumers: whether consumers that see events at a version below the floor are no obstacle.
-    /// - Parameter withoutNodes: nodes of the cluster log that are gone: they are taken out of it, and have to join anew.
-    /// - Throws: `EvstoreError.notLive` where another version is live; consentNeeded, which names consumers that would be left behind.
+    /// - Parameter leavingConsumers: whether consumers that see events at a version below the floor may be left behind.
+    /// - Parameter withoutNodes: nodes of the cluster log that are gone: they are taken out of it, and must join anew.
+    /// - Throws: `EvstoreError.notLive` where another version is live; consentNeeded, which names the consumers that would be left behind.
     package static func run(
-        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false,
+        _ context: MigrationContext, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false,
         withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
         let began = ContinuousClock.now
-        try site.log.requireOwn()
-        let lock = try MigrationLock.take(site)
+        try context.log.requireOwn()
+        let lock = try MigrationLock.take(context)
         defer { lock.release() }
-        try await site.takeInFrames()
-        let (floor, named) = try await site.replanning { () async throws(EvstoreError) in
-            try await move(site, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
+        try await context.takeInFrames()
+        let (floor, named) = try await context.replanning { () async throws(EvstoreError) in
+            try await move(context, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
         }
         MigrationPhase.reached(.finalizeAfter)
-        let pruned = try GenerationSweep.run(site, keepingReady: named)
+        let pruned = try GenerationSweep.run(context, keepingReady: named)
         MigrationPhase.reached(.pruneAfter)
         return FinalizeReport(floor: floor, pruned: pruned)
     }
 
-    /// - Returns: the floor, and the read models that stay.
+    /// - Returns: the floor, and the fingerprints of the read models that stay.
     private static func move(
-        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion?, leaving: (consumers: Bool, nodes: [String]),
+        _ context: MigrationContext, _ version: SchemaVersion, floor: SchemaVersion?, leaving: (consumers: Bool, nodes: [String]),
         _ began: ContinuousClock.Instant
     ) async throws(EvstoreError) -> (floor: SchemaVersion, named: Set<String>) {
-        let planned = try site.state()
+        let planned = try context.state()
         guard planned.live == version else { throw .notLive(version, live: planned.live) }
         let floor = max(floor ?? version, planned.floor)
         let top = floor == version ? version : planned.top
-        let named = try GenerationSet.fingerprints(site, from: floor, through: top)
-        try await site.log.changing { update in
+        let named = try GenerationSet.fingerprints(context, from: floor, through: top)
+        try await context.log.changing { update in
             try update.requireStamp(of: planned)
             if !leaving.consumers { try requireNoConsumers(below: floor, update) }
             try requireNoNodes(below: floor, without: leaving.nodes, &update)
             let from = update.state.floor
-            // Another node may be live above.
+            // Another node may be live at a higher version.
             let top = max(top, try update.nodes().map(\.live).max() ?? top)
             update.state.generations = update.state.generations.filter { named.contains($0.key) }
             guard from != floor || update.state.top != top else { return }
@@ -74,7 +74,7 @@ package enum Finalize {
     }
 
     private static func requireNoConsumers(below floor: SchemaVersion, _ update: borrowing LogUpdate) throws {
-        // Who was left behind before is no obstacle any more.
+        // Consumers that were left behind before are no obstacle.
         let behind = try ConsumerRow.list(ConsumerRow.all(in: update)).filter { update.state.floor <= $0.version && $0.version < floor }
         if behind.isEmpty { return }
         let names = behind.map { "\($0.name) sees events at \($0.version)" }.joined(separator: ", ")

@@ -3,14 +3,13 @@ internal import EventModel
 internal import Hashing
 internal import Projections
 
-/// The one transaction that makes a version's read models the live ones: of a replay, of a rollback, or
-/// under the same version where one was built anew.
+/// The one transaction that makes read models live: those of another version in a replay or rollback, or rebuilt ones of the same version.
 enum Flip {
     enum Cause: String, Sendable {
         case replay, rollback
-        /// Under the same version: replaces read models by ones that lack fewer events.
+        /// Replaces read models of the same version by ones that lack fewer events.
         case retry
-        /// Under the same version: adds read models that were missing.
+        /// Adds missing read models of the same version.
         case complete
 
         fileprivate var kind: JournalKind { JournalKind(rawValue: rawValue) }
@@ -32,14 +31,14 @@ enum Flip {
         }
     }
 
-    /// What is about to become live, and the state it was planned in.
+    /// What becomes live, and the state in which that was planned.
     struct Order: Sendable {
         var cause: Cause
         var planned: StoreState
         var generationSet: GenerationSet
-        /// Definitions that change what a promised version means, and so are written by the flip itself.
+        /// Definitions that change what a promised version means: the flip itself writes them.
         var definitions: Register?
-        /// The outcome that the journal notes.
+        /// The outcome for the journal.
         var outcome = "done"
         var began: ContinuousClock.Instant
     }
@@ -47,20 +46,20 @@ enum Flip {
     struct Outcome: Sendable {
         var position: Position
         var began: Timestamp
-        /// How long no one else could write.
+        /// How long nobody else could write.
         var pauseMilliseconds: Double
     }
 
-    /// Nil where so many events were appended since the last following that the caller has to follow again.
+    /// Flips; returns nil where so many events were appended since the read models last followed that the caller must follow again.
     ///
-    /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
-    static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
+    /// Order: every generation is synced and ready before this call, which writes only the log's transaction.
+    static func run(_ order: Order, _ context: MigrationContext) async throws(EvstoreError) -> Outcome? {
         let bytes = try order.generationSet.bytesOnDisk()
-        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await site.log.changing { update in
+        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await context.log.changing { update in
             let (time, began) = (Timestamp.now, ContinuousClock.now)
             try update.requireStamp(of: order.planned)
-            guard try order.generationSet.isReady(site, at: update.last) else { return nil }
-            try move(order, digest: try order.generationSet.digest(site), bytes, in: &update)
+            guard try order.generationSet.isReady(context, at: update.last) else { return nil }
+            try move(order, digest: try order.generationSet.digest(context), bytes, in: &update)
             MigrationPhase.reached(order.cause.inside)
             return (update.last.position, time, began)
         }

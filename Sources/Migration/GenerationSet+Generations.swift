@@ -6,28 +6,28 @@ internal import Platform
 internal import Projections
 
 extension GenerationSet {
-    func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {
+    func open(_ name: String, _ context: MigrationContext) throws(EvstoreError) -> Generation {
         try opened.get("\(root)/\(name)") { () throws(EvstoreError) in
-            try Generation.open(named: name, in: root, of: site.log, readOnly: site.log.isReadOnly)
+            try Generation.open(named: name, in: root, of: context.log, readOnly: context.log.isReadOnly)
         }
     }
 
-    /// Sets the directories of those that are on the disk and usable: the mapped one, else a ready one that an earlier
+    /// Sets the directories of the entries whose generations are on the disk and usable: the mapped one, else a ready one that an earlier
     /// run left.
     ///
-    /// - Parameter acceptingQuarantine: false refuses one that is not mapped and passed over events.
-    /// - Parameter through: refuses those that have gone beyond this position.
+    /// - Parameter acceptingQuarantine: where false, refuses a generation that is not mapped and has events in quarantine.
+    /// - Parameter through: refuses generations that have gone beyond this position.
     mutating func find(
-        _ site: MigrationSite, _ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)
+        _ context: MigrationContext, _ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)
     ) throws(EvstoreError) {
         let names = try Generation.names(in: root).filter(Generation.isName)
-        let cuts = try site.log.reading { reader in try reader.cuts() }
+        let cuts = try context.log.reading { reader in try reader.cuts() }
         for index in entries.indices {
             let entry = entries[index]
             let mapped = state.generations[entry.fingerprint]
             let candidates = (mapped.map { [$0] } ?? []) + names.filter { $0 != mapped && $0.hasPrefix(entry.fingerprint.prefix(16)) }
             for name in candidates where names.contains(name) {
-                guard let header = try header(of: name, site), header.isReady, header.fingerprint == entry.definition.fingerprint,
+                guard let header = try header(of: name, context), header.isReady, header.fingerprint == entry.definition.fingerprint,
                     header.checkpoint.cutOff(by: cuts) == nil,
                     header.checkpoint.position <= through, acceptingQuarantine || header.quarantined == 0 || name == mapped
                 else { continue }
@@ -37,27 +37,27 @@ extension GenerationSet {
         }
     }
 
-    /// Nil for a directory without a whole generation, which is built anew like a missing one.
-    private func header(of name: String, _ site: MigrationSite) throws(EvstoreError) -> GenerationHeader? {
-        do { return try open(name, site).header } catch {
+    /// The header of a generation; nil where the directory holds no complete one, which is then rebuilt like a missing one.
+    private func header(of name: String, _ context: MigrationContext) throws(EvstoreError) -> GenerationHeader? {
+        do { return try open(name, context).header } catch {
             if case .storeDamaged = error { return nil }
             throw error
         }
     }
 
-    /// Builds the missing ones in one pass over the log and returns them; leaves none of them where that fails.
+    /// Builds the missing generations in one pass over the log and returns their entries; removes all of them where that fails.
     mutating func build(
-        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
+        _ context: MigrationContext, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
     ) throws(EvstoreError) -> [Entry] {
         for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
-        try site.job.check()
+        try context.job.check()
         let wanted = entries.indices.filter { entries[$0].directory == nil }
         if wanted.isEmpty { return [] }
         var made: [String] = []
         do {
-            var build = BulkBuild(evolving, at: version, try create(wanted, &made, site))
+            var build = BulkBuild(evolving, at: version, try create(wanted, &made, context))
             (build.onError, build.jobs, build.through) = (onError, jobs, through)
-            witnesses = try build.run(site.job).witnesses
+            witnesses = try build.run(context.job).witnesses
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             throw error
@@ -66,15 +66,15 @@ extension GenerationSet {
         return wanted.map { entries[$0] }
     }
 
-    /// Makes an empty one for each that is wanted.
-    /// - Parameter made: gets their names, also of those that were made before a failure.
+    /// Creates an empty generation for each wanted entry.
+    /// - Parameter made: receives their names, also those of generations that were created before a failure.
     func create(
-        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite
+        _ wanted: [Int], _ made: inout [String], _ context: MigrationContext
     ) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
             let definition = entries[index].definition
-            let generation = try Generation.create(for: definition, in: root, of: site.log)
+            let generation = try Generation.create(for: definition, in: root, of: context.log)
             made.append(generation.name)
             opened.forget("\(root)/\(generation.name)")
             targets.append((definition, generation))
@@ -82,27 +82,27 @@ extension GenerationSet {
         return targets
     }
 
-    /// Takes each of them to the log's end as of now; those in Swift that this program lacks stay where they are.
-    func follow(_ site: MigrationSite) throws(EvstoreError) {
+    /// Brings each generation to the log's current end; those in Swift that this program lacks stay where they are.
+    func follow(_ context: MigrationContext) throws(EvstoreError) {
         let follower = Follower(evolving)
         for entry in present where entry.definition.isAvailable {
             guard let name = entry.directory else { continue }
-            try follower.catchUp(try open(name, site), entry.definition, site.job)
+            try follower.catchUp(try open(name, context), entry.definition, context.job)
         }
     }
 
-    /// What each of those on the disk says of itself, in the order of `entries`.
-    func headers(_ site: MigrationSite) throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
+    /// The header of each generation on the disk, in the order of `entries`.
+    func headers(_ context: MigrationContext) throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
         var result: [(entry: Entry, header: GenerationHeader)] = []
         for entry in present {
-            if let name = entry.directory { result.append((entry, try open(name, site).header)) }
+            if let name = entry.directory { result.append((entry, try open(name, context).header)) }
         }
         return result
     }
 }
 
 extension GenerationSet {
-    /// What those that are there take of the disk; a damaged row may name one that is not.
+    /// The bytes of the generations on the disk; a damaged row may name one that is not there.
     func bytesOnDisk() throws(EvstoreError) -> UInt64 { try bytesOnDisk(present.compactMap(\.directory)) }
 
     func bytesOnDisk(of index: Int) throws(EvstoreError) -> UInt64 { try bytesOnDisk(entries[index].directory.map { [$0] } ?? []) }

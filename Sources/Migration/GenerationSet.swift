@@ -4,42 +4,44 @@ internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
-/// The read models of one version: which there are, and which directory holds each.
+/// The read models of one version, and the directory that holds each.
 package struct GenerationSet: Sendable {
     struct Entry: Sendable {
         let definition: Definition
-        /// The name of its directory; nil where it has to be built.
+        /// The name of its directory; nil where the read model must be built.
         var directory: String?
 
         var name: String { definition.name }
-        /// Hexadecimal.
+        /// The fingerprint in hexadecimal digits.
         var fingerprint: String { definition.fingerprint.hex }
     }
 
     let version: SchemaVersion
-    /// The log with the history and definitions that these are of.
+    /// The log with the history and definitions that these read models belong to.
     let evolving: VersionedLog
-    /// The store, or the scratch directory that stands for it.
+    /// The store's directory, or a scratch directory that replaces it.
     var root: String
     var entries: [Entry]
-    let opened = OpenGenerations()
-    /// The first events of each way that events took when these were built; none where nothing was.
+    let opened = GenerationCache()
+    /// The first event of each path that events took during the last build; empty where nothing was built.
     var witnesses: [Position] = []
 
-    /// With nothing found yet: each has to be built.
+    /// A set without directories: every read model counts as missing.
     init(
-        _ site: MigrationSite, _ evolving: VersionedLog, at version: SchemaVersion, only: String? = nil, root: String? = nil
+        _ context: MigrationContext, _ evolving: VersionedLog, at version: SchemaVersion, only: String? = nil, root: String? = nil
     ) throws(EvstoreError) {
-        (self.version, self.evolving, self.root) = (version, evolving, root ?? site.store)
+        (self.version, self.evolving, self.root) = (version, evolving, root ?? context.store)
         let all = try evolving.current().definitions(at: version)
         entries = all.filter { only == nil || $0.name == only }.map { Entry(definition: $0, directory: nil) }
         if let only, entries.isEmpty { throw .unknownProjection(only, known: all.map(\.name)) }
     }
 
-    /// What is registered for a version, as it stands on the disk.
-    static func registered(_ site: MigrationSite, at version: SchemaVersion, _ state: StoreState) throws(EvstoreError) -> GenerationSet {
-        var generationSet = try GenerationSet(site, site.evolving, at: version)
-        try generationSet.find(site, state, acceptingQuarantine: true)
+    /// The registered read models of a version, with the directories that are on the disk.
+    static func registered(
+        _ context: MigrationContext, at version: SchemaVersion, _ state: StoreState
+    ) throws(EvstoreError) -> GenerationSet {
+        var generationSet = try GenerationSet(context, context.evolving, at: version)
+        try generationSet.find(context, state, acceptingQuarantine: true)
         return generationSet
     }
 
@@ -47,19 +49,19 @@ package struct GenerationSet: Sendable {
     var present: [Entry] { entries.filter { $0.directory != nil } }
     var fingerprints: Set<String> { Set(entries.map(\.fingerprint)) }
 
-    /// Whether the version is live with exactly these.
+    /// Whether the version is live with exactly these generations.
     func isLive(in state: StoreState) -> Bool { state.live == version && isMapped(in: state) }
 
-    /// Whether the store names exactly these.
+    /// Whether the store names exactly these generations.
     func isMapped(in state: StoreState) -> Bool {
         entries.allSatisfy { $0.directory != nil && state.generations[$0.fingerprint] == $0.directory }
     }
 
-    /// The fingerprints that the versions `from` … `through` name.
+    /// The fingerprints of the read models of the versions `from` … `through`.
     static func fingerprints(
-        _ site: MigrationSite, from: SchemaVersion, through: SchemaVersion
+        _ context: MigrationContext, from: SchemaVersion, through: SchemaVersion
     ) throws(EvstoreError) -> Set<String> {
-        let evolution = try site.evolving.current()
+        let evolution = try context.evolving.current()
         var result: Set<String> = []
         for version in from.through(through) {
             result.formUnion(try evolution.definitions(at: version).map(\.fingerprint.hex))
@@ -67,8 +69,8 @@ package struct GenerationSet: Sendable {
         return result
     }
 
-    /// Takes out the named projections, whose generations stay behind; returns their names.
-    /// - Throws: `EvstoreError.programNeeded` for those in Swift that this program lacks and that are not named; it says how to.
+    /// Removes the named projections from the set, whose generations stay behind; returns their names.
+    /// - Throws: `EvstoreError.programNeeded` where this program lacks a Swift projection that is not named; the error says how to name it.
     mutating func leaveBehind(_ names: Set<String>) throws(EvstoreError) -> [String] {
         for name in names.sorted() where !entries.contains(where: { $0.name == name }) {
             throw .unknownProjection(name, known: entries.map(\.name))

@@ -5,9 +5,9 @@ internal import Glibc
 internal import JSONText
 internal import Projections
 
-/// What was done to a store, who did it and what came of it: rows of the log environment that are only ever added.
+/// The log of actions on a store: what was done, by whom, and the outcome. Rows of the log environment are only ever added.
 package enum Journal {
-    /// Adds a row in the transaction that makes the change.
+    /// Adds a row within the transaction that makes the change.
     package static func append(_ entry: Entry, to update: inout LogUpdate) throws {
         try update.appendJournal(entry.bytes(at: Timestamp.now, by: Journal.caller))
     }
@@ -20,7 +20,7 @@ package enum Journal {
         return result
     }
 
-    /// The rows behind a number, newest first, until `body` returns false; the rest is not read.
+    /// Reads the rows behind a number, newest first, until `body` returns false.
     package static func readBackwards(
         _ log: EventLog, after number: UInt64 = 0, _ body: (JournalRow) throws -> Bool
     ) throws(EvstoreError) {
@@ -31,7 +31,7 @@ package enum Journal {
         }
     }
 
-    /// The content of a row; the time and the caller are added when it is written.
+    /// The content of a row; writing it adds the time and the caller.
     package struct Entry: Sendable {
         package var kind: JournalKind
         package var from: SchemaVersion?
@@ -51,7 +51,7 @@ package enum Journal {
         }
 
         func bytes(at time: Timestamp, by: String) -> [UInt8] {
-            var fields = Fields()
+            var fields = JSONRow()
             fields.set("time", time.description)
             fields.set("what", kind.rawValue)
             fields.set("from", from.map { UInt64($0.rawValue) })
@@ -73,7 +73,7 @@ package enum Journal {
 extension JournalRow {
     /// - Throws: `EvstoreError.storeDamaged`.
     package init(key: [UInt8], value: [UInt8]) throws(EvstoreError) {
-        let fields = try Fields(value, of: "journal")
+        let fields = try JSONRow(value, of: "journal")
         guard let time = fields.text("time").flatMap({ Timestamp($0) }), let what = fields.text("what"),
             let outcome = fields.text("outcome")
         else { throw .storeDamaged(path: "journal", reason: "a row lacks its time, what or outcome") }
@@ -90,7 +90,7 @@ extension JournalRow {
     static func number(of key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
-/// Seconds with six digits of fraction, without a trailing zero.
+/// Formats seconds with up to six decimal digits, without trailing zeros.
 func shortDecimal(_ seconds: Double) -> String {
     let micros = Int64(nearest(Swift.max(0, seconds) * 1_000_000))
     var text = "\(micros / 1_000_000).\(padded(micros % 1_000_000, 6))"

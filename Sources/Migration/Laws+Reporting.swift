@@ -3,27 +3,27 @@ package import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// What came of trying the laws.
+/// The result of trying the laws.
 package struct LawReport: Sendable {
-    /// In the order of their names.
+    /// The counts of the laws, in the order of their names.
     package let laws: [LawCount]
     package let exercised: [OpCount]
     /// Ops that no event went through.
     package let notExercised: [String]
     package let cases: LawCases
-    /// What made the events that were not in the log.
+    /// The seed of the events that were generated.
     package let seed: UInt64
     package let loss: [PlannedLoss]
     package let findings: [Finding]
 }
 
 extension Laws {
-    /// Tries every law: those of events, then those of read models.
-    package static func prove(_ site: MigrationSite, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawReport {
-        let history = try site.evolving.current().history
+    /// Tries every law: first those of events, then those of read models.
+    package static func prove(_ context: MigrationContext, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawReport {
+        let history = try context.evolving.current().history
         try history.requireSwiftSteps(through: history.head)
-        var tally = try checkEvents(site, history, state, seed: seed)
-        var models = try ReplayLaws(site)
+        var tally = try checkEvents(context, history, state, seed: seed)
+        var models = try ReplayLaws(context)
         for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
         try models.checkShared(state)
         tally.add(models.tally)
@@ -43,7 +43,7 @@ extension Laws {
 
     static let all = ["L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "T-down", "T-up"]
 
-    /// The cases of all types together, in the order of the files.
+    /// The cases of all types together, in the order of the version files.
     static func exercised(_ cases: [StepCase]) -> [OpCount] {
         var found: [OpCount] = []
         for one in cases {
@@ -54,7 +54,7 @@ extension Laws {
         return found
     }
 
-    /// What a person needs to see why a law does not hold: the smallest payload for which it does not.
+    /// A finding that shows why a law does not hold: it names the smallest payload that breaks it.
     static func finding(_ failure: LawFailure, _ history: History) -> Finding {
         let small = failure.shrunk(history)
         let event = small.event

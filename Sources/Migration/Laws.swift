@@ -5,32 +5,32 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-/// What must hold of the steps, tried on events of the log and on events that are made.
+/// The laws of steps and folds, tried on events of the log and on generated events.
 package enum Laws {
-    /// T, L1 and L4 on a sample of the log, seen at a version, with the account of what its events lose.
+    /// Tries T, L1 and L4 on a sample of the log, seen at a version, and counts what its events lose.
     static func check(
-        _ site: MigrationSite, _ history: History, _ windows: SampleWindows, at target: SchemaVersion
+        _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion
     ) throws(EvstoreError) -> LawTally {
-        let last = try site.last().position
+        let last = try context.last().position
         let done = Monitor<UInt64>(0)
-        return try inJobs(site, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
+        return try inJobs(context, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: false)
-            let names = StreamNames(site.log, history)
+            let names = StreamNames(context.log, history)
             var end: Position?
             for range in windows.part(part, of: jobs) {
                 var count: UInt64 = 0
-                try Sample.visit(range, site) { () throws(EvstoreError) in
-                    try site.job.check()
+                try Sample.visit(range, context) { () throws(EvstoreError) in
+                    try context.job.check()
                     let now = done.withLock { done in
                         done += count
                         return done
                     }
                     count = 0
-                    site.job.report("laws", done: now)
+                    context.job.report("laws", done: now)
                 } _: { record, reader in
                     if let version = windows.bornAbove, record.born <= version { return }
                     (count, end) = (count + 1, record.position)
-                    try trial.check(next: record, at: target, names, site, reader)
+                    try trial.check(next: record, at: target, names, context, reader)
                 }
             }
             if part == jobs - 1, end == last { trial.finishAppend(at: [target]) }
@@ -38,46 +38,48 @@ package enum Laws {
         }
     }
 
-    /// T, L1 and L4 on single events, given in order; those that are merged with others of their append are not tried.
+    /// Tries T, L1 and L4 on single events, which must be in order; skips those that are merged with others of their append.
     static func check(
-        _ site: MigrationSite, _ history: History, events: [Position], at target: SchemaVersion
+        _ context: MigrationContext, _ history: History, events: [Position], at target: SchemaVersion
     ) throws(EvstoreError) -> LawTally {
         var trial = LawTrial(history, isFull: false)
-        let names = StreamNames(site.log, history)
+        let names = StreamNames(context.log, history)
         var rest = events[...]
         while let first = rest.first {
-            try site.job.check()
-            site.job.report("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
-            // Those that lie close to each other are of few blocks.
+            try context.job.check()
+            context.job.report("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
+            // Events that are close to each other are in few blocks, so they are read together.
             let near = rest.prefix { $0 < first.plus(512) }
             rest = rest.dropFirst(near.count)
-            try Sample.visit(first.through(near.last ?? first), site) {
+            try Sample.visit(first.through(near.last ?? first), context) {
             } _: { record, reader in
-                if near.contains(record.position) { try trial.check(next: record, at: target, names, site, reader) }
+                if near.contains(record.position) { try trial.check(next: record, at: target, names, context, reader) }
             }
         }
         return trial.tally
     }
 
-    /// The laws of events on the whole log, on events made from the shapes of every version, and on changed events of the log.
-    static func checkEvents(_ site: MigrationSite, _ history: History, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawTally {
-        var tally = try checkLog(site, history, state)
-        tally.add(try checkGenerated(site, history, seed))
-        tally.add(try checkMutated(site, history, seed))
+    /// Tries the laws of events on the whole log, on events made from the shapes of every version, and on mutated events of the log.
+    static func checkEvents(
+        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64
+    ) throws(EvstoreError) -> LawTally {
+        var tally = try checkLog(context, history, state)
+        tally.add(try checkGenerated(context, history, seed))
+        tally.add(try checkMutated(context, history, seed))
         return tally
     }
 
-    private static func checkLog(_ site: MigrationSite, _ history: History, _ state: StoreState) throws(EvstoreError) -> LawTally {
+    private static func checkLog(_ context: MigrationContext, _ history: History, _ state: StoreState) throws(EvstoreError) -> LawTally {
         let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
-        let last = try site.last().position.rawValue
+        let last = try context.last().position.rawValue
         let done = Monitor<UInt64>(0)
-        return try inJobs(site, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
+        return try inJobs(context, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             let (part, jobs) = (UInt64(part), UInt64(jobs))
-            let start = try site.beginOfAppend(from: 1 + part * last / jobs)
-            let end = try site.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
-            try Sample.read(from: start, through: end, history, site) { (events) throws(EvstoreError) in
-                try site.job.check()
+            let start = try context.beginOfAppend(from: 1 + part * last / jobs)
+            let end = try context.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
+            try Sample.read(from: start, through: end, history, context) { (events) throws(EvstoreError) in
+                try context.job.check()
                 for event in events {
                     trial.check(next: event, at: targets)
                     trial.check(accepted: event, from: state.floor)
@@ -86,7 +88,7 @@ package enum Laws {
                     done += UInt64(events.count)
                     return done
                 }
-                site.job.report("laws", done: now, total: last)
+                context.job.report("laws", done: now, total: last)
             }
             trial.finishAppend(at: targets)
             return trial.tally
@@ -95,13 +97,13 @@ package enum Laws {
 
     private static let generatedEach = 100
 
-    private static func checkGenerated(_ site: MigrationSite, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
+    private static func checkGenerated(_ context: MigrationContext, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
         let kinds = history.versions.flatMap { file in file.types.map { TypeAtVersion(type: $0, version: file.number) } }
-        return try inJobs(site, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
+        return try inJobs(context, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             for index in kinds.indices where index % jobs == part {
-                try site.job.check()
-                site.job.report("laws generated", done: UInt64(index), total: UInt64(kinds.count))
+                try context.job.check()
+                context.job.report("laws generated", done: UInt64(index), total: UInt64(kinds.count))
                 trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
             }
             for number in 2 ..< max(history.head.number + 1, 2) where number % jobs == part {
@@ -113,14 +115,14 @@ package enum Laws {
 
     private static let mutatedMax = 5_000
 
-    private static func checkMutated(_ site: MigrationSite, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
-        let events = try Sample(site, SampleWindows(site, eventsMax: mutatedMax)).events
-        return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
+    private static func checkMutated(_ context: MigrationContext, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
+        let events = try Sample(context, SampleWindows(context, eventsMax: mutatedMax)).events
+        return try inJobs(context, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             for index in events.indices where index % jobs == part {
                 if index % 100 == 0 {
-                    try site.job.check()
-                    site.job.report("laws mutated", done: UInt64(index), total: UInt64(events.count))
+                    try context.job.check()
+                    context.job.report("laws mutated", done: UInt64(index), total: UInt64(events.count))
                 }
                 trial.check(mutationsOf: events[index], seed: seed &+ UInt64(index))
             }
@@ -129,9 +131,9 @@ package enum Laws {
     }
 
     private static func inJobs(
-        _ site: MigrationSite, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
+        _ context: MigrationContext, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
     ) throws(EvstoreError) -> LawTally {
-        let jobs = max(1, min(site.options.replayJobs ?? Processors.count, 1 + most))
+        let jobs = max(1, min(context.options.replayJobs ?? Processors.count, 1 + most))
         let parts = Monitor<[Int: LawTally]>([:])
         try converting {
             try inParallel(jobs) { part in
@@ -146,21 +148,21 @@ package enum Laws {
 }
 
 extension LawTrial {
-    /// Counts an event like others of its way, or tries the laws on it.
+    /// Counts an event that takes the path of earlier ones, or tries the laws on it.
     fileprivate mutating func check(
-        next record: borrowing RecordView, at target: SchemaVersion, _ names: StreamNames, _ site: MigrationSite,
+        next record: borrowing RecordView, at target: SchemaVersion, _ names: StreamNames, _ context: MigrationContext,
         _ reader: borrowing LogReader
     ) throws {
         let source = SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata)
-        let kind = TypeAtVersion(type: site.log.name(ofType: record.type), version: record.born)
+        let kind = TypeAtVersion(type: context.log.name(ofType: record.type), version: record.born)
         let place = LogLocation(position: record.position, continuesAppend: record.continuesAppend)
         let isLike = isLikeOthers(next: source, kind, at: place, target) { try names.name(of: record, at: $0, reader).text }
-        if !isLike { check(next: try Sample.event(record, names, site, reader), at: [target]) }
+        if !isLike { check(next: try Sample.event(record, names, context, reader), at: [target]) }
     }
 }
 
-extension MigrationSite {
-    /// The first position from one on at which an append begins, or the one after the last event.
+extension MigrationContext {
+    /// The first position at or after `start` at which an append begins, or the one after the last event.
     fileprivate func beginOfAppend(from start: UInt64) throws(EvstoreError) -> UInt64 {
         try log.reading { reader in
             var position = start
@@ -171,7 +173,7 @@ extension MigrationSite {
 }
 
 extension LawTally {
-    /// Of the laws without which no event can be shown, the first that did not hold for an event of the log.
+    /// The first failure, for an event of the log, of a law without which the event can't be shown.
     var firstFailure: EvstoreError? {
         let found = failures.first { $0.event.origin == .log && ["T-up", "T-down", "L4"].contains($0.verdict.law) }
         guard let found else { return nil }

@@ -3,13 +3,13 @@ internal import EventModel
 internal import SchemaEvolution
 
 extension LossAccount {
-    /// The losses that a replay from one version to another reports: those that its steps declare, those that its events have
-    /// besides, and the data of events newer than the target that the target does not show. Losses of the steps up to `from` are
-    /// left out, since they have happened already.
+    /// The losses that a replay from one version to another reports: those that its steps declare, other losses of its events, and the data
+    /// of events newer than the target that the target does not show. Losses of the steps up to `from` are excluded, since they have
+    /// already happened.
     func planned(_ history: History, from: SchemaVersion, to: SchemaVersion) -> [PlannedLoss] {
         var rest = counts.filter { $0.key.direction == .down || $0.key.loss.version > from }
         var found: [PlannedLoss] = []
-        // An empty reason counts as none.
+        // An empty reason counts as no declaration.
         for loss in history.losses(from: from, to: to) where !loss.because.isEmpty && !found.contains(where: { $0.names(loss) }) {
             let entries = rest.filter { $0.key.loss == loss && !$0.key.isOtherForm }
             for entry in entries { rest[entry.key] = nil }

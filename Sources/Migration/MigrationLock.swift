@@ -3,40 +3,40 @@ package import EventModel
 internal import Platform
 internal import Projections
 
-/// The lock that allows one migration of a store at a time; it ends with the process, however that ends.
+/// The lock that allows one migration of a store at a time; it is released when the process ends, for whatever reason.
 package struct MigrationLock: Sendable {
     private let held: HeldLock
     private let alone: EventLog?
-    private let teller: LockTeller
+    private let lockProgress: LockProgress
 
-    private init(_ held: HeldLock, alone: EventLog? = nil, _ site: MigrationSite) {
-        (self.held, self.alone, teller) = (held, alone, site.teller)
-        teller.begin(held, site.job.name)
+    private init(_ held: HeldLock, alone: EventLog? = nil, _ context: MigrationContext) {
+        (self.held, self.alone, lockProgress) = (held, alone, context.lockProgress)
+        lockProgress.begin(held, context.job.name)
     }
 
     /// - Throws: `EvstoreError.migrationInProgress`, naming the holder.
-    package static func take(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
-        MigrationLock(try acquire(site), site)
+    package static func take(_ context: MigrationContext) throws(EvstoreError) -> MigrationLock {
+        MigrationLock(try acquire(context), context)
     }
 
-    /// The same where this process may only read the store: a shared lock keeps migrations away as well.
-    package static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
-        do { return try take(site) } catch {
+    /// Takes the lock where this process may only read the store: a shared lock keeps migrations away as well.
+    package static func takeForReading(_ context: MigrationContext) throws(EvstoreError) -> MigrationLock {
+        do { return try take(context) } catch {
             guard case .readOnly = error else { throw error }
-            return MigrationLock(try acquire(site, shared: true), site)
+            return MigrationLock(try acquire(context, shared: true), context)
         }
     }
 
-    /// The same, and keeps every other process from having the store open.
-    /// - Throws: `EvstoreError.locked` where one has.
-    static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
-        let held = try acquire(site)
-        try converting { try site.log.acquireExclusively(what: site.job.name) }
-        return MigrationLock(held, alone: site.log, site)
+    /// Takes the lock and keeps every other process from opening the store.
+    /// - Throws: `EvstoreError.locked` where another process has it open.
+    static func takeExclusively(_ context: MigrationContext) throws(EvstoreError) -> MigrationLock {
+        let held = try acquire(context)
+        try converting { try context.log.acquireExclusively(what: context.job.name) }
+        return MigrationLock(held, alone: context.log, context)
     }
 
     package func release() {
-        teller.end()
+        lockProgress.end()
         do {
             try alone?.shareAgain()
             try held.release()
@@ -45,16 +45,16 @@ package struct MigrationLock: Sendable {
         }
     }
 
-    private static func acquire(_ site: MigrationSite, shared: Bool = false) throws(EvstoreError) -> HeldLock {
-        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.job.name) } catch {
+    private static func acquire(_ context: MigrationContext, shared: Bool = false) throws(EvstoreError) -> HeldLock {
+        do { return try StoreLock.migration.acquire(at: context.store, shared: shared, what: context.job.name) } catch {
             if case .locked(_, let holder) = EvstoreError(converting: error) { throw .migrationInProgress(holder: holder) }
             throw EvstoreError(converting: error)
         }
     }
 }
 
-/// Tells those who find the lock held how far the work is, twice a second at most.
-final class LockTeller: Sendable {
+/// Publishes the progress of the work to processes that find the lock held, at most twice a second.
+final class LockProgress: Sendable {
     private struct State {
         var lock: (held: HeldLock, what: String)?
         var told: ContinuousClock.Instant?

@@ -3,9 +3,8 @@ internal import Glibc
 
 /// The points between the durable steps of a migration, in order.
 ///
-/// A test hook: where the environment variable `EVSTORE_KILL_AT` holds the name of one, the process
-/// kills itself there with SIGKILL, so that a crash test can stop a migration at each of them. Anywhere
-/// else they do nothing.
+/// A test hook: where the environment variable `EVSTORE_KILL_AT` holds the name of one, the process kills itself there with SIGKILL, so
+/// that a crash test can stop a migration at each of them. Otherwise the points do nothing.
 package enum MigrationPhase: String, CaseIterable, Sendable {
     case registerBefore = "register.before"
     case registerInside = "register.inside"
@@ -38,7 +37,7 @@ package enum MigrationPhase: String, CaseIterable, Sendable {
         ProcessInfo.processInfo.environment["EVSTORE_KILL_AT"].flatMap(MigrationPhase.init)
     }()
 
-    /// Notes that a migration has reached this point.
+    /// Marks that a migration has reached this point.
     package static func reached(_ phase: MigrationPhase) {
         if phase == fatal { kill(getpid(), SIGKILL) }
     }

@@ -5,64 +5,66 @@ internal import Projections
 internal import SchemaEvolution
 
 extension Plan {
-    /// Looked at for what an older version does not show; more than a rollback looks at, since nobody waits for a plan.
-    private static let eventsLookedAt = 50_000
+    /// The number of events that are examined for what an older version does not show; more than for a rollback, since a plan may take its
+    /// time.
+    private static let eventsExamined = 50_000
 
-    /// What a rollback would do; to the version from which the last replay reached the live one where `version` is nil.
+    /// Plans a rollback; where `version` is nil, to the version from which the last replay reached the live one.
     /// - Parameter names: read models in Swift that it would leave behind.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage, unknownVersion, unknownProjection, interrupted.
     package static func back(
-        _ site: MigrationSite, to version: SchemaVersion? = nil, without names: Set<String> = []
+        _ context: MigrationContext, to version: SchemaVersion? = nil, without names: Set<String> = []
     ) throws(EvstoreError) -> PlanReport {
-        let (state, last) = (try site.state(), try site.last())
-        let (evolution, flips, census) = (try site.evolving.current(), try Flips(site.log), try census(site))
-        let wayBack = WayBack(evolving: site.evolving, state: state, flips: flips, census: census)
+        let (state, last) = (try context.state(), try context.last())
+        let (evolution, flips, census) = (try context.evolving.current(), try FlipHistory(context.log), try census(context))
+        let wayBack = RollbackPlanner(evolving: context.evolving, state: state, flips: flips, census: census)
         let target = try flips.target(version, state)
         var report = PlanReport(from: state.live, to: target)
         report.pending = target != state.live
-        report.rollback = try wayBack.plan(site, to: target, without: names)
+        report.rollback = try wayBack.plan(context, to: target, without: names)
         if let refused = report.rollback.refused { report.refused.append(refused) }
         if !report.pending { return report }
 
         let history = evolution.history
-        let all = try GenerationSet.registered(site, at: target, state)
+        let all = try GenerationSet.registered(context, at: target, state)
         var models = all
         models.entries.removeAll { names.contains($0.name) || !$0.definition.isAvailable }
         report.opClass = history.opClass(from: state.live, to: target).description
         report.tail = last.position.events(after: flips.reached(target, state))
         report.gone = try evolution.definitions(at: state.live).map(\.name).filter { name in !all.entries.contains { $0.name == name } }
-        let loss = try BackLoss(site, state, flips, to: target, eventsMax: eventsLookedAt)
+        let loss = try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined)
         (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)
-        let seen = try Measure(history, target, Sample(site, SampleWindows(site, after: flips.firstAbove(target), bornAbove: target)), site)
-        for row in census { report.types.append(try seen.outlook(of: row)) }
+        let seen = try ConversionMeasure(
+            history, target, Sample(context, SampleWindows(context, after: flips.firstAbove(target), bornAbove: target)), context)
+        for row in census { report.types.append(try seen.forecast(of: row)) }
         report.needs = history.missingSwiftSteps(from: state.live, to: target)
-        report.quarantined = try models.quarantinedEvents(site)
+        report.quarantined = try models.quarantinedEvents(context)
         (report.rebuild, report.carry) = (models.missing.map(\.name), models.present.map(\.name))
-        try measure(&report, models, census.sum(\.count), site)
+        try measure(&report, models, census.sum(\.count), context)
         return report
     }
 
-    /// Time and space: of builds on the first events of the log, of following on the first that a read model has still to take in.
+    /// Measures time and space: of builds on the first events of the log, of following on the first events that a read model lacks.
     private static func measure(
-        _ report: inout PlanReport, _ models: GenerationSet, _ events: UInt64, _ site: MigrationSite
+        _ report: inout PlanReport, _ models: GenerationSet, _ events: UInt64, _ context: MigrationContext
     ) throws(EvstoreError) {
-        let last = try site.last().position
-        let headers = try models.headers(site)
+        let last = try context.last().position
+        let headers = try models.headers(context)
         report.rows = headers.sum(\.header.rows)
         report.events = headers.map { last.events(after: $0.header.checkpoint.position) }.max() ?? 0
         do {
             if !models.missing.isEmpty {
                 report.events = events
-                let trial = try build(site, models, events, onError: .quarantine)
+                let trial = try build(context, models, events, onError: .quarantine)
                 (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
             }
-            let scratch = try Scratch.make(site)
+            let scratch = try ScratchDirectory.make(context)
             defer { scratch.remove() }
             for (entry, header) in headers where header.checkpoint.position < last {
-                report.seconds += try secondsToFollow(entry, from: header.checkpoint, models.evolving, scratch, site)
+                report.seconds += try secondsToFollow(entry, from: header.checkpoint, models.evolving, scratch, context)
             }
         } catch {
-            // The rollback itself would end so.
+            // The rollback itself would end with this error.
             guard case .programNeeded = error else { throw error }
             report.refused.append(PlannedRefusal(error: error))
             report.rollback.refused = report.rollback.refused ?? report.refused.first
@@ -70,14 +72,15 @@ extension Plan {
     }
 
     private static func secondsToFollow(
-        _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: VersionedLog, _ scratch: Scratch, _ site: MigrationSite
+        _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: VersionedLog, _ scratch: ScratchDirectory,
+        _ context: MigrationContext
     ) throws(EvstoreError) -> Double {
-        let generation = try Generation.create(for: entry.definition, in: scratch.path, of: site.log)
+        let generation = try Generation.create(for: entry.definition, in: scratch.path, of: context.log)
         try generation.begin(at: start)
-        let behind = try site.last().position.events(after: start.position)
+        let behind = try context.last().position.events(after: start.position)
         let measured = min(behind, eventsMeasured)
         let began = ContinuousClock.now
-        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), site.job.silent)
+        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), context.job.silent)
         return began.duration(to: .now).inSeconds * Double(behind) / Double(measured)
     }
 }

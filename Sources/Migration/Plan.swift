@@ -4,23 +4,23 @@ package import EventModel
 package import Projections
 package import SchemaEvolution
 
-/// What a replay or a rollback would do, from the census, the compiled steps and a measured sample; nothing is changed.
+/// Plans a replay or a rollback, from the census, the compiled steps and a measured sample; changes nothing.
 package enum Plan {
-    /// A rollback where the version is below the live one.
+    /// Plans a replay; a rollback where the version is below the live one.
     package static func run(
-        _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil
+        _ context: MigrationContext, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil
     ) throws(EvstoreError) -> PlanReport {
-        if try version < site.state().live { return try back(site, to: version) }
-        let intent = try Register(site, files: files, definitions: definitions, through: version)
+        if try version < context.state().live { return try back(context, to: version) }
+        let intent = try Register(context, files: files, definitions: definitions, through: version)
         let (state, history) = (intent.state, intent.history)
-        let live = try site.evolving.current().definitions(at: state.live)
-        let evolving = intent.evolving(site)
-        var target = try GenerationSet(site, evolving, at: version)
-        try target.find(site, state, acceptingQuarantine: false)
-        let census = try census(site)
-        let sample = try Sample(site, SampleWindows(site))
-        let seen = try Measure(history, version, sample, site)
-        var quiet = site
+        let live = try context.evolving.current().definitions(at: state.live)
+        let evolving = intent.evolving(context)
+        var target = try GenerationSet(context, evolving, at: version)
+        try target.find(context, state, acceptingQuarantine: false)
+        let census = try census(context)
+        let sample = try Sample(context, SampleWindows(context))
+        let seen = try ConversionMeasure(history, version, sample, context)
+        var quiet = context
         quiet.job = quiet.job.silent
         let laws = try Laws.check(quiet, history, sample.windows, at: version)
 
@@ -29,11 +29,11 @@ package enum Plan {
         report.carry = target.present.map(\.name)
         report.new = report.rebuild.filter { name in !live.contains { $0.name == name } }
         report.gone = live.map(\.name).filter { name in !target.entries.contains { $0.name == name } }
-        report.rows = try target.headers(site).sum(\.header.rows)
+        report.rows = try target.headers(context).sum(\.header.rows)
         report.bornAbove = census.filter { $0.born > version }.sum(\.count)
         report.opClass = history.opClass(from: state.live, to: version).description
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
-        for row in census { report.types.append(try seen.outlook(of: row)) }
+        for row in census { report.types.append(try seen.forecast(of: row)) }
         report.loss = laws.losses.planned(history, from: state.live, to: version)
         report.adoption = seen.adoption
         report.sample = UInt64(sample.events.count)
@@ -43,13 +43,13 @@ package enum Plan {
         let route = Route(from: state.live, to: version, history)
         var refused = route.refusedBeforeBuild(state)
         var stopped: EvstoreError?
-        // Those that are made from events: of rows none can fail.
+        // Only read models that are made from events: making them from rows can't fail.
         var folded = target
         if !report.rebuild.isEmpty {
-            if report.needs.isEmpty { try folded.measureMapped(LiveRows(site, state), &report, site) }
+            if report.needs.isEmpty { try folded.measureMapped(LiveRows(context, state), &report, context) }
             if !folded.missing.isEmpty { report.events = census.sum(\.count) }
             if !folded.missing.isEmpty, report.needs.isEmpty {
-                let trial = try build(site, folded, report.events)
+                let trial = try build(context, folded, report.events)
                 report.seconds += trial.seconds
                 report.bytes += trial.bytes
                 stopped = trial.stopped
@@ -57,33 +57,34 @@ package enum Plan {
                 if let stopped { refused.append(stopped) }
             }
         }
-        report.quarantined = try target.quarantinedEvents(site)
+        report.quarantined = try target.quarantinedEvents(context)
         // An error that stops the build comes before the later checks.
-        if stopped == nil { report.notSeen = try notSeen(folded, seen, census, sample, site) }
-        if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, site) }
+        if stopped == nil { report.notSeen = try notSeen(folded, seen, census, sample, context) }
+        if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, context) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
-        let wayBack = WayBack(evolving: evolving, state: state, flips: try Flips(site.log), census: census)
-        report.rollback = try wayBack.flipped(to: version, at: site.last().position).plan(site)
+        let wayBack = RollbackPlanner(evolving: evolving, state: state, flips: try FlipHistory(context.log), census: census)
+        report.rollback = try wayBack.flipped(to: version, at: context.last().position).plan(context)
         return report
     }
 
-    static func census(_ site: MigrationSite) throws(EvstoreError) -> [CensusRow] {
-        try site.log.reading { reader in try reader.census() }.filter { $0.count > 0 }
+    static func census(_ context: MigrationContext) throws(EvstoreError) -> [CensusRow] {
+        try context.log.reading { reader in try reader.census() }.filter { $0.count > 0 }
     }
 
-    /// How many events that a build would consume may have no image, and were looked at neither in the sample nor by the trial.
+    /// The number of events that a build would consume and that may have no image, but were examined neither in the sample nor in the
+    /// trial.
     private static func notSeen(
-        _ target: GenerationSet, _ seen: Measure, _ census: [CensusRow], _ sample: Sample, _ site: MigrationSite
+        _ target: GenerationSet, _ seen: ConversionMeasure, _ census: [CensusRow], _ sample: Sample, _ context: MigrationContext
     ) throws(EvstoreError) -> UInt64 {
-        guard !target.missing.isEmpty, try site.last().position.rawValue > eventsMeasured else { return 0 }
+        guard !target.missing.isEmpty, try context.last().position.rawValue > eventsMeasured else { return 0 }
         let sampled = Set(sample.events.compactMap(\.position))
-        let built = try Sample(site, through: Position(eventsMeasured)).events.filter { event in
+        let built = try Sample(context, through: Position(eventsMeasured)).events.filter { event in
             !(event.position.map(sampled.contains) ?? false)
         }
         return try seen.notSeen(census, for: target.missing, others: built)
     }
 
-    /// The versions that a replay would lead between, and the steps there.
+    /// The versions that a replay leads between, and the steps on the way.
     private struct Route {
         let from, to: SchemaVersion
         let history: History
@@ -100,10 +101,10 @@ package enum Plan {
 
         /// The errors that a replay would throw after it has built, before the flip.
         func refusedAfterBuild(
-            _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ site: MigrationSite
+            _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ context: MigrationContext
         ) -> [EvstoreError] {
             var refusals = Refusals()
-            refusals.check { () throws(EvstoreError) in try target.requireRowShapes(site) }
+            refusals.check { () throws(EvstoreError) in try target.requireRowShapes(context) }
             // An error of the laws is mostly the same one that stopped the build.
             if !isStopped, let failure = laws.firstFailure { refusals.errors.append(failure) }
             refusals.check { () throws(EvstoreError) in
@@ -113,7 +114,7 @@ package enum Plan {
         }
     }
 
-    /// What several checks throw, each run whatever the one before it has thrown.
+    /// Collects the errors of several checks; runs each, whatever the others have thrown.
     private struct Refusals {
         var errors: [EvstoreError] = []
 
@@ -127,14 +128,13 @@ package enum Plan {
         var measured: Position
         var seconds: Double = 0
         var bytes: UInt64 = 0
-        /// The error that stops a strict build of these; nil where none does.
+        /// The error that stops a strict build of these read models; nil where none does.
         var stopped: EvstoreError?
     }
 
-    /// Builds from the first events of the log in a scratch directory, as strictly as the migration would, and extrapolates time and
-    /// space.
+    /// Builds from the first events of the log in a scratch directory, as strictly as the migration would, and extrapolates time and space.
     static func build(
-        _ site: MigrationSite, _ target: GenerationSet, _ events: UInt64, onError: FailureRule = .stop
+        _ context: MigrationContext, _ target: GenerationSet, _ events: UInt64, onError: FailureRule = .stop
     ) throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
@@ -143,18 +143,18 @@ package enum Plan {
         var generationSet = target
         generationSet.entries = target.missing.filter(\.definition.isAvailable)
         guard trial.measured > Position(0), !generationSet.entries.isEmpty else { return trial }
-        let scratch = try Scratch.make(site)
+        let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         generationSet.root = scratch.path
         var began = ContinuousClock.now
-        do { _ = try generationSet.build(site, onError: onError, through: trial.measured) } catch {
+        do { _ = try generationSet.build(context, onError: onError, through: trial.measured) } catch {
             switch error {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
             default: throw error
             }
-            // Time and space are estimated all the same.
+            // Builds again without stopping, to estimate time and space.
             began = .now
-            _ = try generationSet.build(site, onError: .quarantine, through: trial.measured)
+            _ = try generationSet.build(context, onError: .quarantine, through: trial.measured)
         }
         let scale = Double(events) / Double(trial.measured.rawValue)
         trial.seconds = began.duration(to: .now).inSeconds * scale

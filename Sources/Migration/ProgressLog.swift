@@ -2,7 +2,7 @@ internal import EventModel
 internal import Logging
 internal import Platform
 
-/// Writes the progress of long work to the service's log: when a step begins, and every few seconds how much of it is done.
+/// Writes the progress of long work to the service's log: the beginning of each step, and every few seconds how much of it is done.
 final class ProgressLog: Sendable {
     private struct State {
         var step = ""

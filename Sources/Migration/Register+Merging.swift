@@ -5,35 +5,36 @@ internal import Projections
 internal import SchemaEvolution
 
 extension Register {
-    /// The store's versions with the files' up to `version`: new ones added, and those that may still change replaced.
+    /// Merges the files' versions up to `version` into the store's: adds new ones, and replaces those that may still change.
     static func versions(
-        _ stored: History, _ files: History?, through version: SchemaVersion, _ state: StoreState, _ site: MigrationSite
+        _ stored: History, _ files: History?, through version: SchemaVersion, _ state: StoreState, _ context: MigrationContext
     ) throws(EvstoreError) -> Registration {
         let files = files?.versions.filter { $0.number <= version } ?? []
-        let changeable = try oldestChangeable(state, site)
+        let changeable = try oldestChangeable(state, context)
         return try stored.adding(files) { $0.number >= changeable }
     }
 
-    /// The lowest version at or above which no event was born and that the live version does not build on.
-    private static func oldestChangeable(_ state: StoreState, _ site: MigrationSite) throws(EvstoreError) -> SchemaVersion {
-        let census = try site.log.reading { reader in try reader.census() }
+    /// The lowest version that may still change: no event was born at or above it, and the live version does not depend on it.
+    private static func oldestChangeable(_ state: StoreState, _ context: MigrationContext) throws(EvstoreError) -> SchemaVersion {
+        let census = try context.log.reading { reader in try reader.census() }
         let born = census.filter { $0.count > 0 }.map(\.born).max() ?? SchemaVersion(0)
         return max(born, state.live).next
     }
 
-    /// The definitions after registering: those of a projection file replace those of the file before it, registered ones that are
-    /// written in Swift stay, and this program's own are added.
+    /// The definitions after registering: those of a projection file replace those of the file before it, registered ones in Swift stay,
+    /// and this program's own are added.
     ///
-    /// Those that begin above the head wait until their version is registered.
+    /// Definitions that begin above the head wait until their version is registered.
     static func merged(
-        _ registered: DefinitionSet, _ file: DefinitionSet?, _ history: History, _ site: MigrationSite
+        _ registered: DefinitionSet, _ file: DefinitionSet?, _ history: History, _ context: MigrationContext
     ) throws(EvstoreError) -> DefinitionSet {
         let swift = Array("{\"swift\":".utf8)
         let kept = registered.stored.filter { file == nil || $0.json.starts(with: swift) }
-        return try DefinitionSet(stored: kept).merging(file ?? .empty).adding(site.evolving.swiftProjections).through(history.head)
+        return try DefinitionSet(stored: kept).merging(file ?? .empty).adding(context.evolving.swiftProjections).through(history.head)
     }
 
-    /// The fingerprints of every promised version's read models: equal where registering changes none of them.
+    /// The fingerprints of the read models of each promised version. They are equal before and after where registering changes none of
+    /// them.
     static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
         var result: [Set<Digest>] = []
         for version in state.floor.through(state.top) {

@@ -5,36 +5,36 @@ internal import Hashing
 package import Projections
 package import SchemaEvolution
 
-/// Version files and projection definitions that are to be registered, checked before anything is written.
+/// Version files and projection definitions to register, checked before anything is written.
 ///
 /// Registering moves the head and changes nothing else. Definitions that would change what a promised version
 /// (floor…top) means are deferred: they are written by the flip.
 package struct Register: Sendable {
-    /// The store's numbers when this was planned.
+    /// The store's state when this was planned.
     let state: StoreState
-    /// All versions and definitions as they are after the registration.
+    /// All versions and definitions after the registration.
     package let history: History
     package let definitions: DefinitionSet
     private let newVersions: [VersionFile]
     private let hasNewDefinitions: Bool
-    /// Whether the definitions have to wait for the flip.
+    /// Whether the definitions must wait for the flip.
     let defersDefinitions: Bool
 
     /// - Throws: `EvstoreError.versionDiffers`, `schemaInvalid`, `unknownVersion`.
     package init(
-        _ site: MigrationSite, files: History?, definitions: DefinitionSet?, through version: SchemaVersion
+        _ context: MigrationContext, files: History?, definitions: DefinitionSet?, through version: SchemaVersion
     ) throws(EvstoreError) {
-        let stored = try site.evolving.current()
-        let rows = try site.log.reading { reader in try reader.rows(.definitions) }
+        let stored = try context.evolving.current()
+        let rows = try context.log.reading { reader in try reader.rows(.definitions) }
         let registered = try RegisteredRows.definitions(rows)
         state = stored.state
-        let versions = try Self.versions(stored.history, files, through: version, state, site)
+        let versions = try Self.versions(stored.history, files, through: version, state, context)
         history = versions.history
         newVersions = versions.changed
         guard version.rawValue >= 1, version <= history.head else {
             throw .unknownVersion(version.description, known: history.versions.map(\.number.description))
         }
-        self.definitions = try Self.merged(registered, definitions, history, site)
+        self.definitions = try Self.merged(registered, definitions, history, context)
         hasNewDefinitions = self.definitions.digest != registered.digest
         if !newVersions.isEmpty || hasNewDefinitions { try Self.check(history, self.definitions) }
         let promised = try Self.promised(stored.history, registered, state)
@@ -42,16 +42,16 @@ package struct Register: Sendable {
         defersDefinitions = hasNewDefinitions && promised != wanted
     }
 
-    /// The log as it is read after the registration.
-    func evolving(_ site: MigrationSite) -> VersionedLog { site.evolving.assuming(history: history, definitions: definitions) }
+    /// The log as it reads after the registration.
+    func evolving(_ context: MigrationContext) -> VersionedLog { context.evolving.assuming(history: history, definitions: definitions) }
 
-    /// Writes what is new and not deferred in one transaction; writes nothing where nothing is new.
-    func write(_ site: MigrationSite) async throws(EvstoreError) -> StoreState {
+    /// Writes what is new and not deferred in one transaction. Does nothing where nothing is new.
+    func write(_ context: MigrationContext) async throws(EvstoreError) -> StoreState {
         let writesDefinitions = hasNewDefinitions && !defersDefinitions
         guard !newVersions.isEmpty || writesDefinitions else { return state }
         let (planned, register) = (state, self)
         MigrationPhase.reached(.registerBefore)
-        let state = try await site.log.changing { update in
+        let state = try await context.log.changing { update in
             try update.requireStamp(of: planned)
             try RegisteredRows.register(&update, versions: register.newVersions)
             if writesDefinitions { try register.writeDefinitions(to: &update) }
@@ -67,7 +67,7 @@ package struct Register: Sendable {
         return state
     }
 
-    /// Puts the definitions in the place of those registered.
+    /// Replaces the registered definitions.
     func writeDefinitions(to update: inout LogUpdate) throws {
         let wanted = Set(definitions.stored.map(RegisteredRows.key))
         for row in try update.rows(.definitions) where !wanted.contains(row.key) { try update.delete(.definitions, row.key) }

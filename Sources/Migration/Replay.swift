@@ -6,12 +6,12 @@ internal import Platform
 package import Projections
 package import SchemaEvolution
 
-/// Taking a store to a version: its read models are built beside the live ones from the stored events, then one
-/// flip. Until the flip nothing that is read changes, and after a kill running it again finishes.
+/// Takes a store to a version: builds its read models from the stored events beside the live ones, then flips once. Until the flip nothing
+/// that is read changes; after a kill, running it again completes it.
 package enum Replay {
-    /// `files` and `definitions` are what the caller has beyond the store's own; nil where it has none.
+    /// Replays. `files` and `definitions` are what the caller has beyond the store's own; nil where it has nothing.
     package static func run(
-        _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
+        _ context: MigrationContext, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
         options: MigrationOptions = .init()
     ) async throws(EvstoreError) -> MigrationReport {
         let began = ContinuousClock.now
@@ -20,62 +20,62 @@ package enum Replay {
                 "a replay from events makes what it builds live; one of \(only) alone makes nothing live", fix: "give one of the two")
         }
         if options.dryRun {
-            let register = try Register(site, files: files, definitions: definitions, through: version)
-            return try dryRun(site, register, to: version, options, began)
+            let register = try Register(context, files: files, definitions: definitions, through: version)
+            return try dryRun(context, register, to: version, options, began)
         }
-        try site.log.requireOwn()
-        let lock = try MigrationLock.take(site)
+        try context.log.requireOwn()
+        let lock = try MigrationLock.take(context)
         defer { lock.release() }
-        try await site.takeInFrames()
-        // Order: planned under the lock, so that no other migration changes the state meanwhile.
-        return try await site.replanning { () async throws(EvstoreError) in
-            let register = try Register(site, files: files, definitions: definitions, through: version)
-            return try await locked(site, register, to: version, options, began)
+        try await context.takeInFrames()
+        // Order: it plans under the lock, so that no other migration changes the state meanwhile.
+        return try await context.replanning { () async throws(EvstoreError) in
+            let register = try Register(context, files: files, definitions: definitions, through: version)
+            return try await locked(context, register, to: version, options, began)
         }
     }
 
     private static func locked(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
+        _ context: MigrationContext, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
         _ began: ContinuousClock.Instant
     ) async throws(EvstoreError) -> MigrationReport {
         let live = register.state.live
         if options.only == nil { try Consent.requireNotBelow(live, version) }
         if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
-        let state = try await register.write(site)
-        var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only)
-        if !options.fromEvents { try generationSet.find(site, state, acceptingQuarantine: options.onError == .quarantine) }
+        let state = try await register.write(context)
+        var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only)
+        if !options.fromEvents { try generationSet.find(context, state, acceptingQuarantine: options.onError == .quarantine) }
         var report = MigrationReport(from: live, to: version)
-        report.position = try site.last().position
-        if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], site, began) }
+        report.position = try context.last().position
+        if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], context, began) }
 
         let start = report.position
-        site.logger.info(
-            "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(site.store)"])
-        // The live version built from events again leaves nothing that one would go back to.
+        context.logger.info(
+            "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(context.store)"])
+        // Rebuilding the live version from events leaves no earlier state to return to, so it needs no snapshot.
         let isMended = options.fromEvents && version == live
-        if options.only == nil, !isMended { report.snapshot = try await snapshot(before: version, site) }
-        try GenerationSweep.run(site)
+        if options.only == nil, !isMended { report.snapshot = try await snapshot(before: version, context) }
+        try GenerationSweep.run(context)
         MigrationPhase.reached(.sweepAfter)
         do {
-            let trial = SampleTrial(site, generationSet, jobs: options.jobs)
+            let trial = SampleTrial(context, generationSet, jobs: options.jobs)
             let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-                let mapped = try options.fromEvents ? MappedModels() : generationSet.map(LiveRows(site, state), site)
-                return (mapped, try generationSet.build(site, onError: options.onError, jobs: options.jobs))
+                let mapped = try options.fromEvents ? MappedModels() : generationSet.map(LiveRows(context, state), context)
+                return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
             }
             MigrationPhase.reached(.buildAfter)
-            try count(&report, folded, site)
+            try count(&report, folded, context)
             (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
             let built = mapped.entries + folded
             let order = Flip.Order(
                 cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
                 began: began)
-            if let flip = try await settle(order, built, trial, options, site) {
+            if let flip = try await settle(order, built, trial, options, context) {
                 (report.position, report.flipBegan, report.flipPauseMilliseconds) = (flip.position, flip.began, flip.pauseMilliseconds)
             }
             report.arrived = report.position.events(after: start)
-            let done = try finish(report, generationSet, built, site, began)
-            site.logger.info(
+            let done = try finish(report, generationSet, built, context, began)
+            context.logger.info(
                 "a replay ended",
                 metadata: [
                     "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
@@ -83,110 +83,113 @@ package enum Replay {
                 ])
             return done
         } catch {
-            site.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.message)"])
-            await note(error, from: live, to: version, site, began)
+            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.message)"])
+            await note(error, from: live, to: version, context, began)
             throw error
         }
     }
 
-    private static func snapshot(before version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> String {
-        let snapshot = try await Snapshot.takeBefore(version, site)
-        site.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
+    private static func snapshot(before version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) -> String {
+        let snapshot = try await Snapshot.takeBefore(version, context)
+        context.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
         return snapshot.name
     }
 
-    /// Follows, checks and flips; follows again where appends were faster. Nil where some read models were built and nothing flips.
+    /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built, and nothing
+    /// flips.
     private static func settle(
-        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: MigrationOptions, _ site: MigrationSite
+        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: MigrationOptions, _ context: MigrationContext
     ) async throws(EvstoreError) -> Flip.Outcome? {
         let (from, to) = (order.planned.live, order.generationSet.version)
         var (order, isVerified) = (order, false)
         while true {
-            try site.job.check()
-            try order.generationSet.follow(site)
+            try context.job.check()
+            try order.generationSet.follow(context)
             MigrationPhase.reached(.catchUpAfter)
-            if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, site) }
-            if !isVerified { try verify(order.generationSet, trial, from: from, options, site) }
+            if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, context) }
+            if !isVerified { try verify(order.generationSet, trial, from: from, options, context) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return nil }
-            let quarantined = try order.generationSet.quarantinedEvents(site)
+            let quarantined = try order.generationSet.quarantinedEvents(context)
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
-            guard let flip = try await Flip.run(order, site) else { continue }
-            site.logger.info(
+            guard let flip = try await Flip.run(order, context) else { continue }
+            context.logger.info(
                 "flipped to another version",
                 metadata: ["live": "\(to)", "position": "\(flip.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
-            site.job.report("flip", "\(to) is live at position \(flip.position)")
+            context.job.report("flip", "\(to) is live at position \(flip.position)")
             return flip
         }
     }
 
     private static func verify(
-        _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: MigrationOptions, _ site: MigrationSite
+        _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: MigrationOptions, _ context: MigrationContext
     ) throws(EvstoreError) {
-        try generationSet.verify(site, rowsMax: .max)
-        if options.refusesRows { try generationSet.requireRowShapes(site) }
+        try generationSet.verify(context, rowsMax: .max)
+        if options.refusesRows { try generationSet.requireRowShapes(context) }
         let laws = try trial.result(with: generationSet.witnesses)
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
         try Consent.requireForLoss(
             laws, generationSet.evolving.current().history, from: from, to: generationSet.version, given: options.yes)
         MigrationPhase.reached(.verifyAfter)
-        site.job.report("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
+        context.job.report("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
     }
 
     /// Builds every read model of the version in a scratch directory, which is removed afterwards.
     private static func dryRun(
-        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
+        _ context: MigrationContext, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
         _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> MigrationReport {
         try register.history.requireSwiftSteps(through: version)
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
-        let scratch = try Scratch.make(site)
+        let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
-        var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
+        var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only, root: scratch.path)
         var report = MigrationReport(from: register.state.live, to: version)
-        report.position = try site.last().position
-        let trial = SampleTrial(site, generationSet, jobs: options.jobs)
+        report.position = try context.last().position
+        let trial = SampleTrial(context, generationSet, jobs: options.jobs)
         let end = report.position
         let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-            try generationSet.build(site, onError: options.onError, jobs: options.jobs, through: end)
+            try generationSet.build(context, onError: options.onError, jobs: options.jobs, through: end)
         }
-        try count(&report, built, site)
-        try verify(generationSet, trial, from: report.from, options, site)
-        return try finish(report, generationSet, built, site, began)
+        try count(&report, built, context)
+        try verify(generationSet, trial, from: report.from, options, context)
+        return try finish(report, generationSet, built, context, began)
     }
 
-    private static func count(_ report: inout MigrationReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
+    private static func count(
+        _ report: inout MigrationReport, _ built: [GenerationSet.Entry], _ context: MigrationContext
+    ) throws(EvstoreError) {
         guard !built.isEmpty else { return }
-        let census = try site.log.reading { reader in try reader.census() }
+        let census = try context.log.reading { reader in try reader.census() }
         report.events = census.sum(\.count)
         report.upcast = census.sum { $0.born == report.to ? 0 : $0.count }
     }
 
     private static func finish(
-        _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ site: MigrationSite,
+        _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ context: MigrationContext,
         _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> MigrationReport {
         var report = report
         report.rebuilt = built.map(\.name)
         report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }
-        report.quarantined = try generationSet.quarantinedEvents(site)
-        report.digests = try generationSet.digests(site)
+        report.quarantined = try generationSet.quarantinedEvents(context)
+        report.digests = try generationSet.digests(context)
         report.seconds = began.duration(to: .now).inSeconds
         report.eventsPerSecond = report.seconds > 0 ? Double(report.events) / report.seconds : 0
         return report
     }
 
-    /// A failed replay in the journal; that row is the only thing it leaves.
+    /// Records a failed replay in the journal; that row is all it leaves.
     private static func note(
-        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ site: MigrationSite, _ began: ContinuousClock.Instant
+        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: ContinuousClock.Instant
     ) async {
-        // It is planned again.
+        // This replay is planned again.
         if case .migrationInProgress = error { return }
         let seconds = began.duration(to: .now).inSeconds
-        // In a task of its own, so that a cancelled replay is noted, too.
+        // A task of its own also records a cancelled replay.
         let noting = Task {
-            try await site.log.update { update in
+            try await context.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
                 try Journal.append(.init(.replay, from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
@@ -194,7 +197,7 @@ package enum Replay {
         }
         do { try await noting.value } catch {
             // The caller gets the first error; this one is logged.
-            site.logger.warning("the failed replay could not be written to the journal: \(error)")
+            context.logger.warning("the failed replay could not be written to the journal: \(error)")
         }
     }
 }

@@ -5,37 +5,37 @@ internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
-/// The laws of read models, tried by comparing digests over the beginning of the log. L6: two replays give the same rows, whatever the
-/// threads and batches. L7: following gives the same rows as a replay, also where another follower goes on, and so do the stored ones.
+/// Tries the laws of read models by comparing digests over the beginning of the log. L6: two replays give equal rows, whatever their
+/// threads and batches. L7: following gives the rows of a replay, even if another follower continues, and so do the stored generations.
 struct ReplayLaws {
-    /// How many events they are tried on at most.
+    /// The most events that they are tried on.
     static let eventsMax: UInt64 = 10_000_000
 
-    private let site: MigrationSite
+    private let context: MigrationContext
     private let through: Checkpoint
     private let last: Checkpoint
     private let live: SchemaVersion
     private(set) var tally = LawTally()
     private(set) var findings: [Finding] = []
 
-    init(_ site: MigrationSite) throws(EvstoreError) {
-        self.site = site
-        last = try site.last()
-        live = try site.state().live
+    init(_ context: MigrationContext) throws(EvstoreError) {
+        self.context = context
+        last = try context.last()
+        live = try context.state().live
         through = Checkpoint(epoch: last.epoch, position: min(last.position, Position(Self.eventsMax)))
     }
 
-    /// Events that the read models were built from.
+    /// The number of events that the read models were built from.
     var events: UInt64 { through.position.rawValue }
 
-    /// Tries them on the read models of a version, as far as this program has them.
+    /// Tries them on the read models of a version that this program can build.
     mutating func check(_ state: StoreState, at version: SchemaVersion) throws(EvstoreError) {
-        let scratch = try Scratch.make(site)
+        let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
-        let definitions = try site.evolving.current().definitions(at: version).filter(\.isAvailable)
+        let definitions = try context.evolving.current().definitions(at: version).filter(\.isAvailable)
         guard !definitions.isEmpty else { return }
-        site.job.report("laws of read models", total: events)
-        let bench = ReplayBench(site: site, version: version, definitions: definitions, root: scratch.path)
+        context.job.report("laws of read models", total: events)
+        let bench = ReplayBench(context: context, version: version, definitions: definitions, root: scratch.path)
         do {
             let one = try bench.replay(jobs: 1, chunkEvents: 61, through: through.position)
             let many = try bench.replay(jobs: 3, chunkEvents: 1_024, through: through.position)
@@ -54,9 +54,9 @@ struct ReplayLaws {
         }
     }
 
-    /// Tries the read models that promised versions share: building them at each of these versions gives the same rows.
+    /// Tries the read models that promised versions share: building them at each of these versions must give equal rows.
     mutating func checkShared(_ state: StoreState) throws(EvstoreError) {
-        let evolution = try site.evolving.current()
+        let evolution = try context.evolving.current()
         var lists: [[Definition]] = []
         for version in state.floor.through(state.top) {
             lists.append(try evolution.definitions(at: version).filter(\.isAvailable))
@@ -64,11 +64,11 @@ struct ReplayLaws {
         let uses = lists.joined().reduce(into: [:]) { $0[$1.fingerprint, default: 0] += 1 }
         lists = lists.map { $0.filter { uses[$0.fingerprint, default: 0] > 1 } }.filter { !$0.isEmpty }
         guard !lists.isEmpty else { return }
-        let scratch = try Scratch.make(site)
+        let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         var first: [Digest: GenerationHeader] = [:]
         for definitions in lists {
-            let bench = ReplayBench(site: site, version: definitions[0].version, definitions: definitions, root: scratch.path)
+            let bench = ReplayBench(context: context, version: definitions[0].version, definitions: definitions, root: scratch.path)
             let built: [GenerationHeader]
             do { built = try bench.replay(jobs: 1, chunkEvents: 1_024, through: through.position) } catch {
                 try unbuilt(definitions[0].version, error)
@@ -107,11 +107,11 @@ struct ReplayLaws {
                     : nil))
     }
 
-    /// The stored generations of a version that have consumed exactly the events that were replayed.
+    /// The stored generations of a version that have consumed at most the events that were replayed.
     private func stored(_ state: StoreState, at version: SchemaVersion) throws(EvstoreError) -> [String: GenerationHeader] {
-        let generationSet = try GenerationSet.registered(site, at: version, state)
+        let generationSet = try GenerationSet.registered(context, at: version, state)
         var found: [String: GenerationHeader] = [:]
-        for (entry, header) in try generationSet.headers(site)
+        for (entry, header) in try generationSet.headers(context)
         where header.isReady && header.checkpoint.position > .start && header.checkpoint.position <= through.position {
             found[entry.name] = header
         }
@@ -119,15 +119,15 @@ struct ReplayLaws {
     }
 }
 
-/// Builds the same read models in several ways, in a directory that is thrown away.
+/// Builds read models in several ways, in a scratch directory.
 private struct ReplayBench {
-    let site: MigrationSite
+    let context: MigrationContext
     let version: SchemaVersion
     let definitions: [Definition]
     let root: String
 
     func replay(_ definition: Definition, through: Position) throws(EvstoreError) -> GenerationHeader {
-        let bench = ReplayBench(site: site, version: version, definitions: [definition], root: root)
+        let bench = ReplayBench(context: context, version: version, definitions: [definition], root: root)
         return try bench.replay(jobs: 1, chunkEvents: 1_024, through: through)[0]
     }
 
@@ -137,13 +137,13 @@ private struct ReplayBench {
         return headers
     }
 
-    /// Replays up to a position and follows from there on, each half of the rest with a follower of its own.
+    /// Replays up to a position, then follows from there, each half of the rest with a new follower.
     func follow(after start: Position, to end: Position) throws(EvstoreError) -> [GenerationHeader] {
         var headers: [GenerationHeader] = []
         let middle = start.plus(end.events(after: start) / 2)
         for (definition, generation) in zip(definitions, try build(jobs: 1, chunkEvents: 1_024, through: start)) {
             for position in [middle, end] {
-                try Follower(site.evolving).catchUp(generation, definition, to: position, site.job.silent)
+                try Follower(context.evolving).catchUp(generation, definition, to: position, context.job.silent)
             }
             headers.append(try generation.header)
         }
@@ -153,13 +153,13 @@ private struct ReplayBench {
     private func build(jobs: Int, chunkEvents: Int, through: Position) throws(EvstoreError) -> [Generation] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for definition in definitions {
-            try site.job.check()
-            let made = try Generation.create(for: definition, in: root, of: site.log)
+            try context.job.check()
+            let made = try Generation.create(for: definition, in: root, of: context.log)
             targets.append((definition, made))
         }
-        var build = BulkBuild(site.evolving, at: version, targets)
+        var build = BulkBuild(context.evolving, at: version, targets)
         (build.onError, build.jobs, build.chunkEvents, build.through) = (.quarantine, jobs, chunkEvents, through)
-        _ = try build.run(site.job.silent)
+        _ = try build.run(context.job.silent)
         return targets.map(\.generation)
     }
 }

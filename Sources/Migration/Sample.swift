@@ -4,22 +4,24 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Where a sample of the log is taken from: windows of consecutive events.
+/// The parts of the log that a sample is taken from: windows of consecutive events.
 struct SampleWindows: Sendable {
-    /// Enough to meet what one event in a thousand has, in less time than rows take to be loaded.
+    /// Enough to find what one event in a thousand has, in less time than it takes to load the rows.
     static let eventsMax = 10_000
     private static let windows: UInt64 = 40
 
     private(set) var ranges: [ClosedRange<UInt64>] = []
-    /// Events that were not born above it are left out.
+    /// Only events born above this version are sampled.
     let bornAbove: SchemaVersion?
 
-    /// Behind a position, the whole log where it is nil: all events where they are at most `eventsMax`, else windows evenly apart.
+    /// The windows behind a position (the log's start by default): all events where there are at most `eventsMax`, else evenly spaced
+    /// windows.
     init(
-        _ site: MigrationSite, eventsMax: Int = SampleWindows.eventsMax, after start: Position = .start, bornAbove: SchemaVersion? = nil
+        _ context: MigrationContext, eventsMax: Int = SampleWindows.eventsMax, after start: Position = .start,
+        bornAbove: SchemaVersion? = nil
     ) throws(EvstoreError) {
         self.bornAbove = bornAbove
-        let last = try site.last().position
+        let last = try context.last().position
         let count = last.events(after: start)
         if count == 0 { return }
         if count <= UInt64(clamping: eventsMax) {
@@ -34,12 +36,13 @@ struct SampleWindows: Sendable {
         }
     }
 
-    /// How many events they hold, before any is left out.
+    /// The number of events in the windows, before any is left out.
     var count: UInt64 { ranges.sum { $0.upperBound - $0.lowerBound + 1 } }
 
     func contain(_ position: Position) -> Bool { ranges.contains { $0.contains(position.rawValue) } }
 
-    /// One of several parts for several threads. An append that is cut is not whole in either: what may be merged of it is not tried.
+    /// The part of one of several threads. An append that is divided is complete in neither part: events that may be merged in it are not
+    /// tried.
     func part(_ part: Int, of parts: Int) -> [ClosedRange<UInt64>] {
         guard ranges.count == 1, parts > 1 else { return Array(ranges[part * ranges.count / parts ..< (part + 1) * ranges.count / parts]) }
         let first = Position(ranges[0].lowerBound)
@@ -48,57 +51,57 @@ struct SampleWindows: Sendable {
     }
 }
 
-/// Events taken from all over the log, to measure and to make others of.
+/// Events from all over the log, to measure them and to make others from them.
 struct Sample: Sendable {
     let windows: SampleWindows
     var events: [LawEvent] = []
 
-    init(_ site: MigrationSite, _ windows: SampleWindows) throws(EvstoreError) {
+    init(_ context: MigrationContext, _ windows: SampleWindows) throws(EvstoreError) {
         self.windows = windows
-        let history = try site.evolving.current().history
+        let history = try context.evolving.current().history
         var found: [LawEvent] = []
         for range in windows.ranges {
-            try site.job.check()
-            try Self.read(from: range.lowerBound, through: range.upperBound, history, site) { events in
+            try context.job.check()
+            try Self.read(from: range.lowerBound, through: range.upperBound, history, context) { events in
                 found += windows.bornAbove.map { version in events.filter { $0.born > version } } ?? events
             }
         }
         events = found
     }
 
-    /// The events up to a position.
-    init(_ site: MigrationSite, through end: Position) throws(EvstoreError) {
-        windows = try SampleWindows(site)
+    /// Takes the events up to a position.
+    init(_ context: MigrationContext, through end: Position) throws(EvstoreError) {
+        windows = try SampleWindows(context)
         var found: [LawEvent] = []
-        try Self.read(from: 1, through: end.rawValue, try site.evolving.current().history, site) { found += $0 }
+        try Self.read(from: 1, through: end.rawValue, try context.evolving.current().history, context) { found += $0 }
         events = found
     }
 
     /// Hands over the events between two positions, about a thousand at a time.
     static func read(
-        from start: UInt64, through end: UInt64, _ history: History, _ site: MigrationSite,
+        from start: UInt64, through end: UInt64, _ history: History, _ context: MigrationContext,
         _ body: ([LawEvent]) throws(EvstoreError) -> Void
     ) throws(EvstoreError) {
         guard start <= end else { return }
-        let names = StreamNames(site.log, history)
+        let names = StreamNames(context.log, history)
         var found: [LawEvent] = []
-        try visit(start ... end, site) { () throws(EvstoreError) in
+        try visit(start ... end, context) { () throws(EvstoreError) in
             try body(found)
             found.removeAll(keepingCapacity: true)
         } _: { record, reader in
-            found.append(try event(record, names, site, reader))
+            found.append(try event(record, names, context, reader))
         }
     }
 
-    /// Lends the events between two positions, about a thousand in a transaction, after each of which `pause` is called.
+    /// Lends the events between two positions, about a thousand in a transaction; calls `pause` after each transaction.
     static func visit(
-        _ range: ClosedRange<UInt64>, _ site: MigrationSite, pause: () throws(EvstoreError) -> Void,
+        _ range: ClosedRange<UInt64>, _ context: MigrationContext, pause: () throws(EvstoreError) -> Void,
         _ body: (borrowing RecordView, borrowing LogReader) throws -> Void
     ) throws(EvstoreError) {
         var next = range.lowerBound
         while next <= range.upperBound {
             var (count, last) = (0, next)
-            try site.log.reading { reader in
+            try context.log.reading { reader in
                 try reader.blocks(from: Position(next)) { block in
                     for index in 0 ..< block.count {
                         let record = block.record(index)
@@ -116,11 +119,11 @@ struct Sample: Sendable {
     }
 
     static func event(
-        _ record: borrowing RecordView, _ names: StreamNames, _ site: MigrationSite, _ reader: borrowing LogReader
+        _ record: borrowing RecordView, _ names: StreamNames, _ context: MigrationContext, _ reader: borrowing LogReader
     ) throws -> LawEvent {
         LawEvent(
             origin: .log, position: record.position, stream: try names.name(of: record, at: record.born, reader).text,
-            type: site.log.name(ofType: record.type), born: record.born, time: record.time, payload: [UInt8](copying: record.payload),
+            type: context.log.name(ofType: record.type), born: record.born, time: record.time, payload: [UInt8](copying: record.payload),
             metadata: [UInt8](copying: record.metadata), continuesAppend: record.continuesAppend, hasShadow: record.hasShadow)
     }
 }

@@ -4,33 +4,33 @@ package import EventModel
 internal import FoundationEssentials
 internal import JSONText
 
-/// An event line as it lies in files of a store whose events are sealed:
-/// `{"sealed":"<envelope in base64>","epoch":1,"position":12}`. `import` into that store opens it.
+/// An event line in the files of a store whose events are sealed: `{"sealed":"<envelope in base64>","epoch":1,"position":12}`. `import`
+/// into that store opens it.
 package struct SealedLine {
     package static let beginning = Array(#"{"sealed":""#.utf8)
     private let envelope: Data
     package let epoch: Epoch
     package let position: Position
 
-    /// The largest size in bytes of a line of `count` bytes once it is sealed.
+    /// The largest size of a sealed line whose content has `count` bytes.
     package static func bytesMax(of count: Int) -> Int { (count + 1_024) / 3 * 4 + 1_024 }
 
-    /// Nil where the line is none.
+    /// Parses a sealed line; nil where the line is not one.
     package init?(_ line: RawSpan) {
         guard line.byteCount > Self.beginning.count, line.slice(0, Self.beginning.count).equals(Self.beginning.lent) else { return nil }
         let value: JSONValue
         do { value = try JSONValue(parsing: line, limits: JSONLimits(depth: 1, members: 3, bytes: .max)) } catch { return nil }
-        let fields = Fields(value)
+        let fields = JSONRow(value)
         guard let text = fields.text("sealed"), let envelope = Data(base64Encoded: text), let position = fields.number("position"),
             let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:))
         else { return nil }
         (self.envelope, self.epoch, self.position) = (envelope, Epoch(epoch), Position(position))
     }
 
-    /// The slot of its file's key; nil where the key is derived from the master key.
+    /// The slot of the file's key; nil where the key is derived from the master key.
     var slot: UInt32? { LineSealer.slot(of: Array(envelope).lent) }
 
-    /// Appends the line that was sealed.
+    /// Appends the original line.
     /// - Parameter sealer: nil where the store's events are not sealed.
     /// - Throws: `EvstoreError.invalidLine`.
     package func open(by sealer: LineSealer?, into line: inout ByteBuffer) throws(EvstoreError) {
@@ -40,7 +40,7 @@ package struct SealedLine {
         try sealer.open(Array(envelope).lent, epoch, position, into: &line)
     }
 
-    /// Appends an event line as it is sealed, without a line feed.
+    /// Seals an event line and appends the result, without a line feed.
     package static func write(
         _ line: RawSpan, _ epoch: Epoch, _ position: Position, by sealer: LineSealer, into output: inout ByteBuffer
     ) throws(EvstoreError) {

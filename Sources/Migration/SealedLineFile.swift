@@ -3,7 +3,7 @@ package import EventLog
 internal import LMDB
 internal import Platform
 
-/// A file of event lines that a sealed store has beside its log, each line under the key of its file.
+/// A file of event lines beside the log of a sealed store; the lines of a file are sealed under the file's own key.
 package struct SealedLineFile {
     private let path: String
     private static let bytesAtOnce = 1 << 20
@@ -16,18 +16,18 @@ package struct SealedLineFile {
         for path in paths { try SealedLineFile(path).remove() }
     }
 
-    /// Overwrites the keys of lines. The ledger has a key before the last line that names the key is removed.
+    /// Overwrites the keys of lines. The ledger records a key before the last line that names it is removed.
     package static func forget(_ slots: Set<UInt32>, of log: EventLog) async throws {
         let forgotten = try log.forgetLines(slots)
         if !forgotten.isEmpty { try await log.update { update in try update.note(forgotten) } }
     }
 
-    /// Overwrites the file and removes it, where there is one.
+    /// Overwrites and removes the file, if there is one.
     package func remove() throws {
         try Directory.removeFiles(in: Directory.parent(of: path), overwriting: true) { $0 == Directory.name(of: path) }
     }
 
-    /// The slots that the lines name; none where there is no file.
+    /// The slots that the lines name; empty where there is no file.
     package func slots() throws -> Set<UInt32> {
         guard try Directory.ownStatus(path)?.isFile == true else { return [] }
         var slots: Set<UInt32> = []

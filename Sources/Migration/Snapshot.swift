@@ -5,43 +5,45 @@ internal import Hashing
 internal import JSONText
 internal import Projections
 
-/// Named restore points: rows with a position, the numbers, the link there and the live read models' digests.
-/// Taking one copies nothing.
+/// Named restore points: rows with a position, the version numbers, the link there and the live read models' digests. Taking one copies
+/// nothing.
 package enum Snapshot {
-    /// Names the log's end of this moment.
+    /// Names the log's current end.
     /// - Throws: `EvstoreError.snapshotExists`.
-    package static func take(_ site: MigrationSite, name: String) async throws(EvstoreError) -> SnapshotReport {
+    package static func take(_ context: MigrationContext, name: String) async throws(EvstoreError) -> SnapshotReport {
         try checkName(name)
-        let generationSet = try followedGenerationSet(site)
-        let report = try await site.log.changing { update in
+        let generationSet = try followedGenerationSet(context)
+        let report = try await context.log.changing { update in
             guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
-            return try put(name, generationSet, site, into: &update)
+            return try put(name, generationSet, context, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
         return report
     }
 
-    /// The restore point before a replay: `before-vN`, with its position where that name is taken by another moment.
-    static func takeBefore(_ version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> SnapshotReport {
-        let generationSet = try followedGenerationSet(site)
-        let report = try await site.log.changing { update in
+    /// The restore point before a replay: `before-vN`, with its position appended where that name stands for another moment.
+    static func takeBefore(_ version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) -> SnapshotReport {
+        let generationSet = try followedGenerationSet(context)
+        let report = try await context.log.changing { update in
             let plain = "before-\(version)"
             for name in [plain, "\(plain)@\(update.last.position)"] {
                 guard let row = try update.get(.snapshots, Array(name.utf8)) else {
-                    return try put(name, generationSet, site, into: &update)
+                    return try put(name, generationSet, context, into: &update)
                 }
                 let known = try SnapshotReport(name: name, row: row)
-                if known.isMoment(of: update) { return known }
+                if known.matchesState(of: update) { return known }
             }
-            // A snapshot of the same position in an earlier epoch has that name.
-            return try put("\(plain)@\(update.last)", generationSet, site, into: &update)
+            // A snapshot of this position in an earlier epoch has that name.
+            return try put("\(plain)@\(update.last)", generationSet, context, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
-        if let count = site.options.replaySnapshotsKept { _ = try await prune(site, keeping: count) { $0.name.hasPrefix("before-v") } }
+        if let count = context.options.replaySnapshotsKept {
+            _ = try await prune(context, keeping: count) { $0.name.hasPrefix("before-v") }
+        }
         return report
     }
 
-    /// All of them, oldest first.
+    /// Lists all snapshots, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [SnapshotReport] {
         let rows = try log.reading { reader in try reader.rows(.snapshots) }
         var reports: [SnapshotReport] = []
@@ -56,14 +58,14 @@ package enum Snapshot {
         return found
     }
 
-    /// Removes all but the newest `count` of the chosen snapshots; returns the names of those removed.
+    /// Removes all but the newest `count` of the chosen snapshots; returns the names of the removed ones.
     package static func prune(
-        _ site: MigrationSite, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
+        _ context: MigrationContext, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
     ) async throws(EvstoreError) -> [String] {
         guard count >= 0 else { throw .usage("the number of snapshots to keep is 0 or more") }
-        let forgotten = try list(site.log).filter(isChosen).dropLast(count).map(\.name)
+        let forgotten = try list(context.log).filter(isChosen).dropLast(count).map(\.name)
         if forgotten.isEmpty { return [] }
-        try await site.log.changing { update in
+        try await context.log.changing { update in
             for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
             let entry = Journal.Entry(
                 .snapshot, position: update.last.position, outcome: "pruned \(forgotten.joined(separator: ", "))")
@@ -79,21 +81,21 @@ package enum Snapshot {
         }
     }
 
-    /// The live read models, as near to the log's end as following brings them.
-    private static func followedGenerationSet(_ site: MigrationSite) throws(EvstoreError) -> GenerationSet {
-        let state = try site.state()
-        let generationSet = try GenerationSet.registered(site, at: state.live, state)
-        try generationSet.follow(site)
+    /// The live read models, brought as near to the log's end as following can.
+    private static func followedGenerationSet(_ context: MigrationContext) throws(EvstoreError) -> GenerationSet {
+        let state = try context.state()
+        let generationSet = try GenerationSet.registered(context, at: state.live, state)
+        try generationSet.follow(context)
         return generationSet
     }
 
     private static func put(
-        _ name: String, _ generationSet: GenerationSet, _ site: MigrationSite, into update: inout LogUpdate
+        _ name: String, _ generationSet: GenerationSet, _ context: MigrationContext, into update: inout LogUpdate
     ) throws -> SnapshotReport {
         let state = update.state
         let report = SnapshotReport(
             name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
-            head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(site, at: update.last))
+            head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(context, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
         let entry = Journal.Entry(.snapshot, to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)
@@ -104,14 +106,14 @@ package enum Snapshot {
 
 extension SnapshotReport {
     /// Whether it names exactly the state that an update finds.
-    func isMoment(of update: borrowing LogUpdate) -> Bool {
+    func matchesState(of update: borrowing LogUpdate) -> Bool {
         let state = update.state
         return Checkpoint(epoch: epoch, position: position) == update.last && link == update.lastLink.hex
             && VersionNumbers(floor: floor, live: live, top: top, head: head) == state.numbers
     }
 
     package var row: [UInt8] {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("position", position.rawValue)
         fields.set("epoch", UInt64(epoch.rawValue))
         for (key, version) in [("floor", floor), ("live", live), ("top", top), ("head", head)] {
@@ -124,7 +126,7 @@ extension SnapshotReport {
     }
 
     package init(name: String, row: [UInt8]) throws(EvstoreError) {
-        let fields = try Fields(row, of: "snapshots")
+        let fields = try JSONRow(row, of: "snapshots")
         guard let position = fields.number("position"), let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
             let floor = fields.version("floor"), let live = fields.version("live"), let top = fields.version("top"),
             let head = fields.version("head"), let time = fields.text("time").flatMap({ Timestamp($0) }), let link = fields.text("link"),
@@ -140,7 +142,7 @@ extension SnapshotReport {
 
 extension SnapshotGeneration {
     fileprivate var value: JSONValue {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("projection", projection)
         fields.set("fingerprint", fingerprint)
         fields.set("directory", directory)
@@ -150,7 +152,7 @@ extension SnapshotGeneration {
     }
 
     fileprivate init?(_ value: JSONValue) {
-        let fields = Fields(value)
+        let fields = JSONRow(value)
         guard let projection = fields.text("projection"), let fingerprint = fields.text("fingerprint"),
             let directory = fields.text("directory"), let rows = fields.number("rows")
         else { return nil }

@@ -11,9 +11,9 @@ extension StoreState {
 }
 
 extension LogUpdate {
-    /// Whether the store is still in the state that a migration was planned in. The lock of migrations keeps other processes from changing
-    /// that, and not the other nodes of a cluster log.
-    /// - Throws: `EvstoreError.migrationInProgress`; see `MigrationSite.replanning`.
+    /// Requires that the store is still in the state in which a migration was planned. The lock of migrations keeps other processes from
+    /// changing that state, but not the other nodes of a cluster log.
+    /// - Throws: `EvstoreError.migrationInProgress`; see `MigrationContext.replanning`.
     borrowing func requireStamp(of planned: StoreState) throws(EvstoreError) {
         guard state.stamp == planned.stamp, state.epoch == planned.epoch else {
             throw .migrationInProgress(

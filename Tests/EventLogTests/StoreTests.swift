@@ -1,9 +1,9 @@
 import Bytes
-import LMDB
 import EventLog
 import EventModel
 import EvstoreTesting
 import Foundation
+import LMDB
 import TestStores
 import TestSupport
 import Testing

@@ -8,7 +8,7 @@ struct OrderedLineTests {
     private struct Broken: Error {}
 
     /// Units of three pieces each, of very different costs.
-    private static let work: OrderedLine<Int>.Work<Int> = { unit, _, handOver in
+    private static let work: OrderedPipeline<Int>.Work<Int> = { unit, _, handOver in
         for part in 0 ..< 3 {
             var sum = 0
             for number in 0 ..< (unit * 7_919 % 13) * 2_000 { sum &+= number }
@@ -21,7 +21,7 @@ struct OrderedLineTests {
     func order(jobs: Int) throws {
         var pieces: [Int] = []
         // A limit that the pieces of one unit reach.
-        try OrderedLine<Int>(units: 40, waitingMax: 250).run(jobs: jobs, make: { 0 }, work: Self.work) { piece in
+        try OrderedPipeline<Int>(units: 40, waitingMax: 250).run(jobs: jobs, make: { 0 }, work: Self.work) { piece in
             pieces.append(piece)
             return true
         }
@@ -32,7 +32,7 @@ struct OrderedLineTests {
     func failure(jobs: Int) {
         var pieces: [Int] = []
         #expect(throws: Broken.self) {
-            try OrderedLine<Int>(units: 90, waitingMax: 1_000).run(jobs: jobs, make: { 0 }, work: Self.work) { piece in
+            try OrderedPipeline<Int>(units: 90, waitingMax: 1_000).run(jobs: jobs, make: { 0 }, work: Self.work) { piece in
                 pieces.append(piece)
                 return true
             }
@@ -44,7 +44,7 @@ struct OrderedLineTests {
     func waiting(jobs: Int) throws {
         let made = Atomic(0)
         var (taken, most) = (0, 0)
-        try OrderedLine<Int>(units: 3, waitingMax: 250).run(
+        try OrderedPipeline<Int>(units: 3, waitingMax: 250).run(
             jobs: jobs, make: { 0 },
             work: { unit, _, handOver in
                 for _ in 0 ..< 1_000 {
@@ -68,7 +68,7 @@ struct OrderedLineTests {
     func stopping(jobs: Int) throws {
         let begun = Atomic(0)
         var pieces = 0
-        try OrderedLine<Int>(units: 1_000_000, waitingMax: 1_000).run(
+        try OrderedPipeline<Int>(units: 1_000_000, waitingMax: 1_000).run(
             jobs: jobs, make: { 0 },
             work: { unit, _, handOver in
                 begun.add(1, ordering: .relaxed)

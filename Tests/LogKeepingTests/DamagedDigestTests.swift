@@ -29,7 +29,7 @@ struct DamagedDigestTests {
             try generation.write { try generation.put(changed, &$0) }
         }
         func verify(deep: Bool) throws -> [String] {
-            try Verify.run(store.site(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
+            try Verify.run(store.context(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
         }
         #expect(try verify(deep: false) == [])
         #expect(try verify(deep: true) == [finding])
@@ -51,7 +51,7 @@ struct DamagedDigestTests {
         for number in 1 ... 3 { try await store.place(number, born: 1) }
         _ = try await store.migrate(to: 1)
         func verify(deep: Bool) throws -> [String] {
-            try Verify.run(store.site(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
+            try Verify.run(store.context(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
         }
         #expect(try verify(deep: true) == [])
         let fingerprint = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1)).fingerprint

@@ -27,7 +27,7 @@ private final class SignedStore: Sendable {
         }
         try await store.log.update { try $0.cut(to: Position($0.last.position.rawValue - 5)) }
         for order in 41 ... 47 { try await store.place(order % 9, amount: "\(order)", born: 1) }
-        let report = try Verify.run(store.site(), deep: true, laws: false, signing: SigningKey.ofTests)
+        let report = try Verify.run(store.context(), deep: true, laws: false, signing: SigningKey.ofTests)
         head = try #require(report.head)
         try await store.log.close()
         try FileManager.default.copyItem(atPath: store.directory + "/store", toPath: path)

@@ -110,7 +110,7 @@ struct ReplicaTests {
             let log = try scene.open()
             // Reports come from each frame that was looked at, and then from each transaction.
             let (asked, seen) = (Job("follow"), Seen())
-            let job = asked.told { if $0.total > 0, seen.count() == stop { asked.cancel() } }
+            let job = asked.reporting { if $0.total > 0, seen.count() == stop { asked.cancel() } }
             _ = await #expect(throws: EvstoreError.self) {
                 try await Follow.takeIn(scene.source(), ReplicaOrigin(source: "", run: nil), to: log, job, atOnce: 2_000)
             }

@@ -22,12 +22,12 @@ struct SignedStateTests {
     }
 
     private func sign(_ store: OrdersStore, after heads: [SignedHead] = []) throws -> SignedHead {
-        try #require(try Verify.run(store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads).head)
+        try #require(try Verify.run(store.context(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads).head)
     }
 
     private func findings(_ store: OrdersStore, _ heads: SignedHead..., accepting: Bool = false) throws -> [Finding] {
         let report = try Verify.run(
-            store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads, accepting: accepting)
+            store.context(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads, accepting: accepting)
         #expect(report.since?.holds == !report.findings.contains { $0.severity != .note && $0.id.hasPrefix("STORE1") })
         #expect((report.head != nil) == report.ok && (report.head?.previous ?? heads[0].digest) == heads[0].digest)
         return report.findings.filter { $0.id.hasPrefix("STORE1") }
@@ -107,7 +107,7 @@ struct SignedStateTests {
     @Test("a head of format 1 still covers the log, and the next head names it")
     func older() async throws {
         let (store, head) = try await signed()
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("evstore", "head")
         fields.set("format", 1)
         fields.set("store", head.store)

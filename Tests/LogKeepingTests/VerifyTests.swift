@@ -12,7 +12,7 @@ struct VerifyTests {
         for order in 1 ... 10 { try await store.place(order, amount: "\(order)", born: 1) }
         _ = try await store.migrate(to: 5)
         try await store.void(1, born: 5)
-        let report = try Verify.run(store.site(), deep: true, laws: true)
+        let report = try Verify.run(store.context(), deep: true, laws: true)
         #expect(report.ok, "\(report.findings)")
         #expect(report.events == 11)
         #expect(report.laws.map(\.law) == ["L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "T-down", "T-up"])
@@ -27,7 +27,7 @@ struct VerifyTests {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
         _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
-        let report = try Verify.run(store.site(), deep: false, laws: true)
+        let report = try Verify.run(store.context(), deep: false, laws: true)
         #expect(!report.ok)
         #expect(report.findings.contains { $0.id == "LAW101" && $0.position == Position(1) })
     }
@@ -38,7 +38,7 @@ struct VerifyTests {
         try await store.place(1, amount: "007", born: 2)
         _ = try await store.migrate(to: 3)
         #expect(try store.row("1", of: "orders") == #"{"amount":7,"name":"ada","state":"open"}"#)
-        let report = try Verify.run(store.site(), deep: false, laws: true)
+        let report = try Verify.run(store.context(), deep: false, laws: true)
         #expect(report.laws.first { $0.law == "L1" }?.lossy ?? 0 >= 1)
         #expect(report.ok, "\(report.findings)")
     }

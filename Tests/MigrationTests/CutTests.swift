@@ -25,7 +25,7 @@ struct CutTests {
     @Test("the log is cut, the numbers are the snapshot's, and the tail is an export in the archive")
     func cut() async throws {
         let store = try await migrated()
-        let report = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        let report = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         #expect(report.tail == 3)
         #expect(report.differing.isEmpty)
         #expect(try store.last == Position(2))
@@ -48,7 +48,7 @@ struct CutTests {
     func consent() async throws {
         let store = try await migrated()
         do {
-            _ = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: false))
+            _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: false))
             Issue.record("the log was cut")
         } catch {
             #expect(error.code == "consentNeeded")
@@ -60,9 +60,9 @@ struct CutTests {
     @Test("cutting again does nothing more")
     func again() async throws {
         let store = try await migrated()
-        _ = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         let state = try store.state
-        let report = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        let report = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         #expect(report.tail == 0 && report.archive == nil)
         #expect(try store.state == state)
     }
@@ -70,7 +70,7 @@ struct CutTests {
     @Test("after a cut the store goes on: it appends, replays and rolls back")
     func goesOn() async throws {
         let store = try await migrated()
-        _ = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         try await store.place(3, name: "eve", born: 4)
         #expect(try store.last == Position(3))
         _ = try await store.migrate(to: 5)
@@ -82,10 +82,10 @@ struct CutTests {
     @Test("a snapshot beyond an earlier cut is refused")
     func beyond() async throws {
         let store = try await migrated()
-        _ = try await Snapshot.take(store.site(), name: "late")
-        _ = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        _ = try await Snapshot.take(store.context(), name: "late")
+        _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         do {
-            _ = try await CutRollback.run(store.site(), toSnapshot: "late", TailConsent(discardTail: true))
+            _ = try await CutRollback.run(store.context(), toSnapshot: "late", TailConsent(discardTail: true))
             Issue.record("the snapshot's events are gone")
         } catch {
             #expect(error.code == "epochChanged")
@@ -95,7 +95,7 @@ struct CutTests {
     @Test("a store that was cut opens again, with what was appended since")
     func reopened() async throws {
         let store = try await migrated()
-        _ = try await CutRollback.run(store.site(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
         try await store.log.close()
         let reopened = try EventLog.open(at: store.log.path, options: store.log.options)
         #expect(try reopened.read { $0.last } == Checkpoint(epoch: Epoch(2), position: Position(2)))

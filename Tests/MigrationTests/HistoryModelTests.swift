@@ -59,7 +59,7 @@ struct HistoryModelTests {
         default:
             // A window that is closed below events born above it would hide what is live.
             guard model.live == model.top else { return }
-            _ = try await Finalize.run(store.site(), SchemaVersion(model.live))
+            _ = try await Finalize.run(store.context(), SchemaVersion(model.live))
             model.floor = model.live
         }
     }

@@ -14,7 +14,7 @@ struct JournalTests {
         _ = try await store.migrate(to: 5)
         _ = try await store.rollback()
         _ = try await store.migrate(to: 5)
-        _ = try await Finalize.run(store.site(), SchemaVersion(5))
+        _ = try await Finalize.run(store.context(), SchemaVersion(5))
         let rows = try Journal.list(store.log)
         #expect(rows.map(\.kind) == [.register, .snapshot, .replay, .flip, .rollback, .snapshot, .replay, .flip, .finalize])
         #expect(rows.map(\.number) == Array(rows[0].number ..< rows[0].number + 9))

@@ -17,10 +17,10 @@ extension OrdersStore {
         }
     }
 
-    fileprivate func buildLive() async throws { try await MissingGenerations.build(site(), at: try state.live) }
+    fileprivate func buildLive() async throws { try await MissingGenerations.build(context(), at: try state.live) }
 
     fileprivate func plan(to version: Int) throws -> PlanReport {
-        try Plan.run(site(), to: SchemaVersion(version), files: history, definitions: definitions)
+        try Plan.run(context(), to: SchemaVersion(version), files: history, definitions: definitions)
     }
 }
 
@@ -82,7 +82,7 @@ struct LiveRowsTests {
             "    - since: 2\n      key: /id\n", with: "    - since: 2\n      key: /id\n      indexes: {byName: [/name, /amount]}\n")
         let indexed = try DefinitionSet.load(text: Array(text.utf8), file: "projections.yaml", history: store.history)
         let live = try store.state.live
-        let report = try await Replay.run(store.site(), to: live, files: store.history, definitions: indexed)
+        let report = try await Replay.run(store.context(), to: live, files: store.history, definitions: indexed)
         #expect(report.fromRows == ["orders"] && report.events == 0)
         #expect(try await store.freshDigests(at: 3) == store.liveDigests())
     }
@@ -92,9 +92,9 @@ struct LiveRowsTests {
         let store = try OrdersStore(at: 3)
         try await store.fill(born: 3)
         try await store.buildLive()
-        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(3), try store.state)
+        let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(3), try store.state)
         let entry = try #require(generationSet.entries.first { $0.name == "orders" })
-        let generation = try generationSet.open(try #require(entry.directory), store.site())
+        let generation = try generationSet.open(try #require(entry.directory), store.context())
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
         }
@@ -109,10 +109,10 @@ struct LiveRowsTests {
     func other() async throws {
         let store = try OrdersStore(at: 3, knowing: 4)
         try await store.fill(born: 3)
-        let rows = try LiveRows(store.site(), try store.state)
+        let rows = try LiveRows(store.context(), try store.state)
         try await store.place(7, born: 3)
-        #expect(try rows.haveAll(store.site()))
+        #expect(try rows.haveAll(store.context()))
         try await store.void(7, born: 4)
-        #expect(try !rows.haveAll(store.site()))
+        #expect(try !rows.haveAll(store.context()))
     }
 }

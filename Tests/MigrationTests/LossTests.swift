@@ -156,7 +156,7 @@ struct LossTests {
     private static func step(_ ops: String) -> String { "upcast:\n  - on: E\n    do:\n      \(ops)" }
 
     private func plan(_ store: OrdersStore, to version: Int) async throws -> PlanReport {
-        try Plan.run(store.site(), to: SchemaVersion(version), files: store.history, definitions: store.definitions)
+        try Plan.run(store.context(), to: SchemaVersion(version), files: store.history, definitions: store.definitions)
     }
 
     private func lost(_ losses: [PlannedLoss]) -> [LossCase.Loss] {
@@ -183,7 +183,7 @@ struct LossTests {
             }
         }
         try await store.migrate(to: 2, MigrationOptions(yes: asks))
-        let report = try Laws.prove(store.site(), store.state, seed: 3)
+        let report = try Laws.prove(store.context(), store.state, seed: 3)
         #expect(lost(report.loss) == one.losses)
         #expect(!report.findings.contains { $0.severity == .error }, "\(report.findings)")
     }
@@ -219,7 +219,7 @@ struct LossTests {
             }
             _ = try await store.log.append(AppendRequest(events: events))
         }
-        let windows = try SampleWindows(store.site())
+        let windows = try SampleWindows(store.context())
         #expect(![500, 501].contains { windows.contain(Position($0)) } && windows.count == UInt64(SampleWindows.eventsMax))
         // Then the replay asks, and says where.
         await #expect { try await store.migrate(to: 2) } throws: {
@@ -243,7 +243,7 @@ struct LossTests {
         }
         let definitions = try store.evolving.current().definitions(at: SchemaVersion(5))
         let found = try [(1, 10_000), (1, 7), (3, 5), (4, 1)].map { jobs, chunk in
-            let scratch = try Scratch.make(store.site())
+            let scratch = try ScratchDirectory.make(store.context())
             defer { scratch.remove() }
             let targets = try definitions.map { ($0, try Generation.create(for: $0, in: scratch.path, of: store.log)) }
             var build = BulkBuild(store.evolving, at: SchemaVersion(5), targets)
@@ -315,6 +315,6 @@ struct LossTests {
         #expect(stopped.refused.map(\.code) == ["buildStopped"])
         #expect(stopped.refused[0].message.contains("position 1"), "\(stopped.refused[0].message)")
         await #expect { try await store.migrate(to: 3) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
-        #expect { try Plan.back(store.site(), to: SchemaVersion(1)) } throws: { ($0 as? EvstoreError)?.code == "belowFloor" }
+        #expect { try Plan.back(store.context(), to: SchemaVersion(1)) } throws: { ($0 as? EvstoreError)?.code == "belowFloor" }
     }
 }

@@ -14,7 +14,7 @@ struct PlanTests {
         _ = try await store.migrate(to: 4)
         let (state, generations) = (try store.state, store.generations)
         let plan = try Plan.run(
-            store.site(), to: SchemaVersion(5), files: store.history, definitions: store.definitions)
+            store.context(), to: SchemaVersion(5), files: store.history, definitions: store.definitions)
         #expect((plan.from, plan.to, plan.events) == (SchemaVersion(4), SchemaVersion(5), 40))
         #expect(plan.rebuild == ["methods", "orders"] && plan.carry == ["names"] && plan.new.isEmpty)
         #expect(plan.pending && plan.oneWay.isEmpty)
@@ -31,10 +31,10 @@ struct PlanTests {
     func failures() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
-        let plan = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
+        let plan = try Plan.run(store.context(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(plan.types.map(\.failures) == [1])
         _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
-        let after = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
+        let after = try Plan.run(store.context(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(!after.pending && after.rebuild.isEmpty && after.seconds == 0)
     }
 }

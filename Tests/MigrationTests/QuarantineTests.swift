@@ -19,7 +19,7 @@ struct QuarantineTests {
     func retry() async throws {
         let store = try await quarantined()
         let (state, generations) = (try store.state, store.generations)
-        let report = try await Quarantine.retry(store.site())
+        let report = try await Quarantine.retry(store.context())
         #expect(report.rebuilt.isEmpty && report.before == 2 && report.after == 2)
         #expect(try store.state == state)
         #expect(store.generations == generations)
@@ -28,9 +28,9 @@ struct QuarantineTests {
     @Test("one projection's events can be asked for, and an unknown projection is an error")
     func list() async throws {
         let store = try await quarantined()
-        #expect(try Quarantine.list(store.site(), at: SchemaVersion(3), projection: "orders").map(\.position) == [Position(2)])
-        #expect(throws: EvstoreError.self) { try Quarantine.list(store.site(), at: SchemaVersion(3), projection: "nothing") }
-        #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
+        #expect(try Quarantine.list(store.context(), at: SchemaVersion(3), projection: "orders").map(\.position) == [Position(2)])
+        #expect(throws: EvstoreError.self) { try Quarantine.list(store.context(), at: SchemaVersion(3), projection: "nothing") }
+        #expect(try Quarantine.list(store.context(), at: SchemaVersion(2)).isEmpty)
     }
 
     @Test("a strict replay does not keep read models that a lenient one built")
@@ -47,19 +47,19 @@ struct QuarantineTests {
         let store = try await quarantined()
         _ = try await store.rollback()
         #expect(try store.row("2", of: "orders") == #"{"amount":"many","name":"ada","state":"open"}"#)
-        #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
+        #expect(try Quarantine.list(store.context(), at: SchemaVersion(2)).isEmpty)
     }
 
     @Test("building the read models that a new store lacks changes no version number, and does nothing where none is missing")
     func complete() async throws {
         let store = try OrdersStore(at: 3)
         try await store.place(1, born: 3)
-        try await MissingGenerations.build(store.site(), at: SchemaVersion(3))
+        try await MissingGenerations.build(store.context(), at: SchemaVersion(3))
         #expect(try store.numbers == [3, 3, 3, 3])
         #expect(try store.row("1", of: "orders") == #"{"amount":100,"name":"ada","state":"open"}"#)
         let state = try store.state
-        try await MissingGenerations.build(store.site(), at: SchemaVersion(3))
+        try await MissingGenerations.build(store.context(), at: SchemaVersion(3))
         #expect(try store.state == state)
-        await #expect(throws: EvstoreError.self) { try await MissingGenerations.build(store.site(), at: SchemaVersion(5)) }
+        await #expect(throws: EvstoreError.self) { try await MissingGenerations.build(store.context(), at: SchemaVersion(5)) }
     }
 }

@@ -16,7 +16,7 @@ struct RegisterTests {
     }
 
     private func replay(_ store: OrdersStore, _ schemas: (History, DefinitionSet), to version: Int) async throws -> MigrationReport {
-        try await Replay.run(store.site(), to: SchemaVersion(version), files: schemas.0, definitions: schemas.1)
+        try await Replay.run(store.context(), to: SchemaVersion(version), files: schemas.0, definitions: schemas.1)
     }
 
     @Test("a replay registers only versions up to its target, and changes nothing else")

@@ -50,11 +50,11 @@ struct ReplayLawsTests {
         let store = try OrdersStore()
         for order in 1 ... 200 { try await store.place(order, amount: "\(order)", born: 1) }
         _ = try await store.migrate(to: 5)
-        var laws = try ReplayLaws(store.site())
+        var laws = try ReplayLaws(store.context())
         let state = try store.state
         try laws.check(state, at: state.live)
         #expect(laws.findings.isEmpty && laws.events == 200)
-        let models = UInt64(try GenerationSet.registered(store.site(), at: state.live, state).entries.count)
+        let models = UInt64(try GenerationSet.registered(store.context(), at: state.live, state).entries.count)
         #expect(laws.tally.counts["L6"]?.tried == models)
         #expect(laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
@@ -63,9 +63,9 @@ struct ReplayLawsTests {
     func moody() async throws {
         let store = try OrdersStore()
         for order in 1 ... 20 { try await store.place(order, born: 1) }
-        let site = MigrationSite(
+        let context = MigrationContext(
             VersionedLog(store.log, swiftProjections: [Moody()]), options: store.log.options, Job("verify"))
-        var laws = try ReplayLaws(site)
+        var laws = try ReplayLaws(context)
         try laws.check(try store.state, at: SchemaVersion(1))
         #expect(laws.tally.counts["L6"]?.failed == 1 && laws.tally.counts["L7"]?.failed == 1)
         #expect(laws.findings.map(\.id) == ["LAW103", "LAW103"])
@@ -77,11 +77,11 @@ struct ReplayLawsTests {
         let store = try OrdersStore(knowing: 3)
         for order in 1 ... 3 { try await store.pay(order, born: 1) }
         _ = try await store.migrate(to: 3)
-        var laws = try ReplayLaws(store.site())
+        var laws = try ReplayLaws(store.context())
         try laws.checkShared(try store.state)
         #expect(laws.findings.isEmpty)
         #expect(laws.tally.counts["L7"]?.tried == 2, "methods, built at versions 1, 2 and 3")
-        let dated = MigrationSite(
+        let dated = MigrationContext(
             VersionedLog(store.log, swiftProjections: [Dated()]), options: store.log.options, Job("verify"))
         laws = try ReplayLaws(dated)
         try laws.checkShared(try store.state)
@@ -95,10 +95,10 @@ struct ReplayLawsTests {
         for order in 1 ... 4 { try await store.place(order, born: 1) }
         _ = try await store.migrate(to: 2)
         try await store.place(5, born: 2)
-        var laws = try ReplayLaws(store.site())
+        var laws = try ReplayLaws(store.context())
         let state = try store.state
         try laws.check(state, at: state.live)
-        let models = UInt64(try GenerationSet.registered(store.site(), at: state.live, state).entries.count)
+        let models = UInt64(try GenerationSet.registered(store.context(), at: state.live, state).entries.count)
         #expect(laws.findings.isEmpty && laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
 
@@ -108,7 +108,7 @@ struct ReplayLawsTests {
         for order in 1 ... 20 { try await store.place(order, born: 1) }
         let job = Job("verify")
         job.cancel()
-        var laws = try ReplayLaws(store.site(job))
+        var laws = try ReplayLaws(store.context(job))
         #expect { try laws.check(try store.state, at: SchemaVersion(1)) } throws: {
             if case EvstoreError.interrupted = $0 { true } else { false }
         }

@@ -53,9 +53,9 @@ struct ReplayTests {
         try await store.migrate(to: 5)
         let row = try store.row("1", of: "orders")
         // Given a row that somebody has changed behind the store's back.
-        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(5), try store.state)
+        let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(5), try store.state)
         let entry = try #require(generationSet.entries.first { $0.name == "orders" })
-        let generation = try generationSet.open(try #require(entry.directory), store.site())
+        let generation = try generationSet.open(try #require(entry.directory), store.context())
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
         }
@@ -110,7 +110,7 @@ struct ReplayTests {
         let definition = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1))
         _ = try Generation.create(for: definition, in: store.directory + "/store", of: store.log)
         // When what is missing is built.
-        try await MissingGenerations.build(store.site(), at: SchemaVersion(1))
+        try await MissingGenerations.build(store.context(), at: SchemaVersion(1))
         // Then the rows are there.
         #expect(try store.row("1", of: "orders")?.isEmpty == false)
     }
@@ -124,7 +124,7 @@ struct ReplayTests {
         let left = store.directory + "/store/generations/0123456789abcdef-1"
         try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
         // When the window is closed, then it goes.
-        _ = try await Finalize.run(store.site(), SchemaVersion(5))
+        _ = try await Finalize.run(store.context(), SchemaVersion(5))
         #expect(!FileManager.default.fileExists(atPath: left))
     }
 
@@ -174,7 +174,7 @@ struct ReplayTests {
         #expect(try store.numbers == [2, 3, 3, 3])
         // Two read models lack the one event.
         #expect(report.quarantined == 1)
-        let rows = try Quarantine.list(store.site(), at: SchemaVersion(3))
+        let rows = try Quarantine.list(store.context(), at: SchemaVersion(3))
         #expect(rows.map(\.projection) == ["names", "orders"])
         #expect(rows.allSatisfy { $0.position == Position(2) && $0.type == "OrderPlaced" && !$0.error.isEmpty })
         #expect(try store.row("1", of: "orders") != nil)
@@ -257,7 +257,7 @@ struct ReplayTests {
     @Test("a second migration is refused while one holds the lock")
     func locked() async throws {
         let store = try OrdersStore()
-        let lock = try MigrationLock.take(store.site())
+        let lock = try MigrationLock.take(store.context())
         do {
             _ = try await store.migrate(to: 5)
             Issue.record("two migrations at once")

@@ -71,7 +71,7 @@ struct RollbackTests {
             if Bool.random(using: &random) {
                 _ = try await store.migrate(to: Int.random(in: versions[1] ... 5, using: &random))
             } else if versions[0] < versions[1] {
-                let said = try Plan.back(store.site()).to
+                let said = try Plan.back(store.context()).to
                 let report = Bool.random(using: &random) ? try await store.rollback() : try await store.rollback(to: versions[0])
                 #expect(report.to < report.from && said >= SchemaVersion(versions[0]) && said < report.from)
             } else {
@@ -94,7 +94,7 @@ struct RollbackTests {
     func rebuilt() async throws {
         let store = try await migrated()
         try await store.place(2, born: 5)
-        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(4), try store.state)
+        let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(4), try store.state)
         let orders = try #require(generationSet.entries.first { $0.name == "orders" }?.directory)
         try Generation.remove(named: orders, in: store.log.path)
         let report = try await store.rollback()
@@ -116,9 +116,9 @@ struct RollbackTests {
     func finalize() async throws {
         let store = try await migrated()
         await #expect(throws: EvstoreError.notLive(SchemaVersion(4), live: SchemaVersion(5))) {
-            try await Finalize.run(store.site(), SchemaVersion(4))
+            try await Finalize.run(store.context(), SchemaVersion(4))
         }
-        let report = try await Finalize.run(store.site(), SchemaVersion(5))
+        let report = try await Finalize.run(store.context(), SchemaVersion(5))
         #expect(report.floor == SchemaVersion(5))
         #expect(report.pruned == 2)
         #expect(try store.numbers == [5, 5, 5, 5])
@@ -127,16 +127,16 @@ struct RollbackTests {
         await #expect(throws: EvstoreError.nothingToRollBackTo(live: SchemaVersion(5))) { try await store.rollback() }
         await #expect(throws: EvstoreError.belowFloor(SchemaVersion(4), floor: SchemaVersion(5))) { try await store.rollback(to: 4) }
         // Again: nothing left to do.
-        #expect(try await Finalize.run(store.site(), SchemaVersion(5)).pruned == 0)
+        #expect(try await Finalize.run(store.context(), SchemaVersion(5)).pruned == 0)
         #expect(try Journal.list(store.log).filter { $0.kind == .finalize }.count == 1)
     }
 
     @Test("a damaged read model is not rolled back to")
     func damaged() async throws {
         let store = try await migrated()
-        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(4), try store.state)
+        let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(4), try store.state)
         let entry = try #require(generationSet.entries.first { $0.name == "orders" })
-        let generation = try generationSet.open(try #require(entry.directory), store.site())
+        let generation = try generationSet.open(try #require(entry.directory), store.context())
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array("{}".utf8).lent, &transaction)
         }

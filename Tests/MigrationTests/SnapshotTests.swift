@@ -11,11 +11,11 @@ struct SnapshotTests {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
         _ = try await store.migrate(to: 3)
-        let taken = try await Snapshot.take(store.site(), name: "friday")
+        let taken = try await Snapshot.take(store.context(), name: "friday")
         #expect((taken.position, taken.live, taken.floor) == (Position(1), SchemaVersion(3), SchemaVersion(1)))
         #expect(taken.generations.count == 3 && taken.generations.allSatisfy { $0.digest != nil })
         #expect(try Snapshot.named("friday", store.log) == taken)
-        await #expect(throws: EvstoreError.snapshotExists("friday")) { try await Snapshot.take(store.site(), name: "friday") }
+        await #expect(throws: EvstoreError.snapshotExists("friday")) { try await Snapshot.take(store.context(), name: "friday") }
         #expect(throws: EvstoreError.unknownSnapshot("monday", known: ["before-v3", "friday"])) {
             try Snapshot.named("monday", store.log)
         }
@@ -35,15 +35,15 @@ struct SnapshotTests {
     @Test("pruning keeps the newest")
     func prune() async throws {
         let store = try OrdersStore()
-        for name in ["a", "b", "c"] { _ = try await Snapshot.take(store.site(), name: name) }
-        #expect(try await Snapshot.prune(store.site(), keeping: 1) == ["a", "b"])
+        for name in ["a", "b", "c"] { _ = try await Snapshot.take(store.context(), name: name) }
+        #expect(try await Snapshot.prune(store.context(), keeping: 1) == ["a", "b"])
         #expect(try Snapshot.list(store.log).map(\.name) == ["c"])
-        #expect(try await Snapshot.prune(store.site(), keeping: 5).isEmpty)
+        #expect(try await Snapshot.prune(store.context(), keeping: 5).isEmpty)
     }
 
     @Test("a name with a space is refused")
     func name() async throws {
         let store = try OrdersStore()
-        await #expect(throws: EvstoreError.self) { try await Snapshot.take(store.site(), name: "two words") }
+        await #expect(throws: EvstoreError.self) { try await Snapshot.take(store.context(), name: "two words") }
     }
 }

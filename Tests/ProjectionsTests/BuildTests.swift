@@ -135,7 +135,7 @@ func cancelled() async throws {
     var build = BulkBuild(store.evolving, at: SchemaVersion(1), [(definition, generation)])
     (build.onError, build.chunkEvents, build.jobs) = (.quarantine, 10, 1)
     let job = Job("build")
-    #expect(throws: EvstoreError.self) { try build.run(job.told { if $0.done >= 50 { job.cancel() } }) }
+    #expect(throws: EvstoreError.self) { try build.run(job.reporting { if $0.done >= 50 { job.cancel() } }) }
     #expect(try !generation.header.isReady)
     #expect(try store.build().checkedHeader().isReady)
     try await store.end()

@@ -45,8 +45,8 @@ package final class OrdersStore {
 
     package var directory: String { temporary.path }
 
-    package func site(_ job: Job = Job("replay")) -> MigrationSite {
-        MigrationSite(evolving, options: log.options, job)
+    package func context(_ job: Job = Job("replay")) -> MigrationContext {
+        MigrationContext(evolving, options: log.options, job)
     }
 
     package var state: StoreState { get throws { try log.read { try $0.state } } }
@@ -94,12 +94,12 @@ package final class OrdersStore {
     package func migrate(
         to version: Int, _ options: MigrationOptions = .init(), _ job: Job = Job("replay")
     ) async throws -> MigrationReport {
-        try await Replay.run(site(job), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
+        try await Replay.run(context(job), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
     }
 
     @discardableResult
     package func rollback(to version: Int? = nil) async throws -> RollbackReport {
-        try await Rollback.run(site(), to: version.map { SchemaVersion($0) })
+        try await Rollback.run(context(), to: version.map { SchemaVersion($0) })
     }
 
     /// What a replay from scratch gives at a version.
@@ -110,19 +110,19 @@ package final class OrdersStore {
     /// The read models of the live version after following, by projection.
     package func liveDigests() throws -> [String: String] {
         let state = try state
-        let generationSet = try GenerationSet.registered(site(), at: state.live, state)
+        let generationSet = try GenerationSet.registered(context(), at: state.live, state)
         guard generationSet.isMapped(in: state) else { throw Unexpected() }
-        try generationSet.follow(site())
-        return try generationSet.digests(site())
+        try generationSet.follow(context())
+        return try generationSet.digests(context())
     }
 
     /// A row of a live read model, as canonical JSON text.
     package func row(_ key: String, of projection: String) throws -> String? {
         let state = try state
-        let generationSet = try GenerationSet.registered(site(), at: state.live, state)
-        try generationSet.follow(site())
+        let generationSet = try GenerationSet.registered(context(), at: state.live, state)
+        try generationSet.follow(context())
         guard let name = generationSet.entries.first(where: { $0.name == projection })?.directory else { throw Unexpected() }
-        return try generationSet.open(name, site()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
+        return try generationSet.open(name, context()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
     }
 }
 

@@ -80,7 +80,7 @@ package enum ForgottenLedger {
 
 extension LogReader {
     /// How often something was forgotten. A cache of events' contents is stale once this has changed.
-    package var forgettings: UInt64 { get throws { try ForgottenLedger.count(transaction, access.tables) } }
+    package var forgetCount: UInt64 { get throws { try ForgottenLedger.count(transaction, access.tables) } }
 }
 
 extension LogUpdate {

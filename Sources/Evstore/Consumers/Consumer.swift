@@ -1,21 +1,20 @@
 public import EventModel
 
-/// Where a consumer that is new begins; one that is known goes on where it was.
+/// Where a new consumer begins; a known one continues where it was.
 public enum ConsumerStart: Hashable, Sendable {
-    /// With the log's first event.
+    /// At the log's first event.
     case start
-    /// With what is appended from now on.
+    /// With the events that are appended from now on.
     case end
-    /// Behind a place that was noted elsewhere.
+    /// Behind a checkpoint that was saved elsewhere.
     case after(Checkpoint)
 }
 
-/// How often an event that a consumer could not handle is tried again, and when.
+/// How often, and when, an event is retried that a consumer could not handle.
 public struct RetryPolicy: Hashable, Sendable {
-    /// How often an event is tried in all, at least once.
+    /// The number of attempts in all, at least one.
     public var attemptsMax = 10
-    /// The pause before the second attempt; each further one is twice as long, up to `pauseMax`, and made longer or shorter by up to a
-    /// fifth by chance.
+    /// The pause before the second attempt. Each further pause is twice as long, up to `pauseMax`, and varies at random by up to a fifth.
     public var firstPause: Duration = .milliseconds(100)
     public var pauseMax: Duration = .seconds(60)
 
@@ -25,7 +24,7 @@ public struct RetryPolicy: Hashable, Sendable {
         (self.attemptsMax, self.firstPause, self.pauseMax) = (attemptsMax, firstPause, pauseMax)
     }
 
-    /// How long to wait behind an attempt, of which the first is 1.
+    /// The pause after an attempt; the first attempt is 1.
     func pause(after attempt: Int) -> Duration {
         let factor = Double(sign: .plus, exponent: min(attempt - 1, 62), significand: 1)
         let plain = min(firstPause.inSeconds * factor, pauseMax.inSeconds)
@@ -33,24 +32,24 @@ public struct RetryPolicy: Hashable, Sendable {
     }
 }
 
-/// What becomes of an event that a consumer could not handle, however often it was tried.
+/// What happens to an event that a consumer could not handle in any attempt.
 public enum ConsumerFailureRule: String, Hashable, Sendable, CaseIterable {
-    /// It is put aside and listed, and the consumer goes on, also with later events of its stream.
+    /// The event is put aside and listed; the consumer continues, also with later events of its stream.
     case park
     /// The consumer ends with an error, and its place stays before the event.
     case stop
 }
 
-/// How a consumer works.
+/// Options of a consumer.
 public struct ConsumerOptions: Hashable, Sendable {
     public var retry = RetryPolicy()
     public var onFailure = ConsumerFailureRule.park
-    /// How many events are handled side by side; those of one stream always one after the other.
+    /// How many events are handled concurrently; the events of one stream are always handled in sequence.
     public var concurrency = 1
-    /// After how long the place is saved where a page takes longer, or brings nothing that is wanted; behind a page of handled
-    /// events it is saved at once, at most ten times a second.
+    /// After how long the place is saved where a page takes longer or has no wanted events. Behind a page of handled events it is saved at
+    /// once, at most ten times a second.
     public var checkpointInterval: Duration = .seconds(1)
-    /// Whether it ends when it has come to the log's end; else it waits for what is appended.
+    /// Whether the consumer ends at the log's end; otherwise it waits for new events.
     public var endsAtLogEnd = false
 
     public init(
@@ -62,31 +61,31 @@ public struct ConsumerOptions: Hashable, Sendable {
     }
 }
 
-/// What a consumer's handler is told beside the events.
+/// What a consumer's handler receives besides the events.
 public struct ConsumerContext: Hashable, Sendable {
     public var consumer: String
-    /// 1 at the first attempt; goes on where the event was failing when this process began.
+    /// The number of the attempt, from 1. Continues the count where an earlier process had failed with the event.
     public var attempt: Int
-    /// The place behind these events. A target that keeps it in the transaction of its own change, and gives it to `after` when it begins,
-    /// takes in each event once.
+    /// The place behind these events. A target that stores it in the transaction of its own change, and passes it to `after` at its next
+    /// start, takes in each event exactly once.
     public var checkpoint: Checkpoint
 }
 
 /// A consumer as its store knows it.
 public struct ConsumerStatus: Hashable, Sendable {
     public var name: String
-    /// Up to where the log was handled.
+    /// The place up to which the log was handled.
     public var place: Checkpoint
     public var version: SchemaVersion
-    /// Nil where it takes events of all types.
+    /// Nil where it takes all types.
     public var types: [String]?
-    /// Events of the log behind the place, of whatever type.
+    /// Events in the log behind the place, of any type.
     public var lag: UInt64
-    /// Events handled since it is known.
+    /// Events handled since the consumer was registered.
     public var handled: UInt64
-    /// Events that were put aside.
+    /// Events that are parked.
     public var parked: UInt64
-    /// The event that failed at its last attempt, and why; nil where none has since the place moved past it.
+    /// The event that failed at its last attempt, and why; nil where none has failed since the place moved past it.
     public var failing: Position?
     public var error: String?
     /// The process that handles events; nil where none does.

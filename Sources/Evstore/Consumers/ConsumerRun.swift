@@ -4,20 +4,20 @@ internal import Logging
 internal import Migration
 internal import Platform
 
-/// A consumer at work: waits for its turn, reads pages, has them handled, and saves its place.
+/// A running consumer: waits for its turn, reads pages, hands them to the handler, and saves its place.
 final class ConsumerRun: Sendable {
     typealias Handler = @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
 
     private let store: EventStore
     private let name: String
-    /// As they were given: nil takes all.
+    /// The types as they were given: nil takes all.
     private let typeNames: [String]?
     private let types: Set<Name>?
     private let version: SchemaVersion
     private let batch: Int
     private let options: ConsumerOptions
     private let handler: Handler
-    /// How often who stands by looks whether the name is free.
+    /// How often a waiting process checks whether the name is free.
     private static let turnMilliseconds = 100
 
     init(
@@ -28,7 +28,7 @@ final class ConsumerRun: Sendable {
         (self.types, self.options, self.handler) = (types.map { Set(of: $0) }, options, handler)
     }
 
-    /// Returns when the task is cancelled.
+    /// Handles events; returns when the task is cancelled.
     func run(from start: ConsumerStart) async throws {
         let turn: Turn?
         do { turn = try await takeTurn(start) } catch EvstoreError.interrupted where Task.isCancelled { return }
@@ -36,15 +36,15 @@ final class ConsumerRun: Sendable {
         defer { withExtendedLifetime(turn.lock) {} }
         let place = try await place(of: turn.row)
         do { try await follow(place) } catch {
-            // What was handled is not handled again, where that can still be written.
+            // Handled events must not be handled again where the place can still be saved.
             do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
             throw error
         }
         try await place.save()
     }
 
-    /// Has page after page handled, until the task is cancelled.
-    private func follow(_ place: ConsumerPlace) async throws {
+    /// Handles page after page until the task is cancelled.
+    private func follow(_ place: ConsumerCheckpoint) async throws {
         let only = typeNames?.count == 1 ? typeNames?.first : nil
         var pages = Subscription(store, to: nil, after: place.row.place, at: version, type: only)
         var skipped = try skipped(behind: place.row)
@@ -60,18 +60,18 @@ final class ConsumerRun: Sendable {
             place.advance(to: pages.checkpoint)
             try await place.saveBehindPage(options.checkpointInterval)
             if page.isLast, options.endsAtLogEnd { return }
-            let pause = place.isAhead ? ConsumerPlace.pageInterval : store.options.pollInterval
+            let pause = place.isAhead ? ConsumerCheckpoint.pageInterval : store.options.pollInterval
             if page.isLast { try await store.wait(after: pages.checkpoint.position, atMost: pause) }
         }
     }
 
-    /// What was done behind the place before: parked, or handled side by side with what was not.
+    /// The events behind the place that are done already: parked, or handled concurrently with events that were not.
     private func skipped(behind row: ConsumerRow) throws -> Set<Checkpoint> {
         let parked = try store.parked(of: name).map(\.place).filter { $0.position > row.place.position }
         return Set(parked + row.ahead.map { Checkpoint(epoch: row.place.epoch, position: $0) })
     }
 
-    /// The next page; where an event in it has no image at the version, the events before that one first.
+    /// The next page. Where an event has no image at the version, the events before it come first, as a page of their own.
     private func nextPage(_ pages: inout Subscription) throws -> (events: [RecordedEvent], isLast: Bool) {
         do throws(EvstoreError) { return (try pages.nextPage(), pages.isAtEnd) } catch {
             let start = pages.checkpoint.position.rawValue
@@ -87,12 +87,12 @@ final class ConsumerRun: Sendable {
         var row: ConsumerRow
     }
 
-    /// Waits until the name is free, and takes it; nil where the task is cancelled before.
+    /// Waits until the name is free, and takes it; nil where the task is cancelled first.
     private func takeTurn(_ start: ConsumerStart) async throws -> Turn? {
         while !Task.isCancelled {
             let number = try await registered(start)
             if let lock = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") {
-                // Whoever had the name before has moved the place, or removed the consumer, whose number is another's now.
+                // The previous holder may have moved the place, or the consumer was removed and its number now belongs to another.
                 let rows = try store.log.read { reader in try ConsumerRow.list(ConsumerRow.all(in: reader)) }
                 if let row = rows.first(where: { $0.name == name }), row.number == number { return Turn(lock: lock, row: row) }
             }
@@ -101,7 +101,7 @@ final class ConsumerRun: Sendable {
         return nil
     }
 
-    /// The consumer's number; makes its row where there is none.
+    /// Returns the consumer's number; creates its row where there is none.
     private func registered(_ start: ConsumerStart) async throws -> Int {
         if let row = try store.log.read({ reader in try reader.get(.notes, ConsumerRow.key(name)) }) {
             return try ConsumerRow(name: name, row).number
@@ -118,19 +118,19 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    private func place(of row: ConsumerRow) async throws -> ConsumerPlace {
+    private func place(of row: ConsumerRow) async throws -> ConsumerCheckpoint {
         let isAsBefore = row.version == version && row.types == typeNames
         var row = row
         (row.version, row.types) = (version, typeNames)
-        let place = ConsumerPlace(row, store.log)
+        let place = ConsumerCheckpoint(row, store.log)
         if !isAsBefore { try await place.write { _ in } }
         return place
     }
 
     // MARK: Handling
 
-    /// Handles the events of a page, those of a stream one after the other; returns early where the task is cancelled.
-    private func handle(_ events: [RecordedEvent], _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+    /// Handles the events of a page, those of a stream in sequence; returns early where the task is cancelled.
+    private func handle(_ events: [RecordedEvent], _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
         defer { place.note(ahead: progress.doneAhead) }
         if options.concurrency == 1 || events.count < 2 { return try await handle(lane: events, place, progress) }
         var lanes = [[RecordedEvent]](repeating: [], count: min(options.concurrency, events.count))
@@ -141,7 +141,7 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    private func handle(lane: [RecordedEvent], _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+    private func handle(lane: [RecordedEvent], _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
         var rest = lane[...]
         while !rest.isEmpty, !Task.isCancelled {
             let together = rest.prefix(batch)
@@ -149,7 +149,7 @@ final class ConsumerRun: Sendable {
             if together.count > 1, try await failure(Array(together), attempt: 1) == nil {
                 place.advance(to: progress.finish(together), handled: together.count)
             } else {
-                // One of several is at fault: which one shows when each is tried alone.
+                // One event of the batch is at fault: each is tried alone to find it.
                 for event in together where !Task.isCancelled { try await handle(event, place, progress) }
             }
             try await place.save(after: options.checkpointInterval)
@@ -157,7 +157,7 @@ final class ConsumerRun: Sendable {
     }
 
     /// Tries one event until it is handled or given up; returns early where the task is cancelled.
-    private func handle(_ event: RecordedEvent, _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+    private func handle(_ event: RecordedEvent, _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
         var attempt = place.takeAttempts(at: event.position) + 1
         while let reason = try await failure([event], attempt: attempt) {
             place.fail(at: event.position, attempts: attempt, reason)
@@ -173,8 +173,9 @@ final class ConsumerRun: Sendable {
         place.advance(to: progress.finish([event]), handled: 1)
     }
 
-    /// Why the handler could not handle the events; nil where it has. It runs to its end, whatever becomes of this task.
-    /// - Throws: `EvstoreError.consumerStopped` where the handler has said so.
+    /// Calls the handler. Returns why it could not handle the events; nil where it could. The handler runs to its end even if this task is
+    /// cancelled.
+    /// - Throws: `EvstoreError.consumerStopped` where the handler throws it.
     private func failure(_ events: [RecordedEvent], attempt: Int) async throws -> String? {
         guard let last = events.last else { return nil }
         let context = ConsumerContext(
@@ -182,7 +183,7 @@ final class ConsumerRun: Sendable {
         let handler = handler
         do { try await Task { try await handler(events, context) }.value } catch {
             if case EvstoreError.consumerStopped = error { throw error }
-            // In a sealed store nothing that may be an event's content lies in the clear.
+            // In a sealed store the error may quote an event, and nothing of an event may lie in the clear.
             return store.options.secret == nil ? (error as? EvstoreError)?.message ?? "\(error)" : "\(type(of: error))"
         }
         return nil
@@ -190,9 +191,9 @@ final class ConsumerRun: Sendable {
 
     // MARK: Parked events
 
-    /// Puts an event aside, and moves past it once that is on the disk.
+    /// Parks an event, and moves past it once that is on the disk.
     private func park(
-        _ event: RecordedEvent, attempts: Int, _ reason: String, _ place: ConsumerPlace, _ progress: PageProgress
+        _ event: RecordedEvent, attempts: Int, _ reason: String, _ place: ConsumerCheckpoint, _ progress: PageProgress
     ) async throws {
         let parked = ParkedEvent(
             at: event.checkpoint, of: event.stream, type: event.type, attempts: UInt64(attempts), error: reason)
@@ -201,8 +202,8 @@ final class ConsumerRun: Sendable {
         store.logger.warning("\(name) has parked the event at position \(event.position): \(reason)")
     }
 
-    /// Tries once what someone has asked to be tried again.
-    private func retryParked(_ place: ConsumerPlace) async throws {
+    /// Retries each parked event once that someone asked to be retried.
+    private func retryParked(_ place: ConsumerCheckpoint) async throws {
         let rows = try store.log.read { reader in try reader.rows(.notes, prefix: ParkedEvent.retryPrefix(name)) }
         for parked in try ParkedEvent.list(of: name, rows) where !Task.isCancelled {
             let attempt = Int(clamping: parked.attempts) + 1
@@ -210,7 +211,7 @@ final class ConsumerRun: Sendable {
             let reason = if let obstacle { obstacle } else { try await failure(events, attempt: attempt) }
             if reason == nil { place.advance(to: place.row.place, handled: events.count) }
             try await place.write { [name] update in
-                // Dropped meanwhile: it stays so.
+                // An event that was dropped meanwhile stays dropped.
                 if try update.get(.notes, parked.key(name)) == nil { return }
                 try update.delete(.notes, parked.key(name))
                 guard let reason else { return }
@@ -221,7 +222,7 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    /// A parked event as it is handled; or why it can't be.
+    /// The images of a parked event for the handler, or the obstacle that prevents handling it.
     private func seen(_ parked: ParkedEvent) throws -> (events: [RecordedEvent], obstacle: String?) {
         if try !store.isInLog(parked.place) { return ([], "a cut has taken it off: drop it") }
         let images: [RecordedEvent]

@@ -4,9 +4,9 @@ public import Migration
 internal import Projections
 
 extension EventStore {
-    /// The consumers that the store knows, by name, with who handles events now.
+    /// Returns the consumers that the store knows, by name, with the process that handles events now.
     ///
-    /// Blocks the calling thread for one short read transaction, and a look at the lock of each.
+    /// Blocks the calling thread for one short read transaction, and for a check of each consumer's lock.
     public func consumers() throws(EvstoreError) -> [ConsumerStatus] {
         var found: [ConsumerStatus] = []
         try converting(at: path) {
@@ -28,7 +28,7 @@ extension EventStore {
         return found
     }
 
-    /// The events that a consumer has put aside, by position.
+    /// Returns the events that a consumer has parked, by position.
     ///
     /// Blocks the calling thread for one short read transaction.
     /// - Throws: `EvstoreError.unknownConsumer`.
@@ -60,7 +60,7 @@ extension EventStore {
         }
     }
 
-    /// Whether the event at a place is the one that was there in its epoch.
+    /// Whether the event at a place is still the one that was there in its epoch.
     func isInLog(_ place: Checkpoint) throws(EvstoreError) -> Bool {
         do {
             try requireValid(place)
@@ -70,9 +70,9 @@ extension EventStore {
 }
 
 extension StoreMaintenance {
-    /// Has a consumer try parked events again: the one at a position, or all of them where it is nil. Whoever holds the name does so
-    /// within `Options.pollInterval`, else whoever holds it next. Awaits one durable transaction.
-    /// - Returns: how many they are.
+    /// Lets a consumer retry parked events: the one at a position, or all of them where it is nil. The current holder of the name does so
+    /// within `Options.pollInterval`, otherwise the next one. Waits for one durable transaction.
+    /// - Returns: the number of these events.
     /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
     @discardableResult
     public func retryParked(of consumer: String, position: Position? = nil) async throws(EvstoreError) -> Int {
@@ -83,16 +83,17 @@ extension StoreMaintenance {
         }
     }
 
-    /// Gives up a parked event, or all of them where the position is nil. The reason stands in the journal. Awaits one durable transaction.
-    /// - Returns: how many they are.
+    /// Gives up a parked event, or all of them where the position is nil. The journal records the reason. Waits for one durable
+    /// transaction.
+    /// - Returns: the number of these events.
     /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
     @discardableResult
     public func dropParked(of consumer: String, position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
         try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
     }
 
-    /// Puts a consumer's place elsewhere: events behind it are handled again, those before it are not. Parked events stay, but for those
-    /// that a cut has taken off. Awaits one durable transaction.
+    /// Moves a consumer's place: events behind it are handled again, events before it are not. Parked events stay, except those that a cut
+    /// has taken off. Waits for one durable transaction.
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
     ///   epochChanged where a cut has taken off what was there.
     public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
@@ -109,7 +110,7 @@ extension StoreMaintenance {
         }
     }
 
-    /// Forgets a consumer, its place and what it has parked. Awaits one durable transaction.
+    /// Removes a consumer with its place and its parked events. Waits for one durable transaction.
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name.
     public func removeConsumer(_ consumer: String) async throws(EvstoreError) {
         try await alone(consumer) { row, rows, update in
@@ -119,7 +120,7 @@ extension StoreMaintenance {
         }
     }
 
-    /// Changes a consumer's row while nobody holds its name, and notes it in the journal.
+    /// Changes a consumer's row while no process holds its name, and records that in the journal.
     private func alone(
         _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, ConsumerRow.Rows, inout LogUpdate) throws -> String
     ) async throws(EvstoreError) {
@@ -130,7 +131,7 @@ extension StoreMaintenance {
             try await log.update { [number = row.number] update in
                 let rows = try ConsumerRow.all(in: update)
                 let row = try EventStore.required(consumer, rows)
-                // It was removed and made anew meanwhile.
+                // The consumer was removed and created again meanwhile.
                 if row.number != number { throw EvstoreError.unknownConsumer(consumer, known: []) }
                 let outcome = try change(row, rows, &update)
                 try Journal.append(
@@ -139,7 +140,7 @@ extension StoreMaintenance {
         } catch { throw EvstoreError(converting: error, at: path) }
     }
 
-    /// - Parameter change: what a parked event becomes; nil where it is removed.
+    /// - Parameter change: returns the event's new state; nil removes the event.
     private func changeParked(
         of consumer: String, at position: Position?, _ outcome: String, _ change: @escaping @Sendable (ParkedEvent) -> ParkedEvent?
     ) async throws(EvstoreError) -> Int {

@@ -3,25 +3,26 @@ public import EventModel
 internal import Projections
 
 extension EventStore {
-    /// Handles each event once it is in the log, and keeps the place: mails, calls, another database. Replays never run it.
+    /// Calls a handler for each event in the log, and remembers the place: for mails, calls, another database. Replays never run it.
     ///
-    /// Goes on until the task is cancelled; the event at hand is then finished, the place saved, and the call returns. An event is handled
-    /// at least once: again where the process ends between the handler's end and the next save of the place. Events come in the order of
-    /// the log, with `concurrency` those of each stream.
+    /// Continues until the task is cancelled; then the current event is finished, the place is saved, and the call returns. An event is
+    /// handled at least once: again where the process ends between the handler's end and the next save of the place. Events come in the
+    /// order of the log; with `concurrency`, only those of one stream keep their order.
     ///
-    /// One process handles the events of a name at a time; others that call this stand by, and one takes over within 0.2 s when the
-    /// first one ends, however it ends.
+    /// One process handles the events of a name at a time. Other processes that call this wait, and one of them takes over within 0.2 s
+    /// when the first one ends, for whatever reason.
     ///
     /// - Parameters:
     ///   - name: 1 to 100 bytes; the same in each process and after each start.
     ///   - start: where a consumer begins that the store does not know yet.
-    ///   - types: the types, as they are called at the version, that it takes; nil takes all.
-    ///   - version: at which it sees events, before and after a flip and a rollback; the working version where nil.
-    ///   - handler: throws where it could not handle the event, which is then tried again (`ConsumerOptions.retry`); one that throws
-    ///     `EvstoreError.consumerStopped` ends the consumer at once, its place before the event. It is not cancelled with the task.
-    /// - Throws: `EvstoreError`: consumerStopped, where `onFailure` is `stop`; epochChanged where a cut took off what it has handled
-    ///   (`maintenance.resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version: it is for the
-    ///   caller to go past it by `maintenance.resetConsumer`.
+    ///   - types: the types that it takes, by their names at the version; nil takes all.
+    ///   - version: the version at which it sees events, before and after a flip and a rollback; the working version where nil.
+    ///   - handler: throws where it could not handle the event, which is then retried (`ConsumerOptions.retry`).
+    ///     `EvstoreError.consumerStopped` ends the consumer at once, its place before the event. The handler is not cancelled with the
+    ///     task.
+    /// - Throws: `EvstoreError`: consumerStopped, where `onFailure` is `stop`; epochChanged where a cut took off events that it has handled
+    ///   (`maintenance.resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version:
+    ///   the caller can move past it by `maintenance.resetConsumer`.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
@@ -31,7 +32,7 @@ extension EventStore {
         }
     }
 
-    /// Handles each event of a Swift type, as it is at the type's version, as the other `consume` does. An event that the type can't read is
+    /// Handles each event of a Swift type as the other `consume` does, at the type's version. An event that the type can't read counts as
     /// one that could not be handled.
     public func consume<E: Event>(
         _ name: String, _ type: E.Type, from start: ConsumerStart = .start, options: ConsumerOptions = .init(),
@@ -42,7 +43,8 @@ extension EventStore {
         }
     }
 
-    /// Handles up to `batch` events at once, else as the other `consume`. Where the handler throws, the events of the batch are tried again one by one.
+    /// Handles up to `batch` events at once, otherwise like the other `consume`. Where the handler throws, the events of the batch are
+    /// retried one by one.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil, batch: Int,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void

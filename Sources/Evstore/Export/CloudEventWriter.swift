@@ -3,11 +3,11 @@ internal import EventModel
 internal import JSONText
 internal import Migration
 
-/// Writes events as CloudEvents 1.0.2 in the JSON format. Used by one thread; once warm it allocates for events with metadata only.
+/// Writes events as CloudEvents 1.0.2 in the JSON format. Used by one thread; after its first events it allocates only for metadata.
 ///
-/// `subject` is the stream, and `dataschema` names the store and the version; what else an event line says is in extension attributes.
-/// An event that came as a CloudEvent has the `source`, `id` and extension attributes that it came with; what has no place of its own
-/// stays in its metadata.
+/// `subject` is the stream, and `dataschema` names the store and the version; the other members of an event line are extension attributes.
+/// An event that was imported as a CloudEvent keeps its `source`, `id` and extension attributes; attributes that an event has no place for
+/// stay in its metadata.
 struct CloudEventWriter: ~Copyable {
     private let source: String
     private var metadata = JSONEditor()
@@ -15,7 +15,7 @@ struct CloudEventWriter: ~Copyable {
 
     init(source: String) { self.source = source }
 
-    /// Writes a line without a line feed.
+    /// Writes a line without its line feed.
     mutating func write(_ line: EventLine, payload: RawSpan, metadata: RawSpan, into output: inout ByteBuffer) {
         let envelope = load(metadata)
         let identity = envelope.flatMap { takeIdentity(of: line, from: $0) }
@@ -46,7 +46,7 @@ struct CloudEventWriter: ~Copyable {
         output.append("}")
     }
 
-    /// The envelope in some metadata; nil where it has none.
+    /// The CloudEvents envelope in an event's metadata; nil where it has none.
     private mutating func load(_ metadata: RawSpan) -> JSONEditor.Node? {
         if metadata.byteCount == 0 { return nil }
         do { try self.metadata.load(metadata) } catch { return nil }
@@ -56,7 +56,7 @@ struct CloudEventWriter: ~Copyable {
         return node
     }
 
-    /// The source and id that an event came with, where its own id was made of them.
+    /// The source and id that the event was imported with, where its own id was derived from them.
     private mutating func takeIdentity(of line: EventLine, from envelope: JSONEditor.Node) -> (source: String, id: String)? {
         guard let sourceNode = metadata.member(CloudEvent.source, of: envelope), let source = metadata.string(sourceNode),
             let idNode = metadata.member(CloudEvent.id, of: envelope), let id = metadata.string(idNode)
@@ -80,7 +80,7 @@ struct CloudEventWriter: ~Copyable {
         if metadata.isEmpty(envelope) { metadata.detach(envelope) }
     }
 
-    /// Whether a member of the envelope may be an attribute: a name and a value that the format allows, and none that an export writes.
+    /// Whether a member of the envelope can be an attribute: its name and value are allowed by the format, and no export writes that name.
     private func isExtension(_ node: JSONEditor.Node) -> Bool {
         switch metadata.kind(node) {
         case .string, .number, .true, .false: break
@@ -91,7 +91,7 @@ struct CloudEventWriter: ~Copyable {
             && !CloudEvent.reserved.contains { metadata.hasName(node, $0) }
     }
 
-    /// What is left of the metadata, as the text of a JSON object.
+    /// Writes the rest of the metadata as the text of a JSON object.
     private mutating func writeMetadata(_ whole: RawSpan, isLoaded: Bool, into output: inout ByteBuffer) {
         if whole.byteCount == 0 || isLoaded && metadata.isEmpty(metadata.root) { return }
         output.append(",\"metadata\":")

@@ -5,7 +5,7 @@ internal import Migration
 internal import Projections
 internal import SchemaEvolution
 
-/// How an event line is written.
+/// The format of an event line.
 public enum EventFormat: String, Sendable, Hashable, CaseIterable {
     case jsonl
     /// CloudEvents 1.0 in its JSON form.
@@ -15,12 +15,12 @@ public enum EventFormat: String, Sendable, Hashable, CaseIterable {
 extension EventStore {
     /// Calls `body` with the lines of all events, each with its line feed, in the order of positions, until it returns false.
     ///
-    /// `body` is called on a thread of the store's own with about 1 MiB at a time, while other threads write the lines that follow; no
+    /// `body` is called on one of the store's threads with about 1 MiB at a time, while other threads prepare the following lines; no
     /// transaction is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing.
     ///
-    /// Awaits the reading of all events, on the store's own threads.
+    /// Waits while all events are read on the store's own threads.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
-    ///   as it is.
+    ///   unconverted.
     public func export(
         convertedTo version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl,
         _ body: (_ lines: [UInt8]) throws -> Bool
@@ -39,7 +39,7 @@ extension EventStore {
         } catch { throw errors.first ?? error }
     }
 
-    /// One event as a line of output, without a line feed. Reads nothing from the store.
+    /// Writes one event as a line without a line feed. Reads nothing from the store.
     public func line(_ event: RecordedEvent, format: EventFormat = .jsonl) -> [UInt8] {
         var text = ByteBuffer(capacity: 1_024)
         let line = EventLine(

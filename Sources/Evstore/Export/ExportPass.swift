@@ -4,35 +4,35 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// What is exported: the events after `begin` up to `through`.
+/// The parameters of an export: it covers the events after `begin` up to `through`.
 struct ExportRequest: Sendable {
     /// Nil shows each event at its birth version.
     let version: SchemaVersion?
     let format: EventFormat
-    /// After which position the export begins; the epoch is that of the log as it began.
+    /// The position after which the export begins, with the epoch of the log at its start.
     let begin: Checkpoint
     let through: Position
     let job: Job
 }
 
-/// One export: workers write the lines of the log's chunks, and the caller's thread passes them on in the log's order.
+/// One export: workers write the lines of the log's chunks, and the calling thread passes them on in the order of the log.
 final class ExportPass: Sendable {
     private let store: EventStore
     private let history: History
     private let request: ExportRequest
-    private let line: OrderedLine<[UInt8]>
+    private let line: OrderedPipeline<[UInt8]>
     private let names = SharedStreamNames()
 
     private static let chunkEvents: UInt64 = 4_096
-    /// How many bytes of text are passed on at once.
+    /// The size of the text that is passed on at once.
     private static let pieceBytes = 1 << 20
-    /// How many bytes may wait for the chunks before them.
+    /// The size of the text that may wait for earlier chunks.
     private static let waitingBytes = 16 << 20
 
     init(_ store: EventStore, _ history: History, _ request: ExportRequest) {
         (self.store, self.history, self.request) = (store, history, request)
         let chunks = (request.through.events(after: request.begin.position) + Self.chunkEvents - 1) / Self.chunkEvents
-        line = OrderedLine(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
+        line = OrderedPipeline(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
     }
 
     /// Calls `body` with the lines until it returns false.
@@ -46,7 +46,7 @@ final class ExportPass: Sendable {
         return LineWriter(converter, at: request.version, request.format, source: store.source)
     }
 
-    /// Writes the lines of a chunk and passes them on in pieces, until the export has ended.
+    /// Writes the lines of a chunk and passes them on in pieces, until the chunk or the export ends.
     private func write(chunk: Int, _ writer: LineWriter, _ handOver: ([UInt8], Int) throws -> Bool) throws {
         let (begin, through) = (request.begin, request.through)
         var reached = begin.position.plus(UInt64(chunk) * Self.chunkEvents)

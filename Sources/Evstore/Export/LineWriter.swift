@@ -5,7 +5,7 @@ internal import JSONText
 internal import Migration
 internal import SchemaEvolution
 
-/// Writes stored events as lines, as an event reader shows them. Used by one thread; allocates nothing for an event.
+/// Writes stored events as lines, converted by an event converter. Used by one thread; allocates nothing per event.
 final class LineWriter {
     private let converter: EventConverter
     private let version: SchemaVersion?
@@ -17,7 +17,7 @@ final class LineWriter {
         cloudEvents = CloudEventWriter(source: source)
     }
 
-    /// Appends a line, with its line feed, for each event that a stored one is seen as.
+    /// Appends one line with its line feed for each image of a stored event.
     func write(_ record: borrowing RecordView, _ reader: borrowing LogReader, into text: inout ByteBuffer) throws {
         var event = EventLine(
             stream: try converter.stream(of: record, reader), type: "", id: record.id, time: record.time, position: record.position,

@@ -30,7 +30,7 @@ struct CheckedChunk: Sendable {
     /// Lines that may be appended and are not among `lines`.
     var plain: UInt64 = 0
     var streamMismatches: UInt64 = 0
-    /// Of the chunk's bytes, to find an input that changes between two readings.
+    /// A checksum over the chunk's bytes, to detect an input that changes between two readings.
     var checksum: UInt64
     var stamp: StateStamp
 }
@@ -60,11 +60,11 @@ extension LineChunk {
 
 private func checksum(of text: borrowing ByteBuffer, count: Int) -> UInt64 { checksum(text.slice(0, count)) }
 
-/// Reads lines and checks them, or makes of them what is stored. One per chunk.
+/// Reads lines and checks them, or converts them to the events to store. One per chunk.
 private struct LineReader: ~Copyable {
     private let validator: AppendValidator
     private let pass: Importer.Pass
-    /// Of a line that is read in one pass: its few other members count as the payload's.
+    /// The limits for a line that is read in one pass: its few other members count as the payload's.
     private let limits: JSONLimits
     private let now = Timestamp.now
     private var scan = LineScan()
@@ -84,7 +84,7 @@ private struct LineReader: ~Copyable {
         if try !readPlain(line, text, range, into: &chunk) { try parse(line, text, range, into: &chunk) }
     }
 
-    /// False where the line is to be parsed.
+    /// Reads a line of the usual form; returns false where the line needs the parser.
     private mutating func readPlain(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) -> Bool {
@@ -129,7 +129,7 @@ private struct LineReader: ~Copyable {
                 content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
     }
 
-    /// What a line says, also one that was sealed.
+    /// Parses a line; opens it first where it is sealed.
     private mutating func parsed(_ line: RawSpan) throws(EvstoreError) -> ParsedLine {
         guard let sealed = SealedLine(line) else { return try parser.parse(line, isValid: pass == .applying) }
         var opened = ByteBuffer(capacity: line.byteCount)
@@ -154,7 +154,7 @@ extension CheckedChunk {
 }
 
 extension StoredEvent {
-    /// A checksum over what the event says, however its JSON is written.
+    /// A checksum over the content of the event, however its JSON is written.
     fileprivate func contentChecksum() throws(EvstoreError) -> UInt64 {
         var text = ByteBuffer(capacity: payload.count + 64)
         text.append(stream.text)
@@ -167,7 +167,7 @@ extension StoredEvent {
 }
 
 extension NewEvent {
-    /// What an event that is ready to be stored was given as.
+    /// The event as it would be given to an append: the reverse of preparing it for storage.
     init(_ event: StoredEvent) {
         self.init(
             stream: event.stream, type: event.type, payload: event.payload, metadata: event.metadata.isEmpty ? nil : event.metadata,

@@ -3,8 +3,8 @@ internal import EventModel
 internal import Hashing
 internal import JSONText
 
-/// What the store keeps of a CloudEvent (CloudEvents 1.0.2, JSON format) beside the event: `source`, `id`, and each attribute that an
-/// event has no place for lie in the member `cloudevents` of its metadata, and an export writes them where they were.
+/// The attributes of a CloudEvent (CloudEvents 1.0.2, JSON format). `source`, `id` and each attribute that an event has no place for are
+/// kept in the member `cloudevents` of the event's metadata, and an export writes them back as attributes.
 enum CloudEvent {
     static let specversion = MemberName("specversion")
     static let id = MemberName("id")
@@ -17,23 +17,23 @@ enum CloudEvent {
     static let data = MemberName("data")
     static let dataBase64 = MemberName("data_base64")
     static let metadata = MemberName("metadata")
-    /// The member of metadata.
+    /// The member of metadata that keeps attributes.
     static let envelope = MemberName("cloudevents")
-    /// Extension attributes in which an export says what else the event's line would.
+    /// Extension attributes in which an export writes the other members of the event's line.
     static let ofExports = ["position", "revision", "born"].map(MemberName.init)
-    /// What an export says of the event itself, whatever its envelope has.
+    /// Attributes that an export writes from the event itself, whatever its envelope holds.
     static let reserved =
         [specversion, id, source, type, subject, time, dataschema, datacontenttype, data, dataBase64, metadata] + ofExports
 
     static let contentType = "application/json"
 
-    /// The version that a `dataschema` of a store names, `urn:evstore:<store>/v<version>`; nil for a URI of anybody else.
+    /// The version in a `dataschema` that a store wrote, `urn:evstore:<store>/v<version>`; nil for any other URI.
     static func version(ofSchema text: String) -> SchemaVersion? {
         guard text.hasPrefix("urn:evstore:"), let last = text.split(separator: "/").last, last.first == "v" else { return nil }
         return UInt32(last.dropFirst()).map { SchemaVersion($0) }
     }
 
-    /// Whether an event's metadata has the source of a CloudEvent.
+    /// Whether an event's metadata names the source of a CloudEvent.
     static func isNamed(in metadata: RawSpan) -> Bool {
         if metadata.byteCount == 0 { return false }
         var splice = JSONEditor()
@@ -43,8 +43,8 @@ enum CloudEvent {
 }
 
 extension EventID {
-    /// The id in a store of the event that a source and an id name together: both, with a space between them, where an id can hold that;
-    /// else a UUIDv8 (RFC 9562) of the first 16 bytes of SHA-256 over the source, a zero byte and the id.
+    /// The store's id for a CloudEvent that its source and id identify together: both, separated by a space, if that is a valid id;
+    /// otherwise a UUIDv8 (RFC 9562) of the first 16 bytes of SHA-256 over the source, a zero byte and the id.
     init(ofCloudEvent id: String, from source: String) {
         do {
             if !source.utf8.contains(UInt8(ascii: " ")) {

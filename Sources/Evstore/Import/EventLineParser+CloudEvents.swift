@@ -3,9 +3,9 @@ internal import EventModel
 internal import FoundationEssentials
 internal import JSONText
 
-/// A CloudEvent in the JSON format: `subject` is the stream, `source` and `id` are the identity, `dataschema` names the birth version
-/// where it is a store's, and an extension attribute `metadata` is metadata where it is the text of a JSON object, as exports write it.
-/// What is left goes to the metadata.
+/// Parses CloudEvents in the JSON format: `subject` is the stream, `source` and `id` are the identity, `dataschema` gives the birth version
+/// if a store wrote it, and the extension attribute `metadata` is metadata if it is the text of a JSON object, as exports write it. All
+/// other attributes are kept in the metadata.
 extension EventLineParser {
     mutating func cloudEvent(_ specversion: JSONEditor.Node) throws(EvstoreError) -> ParsedLine {
         guard splice.string(specversion) == "1.0" else {
@@ -17,7 +17,7 @@ extension EventLineParser {
         var child = splice.firstChild(of: splice.root)
         while let node = child {
             child = splice.next(after: node)
-            // An attribute that is null is not there.
+            // An attribute that is null counts as absent.
             if splice.kind(node) == .null { continue }
             switch true {
             case splice.hasName(node, CloudEvent.specversion): break
@@ -49,7 +49,7 @@ extension EventLineParser {
         return parsed
     }
 
-    /// Gives the event its id; says whether that is of another source than this store, so that both are to be kept.
+    /// Sets the event's id; returns whether the id comes from a source other than this store, so that both must be kept.
     private func identify(_ line: inout ParsedLine, _ id: JSONEditor.Node?, _ source: JSONEditor.Node?) throws(EvstoreError) -> Bool {
         let source = try source.map { node throws(EvstoreError) in try text(node, CloudEvent.source) }
         if let source, source.isEmpty || source.utf8.contains(where: { $0 < 0x20 }) {
@@ -64,12 +64,12 @@ extension EventLineParser {
         }
         line.event.id = EventID(ofCloudEvent: plain, from: source)
         do { line.plainID = try EventID(plain) } catch {
-            // No store can hold it.
+            // No store can hold this id.
         }
         return true
     }
 
-    /// Replaces `data_base64` by the JSON object that its bytes are, as producers write that know their data as bytes only.
+    /// Replaces `data_base64` by the JSON object that its bytes encode: some producers know their data as bytes only.
     private mutating func decoded(_ node: JSONEditor.Node) throws(EvstoreError) -> JSONEditor.Node {
         guard let bytes = Data(base64Encoded: try text(node, CloudEvent.dataBase64)).map({ [UInt8]($0) }), isObject(bytes) else {
             throw .invalidLine(reason: "is binary, and an event's data is a JSON object", pointer: "/data_base64")
@@ -81,15 +81,15 @@ extension EventLineParser {
         do { return try JSONScanner.validate(text.lent, limits: limits) == .object } catch { return false }
     }
 
-    /// The metadata of an event: what the attribute `metadata` is the text of, with other attributes in its envelope. Where it is no object,
-    /// or has a member `cloudevents` that says something else, it is an attribute like the others.
+    /// The metadata of an event: the object in the attribute `metadata`, with the other attributes in its envelope. Where the attribute is
+    /// not the text of an object, or its member `cloudevents` contradicts them, it is kept like the other attributes.
     private func metadata(_ attribute: JSONEditor.Node?, with others: [JSONEditor.Node]) -> [UInt8]? {
         guard let attribute else { return others.isEmpty ? nil : merged(Array("{}".utf8), others) }
         if let text = splice.string(attribute).map({ Array($0.utf8) }), isObject(text), let whole = merged(text, others) { return whole }
         return merged(Array("{}".utf8), others + [attribute])
     }
 
-    /// Metadata with some attributes in its envelope; nil where that has another value for one.
+    /// Adds attributes to the envelope in metadata; nil where the envelope has another value for one of them.
     private func merged(_ metadata: [UInt8], _ attributes: [JSONEditor.Node]) -> [UInt8]? {
         if attributes.isEmpty { return metadata }
         var whole = JSONEditor()

@@ -3,29 +3,29 @@ internal import EventModel
 internal import JSONText
 internal import Projections
 
-/// How the lines of an input are read.
+/// The form of an input's lines.
 struct LineForm: Sendable {
     var options: Options
     /// The `source` of the store's own CloudEvents.
     var source: String
-    /// Whether each line is data from before versions existed, whatever it looks like.
+    /// Whether each line is data from before versions existed, even if it looks like an event line.
     var isOldData = false
-    /// Whether a line may say what its stream must be at, in `expect`.
+    /// Whether a line may state the expectation of its stream in `expect`.
     var takesExpectations = false
 }
 
-/// Reads event lines, this product's own form and CloudEvents 1.0. One per worker, reused.
+/// Reads event lines in this product's own form and as CloudEvents 1.0. One per worker, reused.
 ///
-/// Own form: `{"stream", "type", "data"}` with optional `id`, `time`, `metadata`, `version` (the birth version); what an
-/// export adds (`position revision born part epoch`) is ignored, any other member is refused.
-/// Old data is any JSON object: the whole of it is the payload, of the type `$unknown`.
-/// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
+/// Own form: `{"stream", "type", "data"}` with optional `id`, `time`, `metadata`, `version` (the birth version). The members that an export
+/// adds (`position revision born part epoch`) are ignored; any other member is refused.
+/// Old data is any JSON object: the whole object is the payload, and its type is `$unknown`.
+/// A line that an archive of this store has sealed (`SealedLine`) is opened before it is parsed here.
 struct EventLineParser: ~Copyable {
     var splice = JSONEditor()
     let form: LineForm
-    /// The limits of a whole line: it has one level more than its payload and metadata, and some members.
+    /// The limits of a whole line: one level deeper than payload and metadata, with some more members.
     private let lineLimits: JSONLimits
-    /// The limits of a payload, and of metadata.
+    /// The limits of a payload and of metadata.
     let limits: JSONLimits
 
     init(_ form: LineForm) {
@@ -37,16 +37,16 @@ struct EventLineParser: ~Copyable {
             bytes: Self.lineBytesMax(options))
     }
 
-    /// The largest size of a line: of a CloudEvent whose metadata is a text within the line's, with each quote escaped, or whose data is in
-    /// base64; and of an envelope with names and ids at their limits, all of it escaped.
+    /// The largest size of a line. It has room for a CloudEvent whose metadata is a text with each quote escaped, or whose data is in
+    /// base64, and for an envelope whose names and ids are at their limits and fully escaped.
     static func lineBytesMax(_ options: Options) -> Int { 2 * options.eventBytesMax + 8_192 }
 
     private static let envelopeMembers = 64
 
-    /// What a line says; its payload and metadata are valid JSON objects.
+    /// Parses a line; payload and metadata of the result are valid JSON objects.
     /// - Parameters:
     ///   - isValid: whether the line was read before, without an error.
-    ///   - isEvent: whether it is an event line also where the input is old data.
+    ///   - isEvent: whether it is an event line even where the input is old data.
     mutating func parse(_ line: RawSpan, isValid: Bool = false, isEvent: Bool = false) throws(EvstoreError) -> ParsedLine {
         let isOldData = form.isOldData && !isEvent
         if !isValid { try checkForm(line, isOldData ? limits : lineLimits) }
@@ -54,7 +54,7 @@ struct EventLineParser: ~Copyable {
         do { try splice.load(line) } catch { throw EvstoreError(converting: error) }
         let version = splice.member(Names.specversion, of: splice.root)
         let parsed = if let version { try cloudEvent(version) } else { try ownLine() }
-        // Two bytes are the least that a member or an element takes.
+        // A member or an element takes at least two bytes.
         if !isValid, line.byteCount > 2 * limits.members { try checkLimits(parsed.event) }
         return parsed
     }
@@ -76,7 +76,7 @@ struct EventLineParser: ~Copyable {
         } catch { throw EvstoreError(converting: error) }
     }
 
-    /// The whole line, without the white space around it.
+    /// The event of old data: the whole line, without white space around it.
     private func oldData(_ line: RawSpan) -> NewEvent {
         var (start, end) = (0, line.byteCount)
         while line.byte(at: start) <= UInt8(ascii: " ") { start += 1 }
@@ -113,7 +113,7 @@ struct EventLineParser: ~Copyable {
         return parsed
     }
 
-    /// What both forms of a line have, but for the id and metadata.
+    /// Parses the members that both forms of a line share, except the id and metadata.
     func parsed(_ fields: LineNodes, streamIn name: MemberName) throws(EvstoreError) -> ParsedLine {
         var parsed = ParsedLine(
             NewEvent(
@@ -140,7 +140,7 @@ struct EventLineParser: ~Copyable {
         return text
     }
 
-    /// The text of an object; nil where there is none.
+    /// The JSON text of an object; nil where there is none.
     private func object(_ node: JSONEditor.Node?, _ name: MemberName) throws(EvstoreError) -> [UInt8]? {
         guard let node, splice.kind(node) != .null else { return nil }
         guard splice.kind(node) == .object else {
@@ -172,7 +172,7 @@ struct EventLineParser: ~Copyable {
     }
 }
 
-/// The nodes of a line's members, under the names of the own form.
+/// The nodes of a line's members; the names are those of this product's own form.
 struct LineNodes {
     var stream, type, data, id, time, metadata: JSONEditor.Node?
     var version: SchemaVersion?
@@ -188,6 +188,6 @@ private enum Names {
     static let version = MemberName("version")
     static let expect = MemberName("expect")
     static let specversion = MemberName("specversion")
-    /// What an export adds and an import ignores.
+    /// Members that an export adds and an import ignores.
     static let ofExports = ["position", "revision", "born", "part", "epoch"].map(MemberName.init)
 }

@@ -4,8 +4,8 @@ internal import Platform
 internal import Projections
 
 extension EventStore {
-    /// Closes a store that an import has made, and removes it where it holds no event and no other process has it open.
-    /// - Parameter keepsDirectory: leaves the directory, which was there before the store.
+    /// Closes a store that an import has created, and removes it where it holds no event and no other process has it open.
+    /// - Parameter keepsDirectory: whether to keep the directory, which existed before the store.
     package func discard(keepsDirectory: Bool = false) async throws(EvstoreError) {
         do { try log.acquireExclusively(what: "removes it") } catch {
             guard case .locked = EvstoreError(converting: error, at: path) else { throw EvstoreError(converting: error, at: path) }

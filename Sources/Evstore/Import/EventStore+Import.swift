@@ -5,16 +5,16 @@ internal import Platform
 internal import Projections
 
 extension EventStore {
-    /// Appends event lines (this product's or CloudEvents 1.0) born at `version` unless a line says otherwise; never one twice.
+    /// Appends event lines (this product's or CloudEvents 1.0), born at `version` unless a line names another; never appends a line twice.
     ///
-    /// A file is validated whole before anything is appended; of a pipe, what came before a bad line stays. An import that was interrupted
-    /// is finished by calling it again with the same input.
+    /// A file is validated completely before anything is appended. Lines of a pipe that come before a bad line stay appended. To finish an
+    /// interrupted import, call it again with the same input.
     ///
-    /// Awaits its turn, since one import at a time appends to a store, and then as many appends as the input needs; lines are checked on
-    /// several threads of the store's own.
-    /// - Parameter stopped: called with what was appended, and stays, where an error ends the import.
-    /// - Throws: `EvstoreError`: refusedLine at the first line that is refused, where `onError` is `stop`; locked where another import did
-    ///   not end in `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
+    /// Waits for its turn, since a store runs one import at a time, and then for as many appends as the input needs. Several of the store's
+    /// threads check the lines.
+    /// - Parameter stopped: is called with the report of what was appended where an error ends the import; these events stay.
+    /// - Throws: `EvstoreError`: refusedLine at the first refused line, where `onError` is `stop`; locked where another import did not end
+    ///   within `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(),
         progress: ProgressHandler? = nil, stopped: ((ImportReport) -> Void)? = nil
@@ -31,7 +31,7 @@ extension EventStore {
         }
     }
 
-    /// Chunks of an import that are checked side by side.
+    /// The number of threads that check the events of an append or an import, and that write the lines of an export.
     var jobs: Int { max(1, options.replayJobs ?? Processors.count) }
 
     /// The marks of all earlier imports.
@@ -51,8 +51,8 @@ extension EventStore {
         try log.reading { reader in (try reader.count(.imports), reader.last.epoch) }
     }
 
-    /// Locks imports; waits for another import as long as an append would wait.
-    /// - Throws: `EvstoreError.locked`, naming the other one.
+    /// Takes the lock of imports; waits for another import as long as an append would wait.
+    /// - Throws: `EvstoreError.locked`, which names the other one.
     func importLock(_ name: String, _ job: Job) async throws(EvstoreError) -> HeldLock {
         let end = ContinuousClock.Instant.within(options.appendDeadline)
         while true {
@@ -65,7 +65,7 @@ extension EventStore {
         }
     }
 
-    /// Writes a mark without an append. A mark of the same hash stays, as it does with an append.
+    /// Writes a mark without an append. An existing mark of this hash stays, as with an append.
     func leave(_ mark: ImportMark) async throws(EvstoreError) {
         try await log.changing { update in
             if try update.get(.imports, mark.hash.bytes) != nil { return }

@@ -1,10 +1,10 @@
 internal import Bytes
 public import EventModel
 
-/// The events of some lines, and what the lines expect of their streams.
+/// The events of some lines, and the conditions that the lines put on their streams.
 public struct EventLines: Sendable, Hashable {
     public var events: [NewEvent]
-    /// One for each line that has `expect`: what its stream must be at before the append.
+    /// One condition for each line that has `expect`: the expected state of its stream before the append.
     public var conditions: [StreamCondition]
 }
 
@@ -13,19 +13,19 @@ extension EventStore {
     ///
     /// An event whose line names no stream gets the one that its type's template names.
     /// - Parameters:
-    ///   - file: the name that an error gives as the lines' place.
-    ///   - version: at which an event is born whose line does not say; the working version where nil.
-    /// - Throws: `EvstoreError.refusedLine` at the first line that is no event, or has `expect`.
+    ///   - file: the name that an error gives for the source of the lines.
+    ///   - version: the birth version of an event whose line names none; the working version where nil.
+    /// - Throws: `EvstoreError.refusedLine` at the first line that is not an event, or has `expect`.
     public func events(
         ofLines text: [UInt8], of file: String? = nil, bornAt version: SchemaVersion? = nil
     ) throws(EvstoreError) -> [NewEvent] {
         try parse(text, of: file, bornAt: version, LineForm(options: options, source: source)).events
     }
 
-    /// Parses event lines for one append, as `events(ofLines:)` does, with what they expect: a line may have `expect`, which is a revision,
-    /// `"none"`, `"exists"` or `"any"`, of its stream as it is before the append.
+    /// Parses event lines for one append, as `events(ofLines:)` does, with their conditions: a line may have `expect`, which is a revision,
+    /// `"none"`, `"exists"` or `"any"`, and states the expected state of its stream before the append.
     ///
-    /// Blocks the calling thread for as long as it parses them, some microseconds each.
+    /// Blocks the calling thread while it parses the lines, some microseconds each.
     public func eventLines(
         _ text: [UInt8], of file: String? = nil, bornAt version: SchemaVersion? = nil
     ) throws(EvstoreError) -> EventLines {

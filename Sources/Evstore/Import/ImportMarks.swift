@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 
-/// How far an input was imported: the hash of its bytes up to the end of a line, and the mark before.
+/// The progress of an import: the hash of the input's bytes up to the end of a line, and the mark before.
 struct ImportMark: Hashable, Sendable {
     /// SHA-256 over the input up to the end of this line.
     var hash: Digest
@@ -12,7 +12,8 @@ struct ImportMark: Hashable, Sendable {
     /// The position of the last event that was appended with it; known of marks that were read from the store.
     var position = Position.start
 
-    /// A row of the catalogue: the position of the batch's last event (put there by the log), line, hash of the mark before.
+    /// Parses a row of the catalogue: the position of the batch's last event (the log fills it in), the line, and the hash of the mark
+    /// before.
     init?(key: [UInt8], value: [UInt8]) {
         guard value.count == 48, let hash = Digest(key), let previous = Digest(Array(value[16...])) else { return nil }
         (self.hash, self.previous) = (hash, previous)
@@ -22,7 +23,7 @@ struct ImportMark: Hashable, Sendable {
 
     init(hash: Digest, line: UInt64, previous: Digest) { (self.hash, self.line, self.previous) = (hash, line, previous) }
 
-    /// The value of the row; where a mark is written with an append, the log makes it.
+    /// The value of the row. Where a mark is written with an append, the log builds it.
     func value(at position: Position) -> [UInt8] {
         var bytes = ByteBuffer(capacity: 48)
         bytes.append(littleEndian: position.rawValue)
@@ -41,8 +42,8 @@ struct ImportMark: Hashable, Sendable {
 
 /// Finds how many lines of an input were imported before, by the marks that earlier imports wrote.
 ///
-/// A mark has the hash of its input up to a line: where it matches, it covers every line before it. A mark names the mark before it in its
-/// input, so only marks that follow a matching one may cover the next lines, and only these lines have to wait.
+/// A mark holds the hash of its input up to a line: where it matches, it covers every line before it. A mark names the one before it in its
+/// input, so only marks that follow a matching one can cover the next lines, and only these lines have to wait.
 struct ImportMarks {
     private var all: [Digest: ImportMark] = [:]
     private var following: [Digest: [ImportMark]] = [:]
@@ -53,24 +54,24 @@ struct ImportMarks {
     private var line: UInt64 = 0
     /// Marks that follow a matching one, at lines that were not read yet.
     private(set) var ahead: [ImportMark] = []
-    /// Whether this import writes marks; where it does not, and there are none, no hash is made.
-    private let leavesSome: Bool
+    /// Whether this import writes marks. If it does not and the store has none, nothing is hashed.
+    private let writesMarks: Bool
 
-    private var isIdle: Bool { all.isEmpty && !leavesSome }
+    private var isIdle: Bool { all.isEmpty && !writesMarks }
 
-    init(leavesSome: Bool) { self.leavesSome = leavesSome }
+    init(writesMarks: Bool) { self.writesMarks = writesMarks }
 
-    /// Looks for these marks from here on.
+    /// Searches for these marks from here on.
     /// - Parameter lastMark: the hash of the last mark at a line that was read.
-    mutating func look(for marks: [ImportMark], after lastMark: Digest) {
+    mutating func search(for marks: [ImportMark], after lastMark: Digest) {
         all = Dictionary(marks.map { ($0.hash, $0) }) { first, _ in first }
         following = Dictionary(grouping: marks, by: \.previous)
         markedLines = Set(marks.lazy.map(\.line)).sorted()
         ahead = Array(Set(ahead + following[lastMark, default: []]).filter { $0.line > line })
     }
 
-    /// Takes note that the lines that were read differ from those of the marks ahead.
-    mutating func lookNoFurther() { ahead = [] }
+    /// Drops the marks ahead, since the lines that were read differ from theirs.
+    mutating func dropMarksAhead() { ahead = [] }
 
     /// Whether the store has a mark of this hash.
     func contains(_ hash: Digest) -> Bool { all[hash] != nil }

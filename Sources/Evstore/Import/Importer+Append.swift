@@ -5,7 +5,7 @@ internal import Projections
 internal import SchemaEvolution
 
 extension Importer {
-    /// Removes lines whose id is in the store, or in an earlier line: the same event is skipped, another one refused.
+    /// Removes lines whose id is in the store or in an earlier line: an equal event is skipped, a different one refused.
     func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
         guard chunk.lines.contains(where: { $0.event.id != nil }) else { return }
         var seen = pass == .checking ? contents : [:]
@@ -36,7 +36,7 @@ extension Importer {
                         seen[id] = line.content
                         lines.append(line)
                     }
-                } catch let error as EvstoreError where error.isOfTheLine {
+                } catch let error as EvstoreError where error.isLineError {
                     refused.append(RefusedLine(line: line.line, error: error))
                 }
             }
@@ -48,8 +48,8 @@ extension Importer {
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
     }
 
-    /// Whether a CloudEvent was imported by a program that took its id without its source: an event of that id says the same at the same
-    /// time, and of no source. It is the event of one source only.
+    /// Whether a CloudEvent was imported by an earlier program, which took its id without its source: an event with that id has the same
+    /// content and time, and no source. That event counts for one source only.
     private func hasPlainID(_ line: CheckedLine, _ history: History, _ reader: borrowing LogReader) throws -> Bool {
         guard line.hasTime, let plain = line.plainID, plainIDs[plain, default: line.event.id ?? plain] == line.event.id,
             let position = try reader.position(of: plain)
@@ -67,9 +67,9 @@ extension Importer {
     func append(_ chunk: CheckedChunk, _ mark: ImportMark?) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
-            let spelled = try store.spelled(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
+            let resolved = try store.resolved(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
             let request = AppendRequest(
-                events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
+                events: resolved.events, conditions: resolved.conditions, validated: chunk.stamp,
                 rows: mark.map { [AttachedRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
                 deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
@@ -77,7 +77,7 @@ extension Importer {
             do { outcome = try await Task { [log = store.log] in try await log.append(request) }.value } catch EvstoreError.idReused {
                 outcome = nil
             } catch {
-                guard let failure = spelled.failure(EvstoreError(converting: error, at: store.path)) else { continue }
+                guard let failure = resolved.failure(EvstoreError(converting: error, at: store.path)) else { continue }
                 throw failure
             }
             switch outcome {
@@ -139,16 +139,16 @@ extension StoredAppend {
 }
 
 extension EvstoreError {
-    /// Whether a line is refused for its content, and not because the store can't be read.
-    fileprivate var isOfTheLine: Bool {
+    /// Whether the line is refused for its content, and not because the store can't be read.
+    fileprivate var isLineError: Bool {
         switch self {
         case .idReused, .invalidLine, .invalidJSON: true
         default: false
         }
     }
 
-    /// Whether a line is not even of the form of an event.
-    var isOfNoEvent: Bool {
+    /// Whether the line does not even have the form of an event.
+    var isNotAnEvent: Bool {
         switch self {
         case .invalidLine, .invalidJSON: true
         default: false

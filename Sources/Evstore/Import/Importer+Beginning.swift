@@ -5,31 +5,31 @@ internal import Projections
 internal import SchemaEvolution
 
 extension Importer {
-    /// What the last chunks of an input are beside what earlier imports appended.
+    /// How the last chunks of an input relate to what earlier imports appended.
     enum Kinship {
-        /// The beginning of what an earlier import appended: they have no new events.
+        /// The chunks are the beginning of what an earlier import appended: they hold no new events.
         case beginning
         case new
-        /// They hold no event that could tell.
+        /// The chunks hold no event that could decide.
         case undecided
     }
 
-    /// Finds whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks.
+    /// Determines whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks.
     ///
-    /// There is no mark where the input ends, or pauses, so its lines are compared with the stored events.
+    /// Where the input ends or pauses there is no mark, so its lines are compared with the stored events.
     func kinship(_ entries: [Entry], with marks: [ImportMark]) async throws(EvstoreError) -> Kinship {
         guard !marks.isEmpty, let lines = try await newLines(of: entries) else { return .new }
         if lines.isEmpty { return .undecided }
         let history = try store.evolving.current().history
-        let spelled = try store.spelled(lines.map(\.event), at: rules.version, history)
+        let resolved = try store.resolved(lines.map(\.event), at: rules.version, history)
         let isBeginning = try store.log.reading { reader in
-            try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), history, reader) }
+            try marks.contains { mark in try begins(mark, with: resolved.events, hasTime: lines.map(\.hasTime), history, reader) }
         }
         return isBeginning ? .beginning : .new
     }
 
-    /// The lines without an id; nil where a line stops the import, or has an id that is not in the store. A line that is listed was listed
-    /// before.
+    /// The lines without an id. Nil where a line stops the import, or has an id that is not in the store. A line that goes to the list of
+    /// refused ones was listed before.
     private func newLines(of entries: [Entry]) async throws(EvstoreError) -> [CheckedLine]? {
         // The report must not count these lines: they are read again where they are to be appended.
         let kept = (report, contents, plainIDs)
@@ -46,9 +46,9 @@ extension Importer {
         return lines
     }
 
-    /// Whether the append that ends at a mark's position begins with these events; events whose ids were given are passed over. As for the
-    /// mark itself, the version that they were said to be born at does not matter. Of one whose personal data was forgotten, what stays is
-    /// compared.
+    /// Whether the append that ends at a mark's position begins with these events. Events whose ids were given are skipped. The birth
+    /// version that the lines name does not matter, as for the mark itself. Of an event whose personal data was forgotten, only the rest of
+    /// the payload is compared.
     private func begins(
         _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ history: History, _ reader: borrowing LogReader
     ) throws -> Bool {
@@ -64,7 +64,7 @@ extension Importer {
                 let isSamePayload =
                     try record.isForgotten
                     ? RecordedEvent.isSame(
-                        [UInt8](copying: record.payload), event.payload, leftOf: history.shape(of: event.type, at: event.born))
+                        [UInt8](copying: record.payload), event.payload, redactedBy: history.shape(of: event.type, at: event.born))
                     : record.payload.equals(event.payload.lent)
                 return try isSamePayload
                     && record.metadata.equals(event.metadata.lent) && (!hasTime[found - 1] || record.time == event.time)

@@ -6,7 +6,7 @@ internal import Projections
 
 /// One run of an import: reads chunks, checks them on several threads, and appends them in order.
 ///
-/// An input that can be read twice is checked as a whole before anything is appended.
+/// An input that can be read twice is checked completely before anything is appended.
 final class Importer {
     let store: EventStore
     private let input: LineInput
@@ -19,7 +19,7 @@ final class Importer {
     var report = ImportReport()
     /// Whether the report counts lines that were appended, and not only checked.
     private(set) var isAppending = false
-    private var marks = ImportMarks(leavesSome: false)
+    private var marks = ImportMarks(writesMarks: false)
     /// The hash of the last mark at a line that was read.
     private var lastMark = Digest.zero
     /// The lock of imports: held from the reading of the marks until the lines that they do not cover are appended with their own.
@@ -28,9 +28,9 @@ final class Importer {
     private var known: (marks: Int, epoch: Epoch)?
     /// Chunks that a mark at a later line may cover.
     private var waiting: [Entry] = []
-    /// Since when the first of them waits that was not compared with what such a mark covers.
+    /// When the first of these chunks began to wait that was not yet compared with what such a mark covers.
     private var waitingSince: ContinuousClock.Instant?
-    /// How long the lines of a pipe wait for those with which a mark would cover them.
+    /// How long lines of a pipe wait for the lines with which a mark would cover them.
     private static let patience = Duration.seconds(1)
     /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
@@ -48,7 +48,7 @@ final class Importer {
     enum Pass {
         /// Nothing is appended.
         case checking
-        /// What was checked before is appended.
+        /// Lines that were checked before are appended.
         case applying
         /// Each chunk is checked and appended.
         case streaming
@@ -94,7 +94,7 @@ final class Importer {
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        (marks, lastMark, known) = (ImportMarks(leavesSome: pass != .checking), .zero, nil)
+        (marks, lastMark, known) = (ImportMarks(writesMarks: pass != .checking), .zero, nil)
         report.position = try store.last().position
         isAppending = pass != .checking
         reading: while true {
@@ -133,7 +133,7 @@ final class Importer {
     /// Whether lines of a pipe have waited long enough.
     private var hasWaited: Bool { !input.isRepeatable && waitingSince.map { $0.duration(to: .now) >= Self.patience } ?? false }
 
-    /// Appends what was read of a pipe before a line that can't be taken, or before an interruption.
+    /// Appends the lines of a pipe that were read before a line that can't be read, or before an interruption.
     private func keepLines(before error: EvstoreError, _ pass: Pass) async throws(EvstoreError) {
         switch error {
         case .refusedLine: try await settleAll(pass)
@@ -149,16 +149,16 @@ final class Importer {
         while !pending.isEmpty { try await finishFirst(pass) }
     }
 
-    /// Finds whether the waiting lines are the beginning of what an earlier import appended. Those that are not are new, whatever follows.
-    /// Those that are have their events in the store, and wait on for what distinguishes them; at the input's end nothing does. Those that
-    /// do not tell wait on too.
+    /// Determines whether the waiting lines are the beginning of what an earlier import appended. If they are not, they are new, whatever
+    /// follows. If they are, their events are in the store, and they keep waiting for a line that makes the difference; at the input's end
+    /// there is none. Lines that don't decide it keep waiting, too.
     private func settleWaiting(_ pass: Pass, isEnd: Bool) async throws(EvstoreError) {
         try await acquireLock()
         waitingSince = nil
         let isNew = waiting.contains { !$0.isCovered }
         switch try await kinship(waiting, with: marks.ahead) {
-        case .new: if isNew { marks.lookNoFurther() }
-        // What is appended again whatever it is need not wait.
+        case .new: if isNew { marks.dropMarksAhead() }
+        // Lines that are appended again in any case need not wait.
         case .beginning where isEnd || options.again: coverWaiting()
         case .undecided where isEnd || options.again: break
         case .beginning, .undecided: return
@@ -166,7 +166,7 @@ final class Importer {
         startWaiting(pass)
     }
 
-    /// Locks imports, where this one does not hold the lock, and reads the marks where others have changed them. Without the lock two
+    /// Takes the lock of imports if this one does not hold it, and reads the marks if others have changed them. Without the lock, two
     /// imports of one input would both append its lines.
     private func acquireLock() async throws(EvstoreError) {
         if !options.dryRun, lock == nil {
@@ -182,11 +182,11 @@ final class Importer {
         let entries = waiting
         waiting = []
         if let first = entries.first { marks = first.before }
-        marks.look(for: try store.importMarks(), after: lastMark)
+        marks.search(for: try store.importMarks(), after: lastMark)
         for entry in entries { findCovered(Entry(chunk: entry.chunk, before: marks)) }
     }
 
-    /// Finds how many lines of a chunk a mark covers; a mark covers all waiting chunks before it too.
+    /// Determines how many lines of a chunk a mark covers; the mark also covers all waiting chunks before it.
     private func findCovered(_ entry: Entry) {
         var entry = entry
         (entry.chunk.covered, entry.matched) = marks.pass(entry.chunk)
@@ -261,7 +261,7 @@ final class Importer {
 
     /// Ends an import whose first lines hold no event: the input may be a device without an end.
     private func checkBeginning(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
-        let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isOfNoEvent)
+        let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isNotAnEvent)
         hasEvents = hasEvents || !isStray || report.skipped > 0
         guard !hasEvents, last >= store.options.importStrayLinesMax else { return }
         throw .refusedLine(
@@ -269,8 +269,8 @@ final class Importer {
             .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
     }
 
-    /// Appends a chunk up to a line, and writes a mark there. Lines that an earlier mark covers, where they are appended again, get no
-    /// other mark: each covers only lines that were appended with it since the mark before.
+    /// Appends a chunk up to a line, and writes a mark there. Lines that an earlier mark covers and that are appended again get no new
+    /// mark: each mark covers only lines that were appended with it since the mark before.
     private func append(_ chunk: CheckedChunk, of entry: Entry, through line: UInt64) async throws(EvstoreError) {
         let new = entry.chunk.firstLine + UInt64(entry.chunk.covered)
         if options.again, entry.chunk.covered > 0 { try await append(chunk.only(entry.chunk.firstLine ..< min(new, line + 1)), nil) }

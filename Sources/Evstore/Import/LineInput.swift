@@ -17,7 +17,7 @@ final class LineText: Sendable {
     }
 }
 
-/// Whole lines of an input, in a row.
+/// Consecutive whole lines of an input.
 struct LineChunk: Sendable {
     /// The lines, each with its line feed; the last line of an input is given one if it has none.
     let text: LineText
@@ -26,7 +26,7 @@ struct LineChunk: Sendable {
     /// The number of the first line, from 1.
     let firstLine: UInt64
 
-    /// How many of its first lines an earlier import has appended.
+    /// How many of its first lines were appended by an earlier import.
     var covered = 0
 
     var lastLine: UInt64 { firstLine + UInt64(ends.count) - 1 }
@@ -36,7 +36,7 @@ struct LineChunk: Sendable {
     /// The line without its line feed.
     func range(of index: Int) -> Range<Int> { start(of: index) ..< ends[index] - 1 }
 
-    /// Whether a line holds nothing but white space.
+    /// Whether a line holds only white space.
     func isBlank(_ index: Int) -> Bool {
         for offset in range(of: index) {
             switch text.buffer.byte(at: offset) {
@@ -66,7 +66,7 @@ final class LineInput {
     /// The ends of whole lines behind the cursor, and how many bytes were searched for them.
     private var ends: [Int] = []
     private var scanned = 0
-    /// Since when lines wait that may be merged with later ones.
+    /// Since when lines are waiting that may be merged with later ones.
     private var leftSince: ContinuousClock.Instant?
     private var nextLine: UInt64 = 1
     /// Whether the buffer held the input's first bytes, without a byte order mark.
@@ -75,7 +75,7 @@ final class LineInput {
     private var bytesRead: UInt64 = 0
     private var bytesMax: UInt64
 
-    /// Opens the source; a document is read whole, and its list found.
+    /// Opens the source; reads a document completely and finds its list.
     init(
         _ source: ImportSource, each pointer: String?, bounds: AppendBounds?, options: Options, _ job: Job
     ) throws(EvstoreError) {
@@ -100,25 +100,25 @@ final class LineInput {
             if let pointer { try Self.lines(ofDocument: file, pointer: pointer, name: name) } else { ByteBuffer(capacity: Self.readBytes) }
     }
 
-    /// Whether it can be read a second time.
+    /// Whether the input can be read a second time.
     var isRepeatable: Bool { isDocument || file.isRegular }
 
     /// Whether `next` returns without waiting for the program that writes to the pipe.
     var isReady: Bool { ended || file.isReady(withinMilliseconds: 0) }
 
-    /// Lines of one append, at most.
+    /// The most lines of one append.
     static func linesMax(_ options: Options) -> Int { min(options.appendEventsMax, options.commitEventsMax) }
 
     enum Piece {
         case lines(LineChunk)
-        /// No line that can be appended has come for a while.
+        /// No line that can be appended has arrived for a while.
         case nothingYet
         case end
     }
 
-    /// The next lines.
+    /// Returns the next lines.
     ///
-    /// Where a slow writer has given whole lines, this does not wait for more, also where the next line has begun.
+    /// Where a slow writer has given whole lines, this does not wait for more, even if the next line has begun.
     func next() throws(EvstoreError) -> Piece {
         let began = ContinuousClock.now
         while true {
@@ -143,7 +143,7 @@ final class LineInput {
                     + "where one append could end, and an append has at most \(linesMax) events"))
     }
 
-    /// Waits until there is more to read, until some moment, or until the waiting lines have waited long enough.
+    /// Waits until there is more to read, until `end`, or until the waiting lines have waited long enough.
     func wait(until end: ContinuousClock.Instant?) throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
             try job.check()
@@ -164,7 +164,7 @@ final class LineInput {
 
     private var isLate: Bool { leftSince.map { $0.duration(to: .now) > Self.mergePatience } ?? false }
 
-    /// Removes the next lines that can be appended together; nil where there are none, or all may be merged with later ones.
+    /// Removes the next lines that can be appended together; nil where there are none, or where all of them may be merged with later ones.
     private func nextAppendable(_ following: AppendBounds.Following) -> LineChunk? {
         if ends.isEmpty { return nil }
         var count = most
@@ -191,16 +191,16 @@ final class LineInput {
     private static let patienceMilliseconds: Int32 = 20
     /// How long to collect lines of a slow writer.
     private static let patience = Duration.milliseconds(200)
-    /// How long to wait for lines that may be merged with those that are there and can also stand alone.
+    /// How long to wait for lines that may be merged with waiting lines that can also stand alone.
     private static let mergePatience = Duration.seconds(5)
     /// How often a wait for input checks for cancellation.
     private static let askMilliseconds: Int32 = 100
 
     private static let readBytes = 1 << 20
-    /// A document is held in memory as a whole.
+    /// A document is held in memory completely, up to this size.
     private static let documentBytesMax = 1 << 30
 
-    /// Goes back to the beginning, to read as many bytes as the first time.
+    /// Goes back to the beginning, to read exactly as many bytes as the first time.
     func rewind() throws(EvstoreError) {
         (nextLine, cursor, scanned, ends, hasBegun) = (1, 0, 0, [], isDocument)
         if isDocument { return }
@@ -246,14 +246,14 @@ final class LineInput {
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-    /// Removes what some programs begin a text in UTF-8 with; RFC 8259 lets a reader pass over it.
+    /// Removes the byte order mark with which some programs begin a text in UTF-8; RFC 8259 lets a reader ignore it.
     private static func removeByteOrderMark(from text: inout ByteBuffer) {
         let count = byteOrderMark.count
         if text.count >= count, text.slice(0, count).equals(byteOrderMark.lent) { text.removeFirst(count) }
     }
 
-    /// The elements of the list that a pointer names in a JSON document, one a line; the document itself where the pointer is empty and
-    /// it is an object.
+    /// The elements of the list at a pointer in a JSON document, one per line; the document itself where the pointer is empty and the
+    /// document is an object.
     private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> ByteBuffer {
         var text = ByteBuffer(capacity: readBytes)
         do {
@@ -299,7 +299,7 @@ final class LineInput {
         return node
     }
 
-    /// The element of a list at an index in digits, without zeros before it.
+    /// The element of a list at an index, which is written in digits without leading zeros.
     private static func element(_ token: String, of list: JSONEditor.Node, in document: inout JSONEditor) -> JSONEditor.Node? {
         guard let index = Int(token), index >= 0, String(index) == token else { return nil }
         var (child, rest) = (document.firstChild(of: list), index)

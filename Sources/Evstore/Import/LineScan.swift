@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// The members of an event line, as ranges of bytes in its chunk. Ranges of texts are without their quotes.
+/// The members of an event line as byte ranges in its chunk. Ranges of strings exclude the quotes.
 struct LineFields {
     var stream: Range<Int>
     var type: Range<Int>
@@ -16,8 +16,8 @@ struct LineFields {
 
 /// Finds the members of event lines in place. Reused from line to line; allocates nothing.
 ///
-/// It reads lines of this product's own form without escapes in names, as almost all are, and returns nil for every other line, which the
-/// parser then reads.
+/// It reads lines of this product's own form whose names have no escapes, as almost all are. For every other line it returns nil, and the
+/// parser reads it.
 struct LineScan: ~Copyable {
     private var slots = UniqueArray<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
     private var order = MemberOrder()
@@ -25,7 +25,7 @@ struct LineScan: ~Copyable {
 
     private enum Member {
         static let (stream, type, data, id, time, metadata, version) = (0, 1, 2, 3, 4, 5, 6)
-        /// In the order of the numbers; those behind `version` are of exports, and ignored.
+        /// In the order of the numbers. The members after `version` come from exports and are ignored.
         static let all =
             [
                 known("stream", [.string], isRequired: true), known("type", [.string], isRequired: true),
@@ -38,7 +38,7 @@ struct LineScan: ~Copyable {
         }
     }
 
-    /// The fields of the line from `start` up to `end`, which is one JSON value.
+    /// The fields of the line from `start` to `end`, which must be one JSON value.
     mutating func fields(of text: borrowing ByteBuffer, _ start: Int, _ end: Int) -> LineFields? {
         order.begin()
         guard let members, text.byte(at: start) == UInt8(ascii: "{"),

@@ -2,23 +2,23 @@ internal import Bytes
 internal import EventModel
 internal import SchemaEvolution
 
-/// What a line says.
+/// A parsed line.
 struct ParsedLine {
     var event: NewEvent
-    /// The member that could have named the stream, where the line has none.
+    /// The name of the member that would have named the stream, where the line lacks it.
     var unnamed: String?
-    /// What the stream must be at.
+    /// The expected state of the stream.
     var expectation: Expectation?
-    /// The id without its source, by which an import of an earlier program may have appended it.
+    /// The id without its source, under which an import of an earlier program may have appended the event.
     var plainID: EventID?
 
     init(_ event: NewEvent) { self.event = event }
 }
 
 extension ParsedLine {
-    /// Gives the event the stream that its type's template names, where the line names none; data from before versions gets its own by
-    /// adoption.
-    /// - Parameter version: at which it is born where it does not say.
+    /// Sets the event's stream to the one that its type's template names, where the line names none. Data from before versions existed gets
+    /// its stream by adoption.
+    /// - Parameter version: the birth version where the line names none.
     mutating func nameStream(by history: History, bornAt version: SchemaVersion) throws(EvstoreError) {
         let birth = event.version ?? version
         guard let unnamed, birth.rawValue > 0 else { return }
@@ -35,12 +35,12 @@ extension ParsedLine {
 }
 
 extension StreamName {
-    /// Of data from before versions existed that nothing gives a name; its type is called the same.
+    /// The stream of data from before versions existed that nothing gives a name; its type has the same name.
     static let unknown = StreamName(unchecked: "$unknown")
 }
 
 extension Expectation {
-    /// A revision, `none`, `exists` or `any`; nil for another word.
+    /// A revision, `none`, `exists` or `any`; nil for any other word.
     package init?(word: String) {
         switch word {
         case "any": self = .any

@@ -21,8 +21,8 @@ struct DrillEvents {
         (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
     }
 
-    /// The appends for up to 2,000 events, evenly spread over the log; an event of which none can be made is left out. Events that a later
-    /// step merges are in one append, as a program would append them.
+    /// Makes appends from up to 2,000 events that are spread evenly over the log; leaves out an event from which none can be made. Events
+    /// that a later step merges are in one append, as a program would append them.
     func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
@@ -73,14 +73,14 @@ struct DrillEvents {
         seen.append(events.filter { merged[$0.type]?.isEmpty == false })
     }
 
-    /// An event without an image at the version is left out.
+    /// Adds the images of one event; skips an event without an image at the version.
     private func see(
         _ record: borrowing RecordView, _ converter: EventConverter, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
     ) throws {
         do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
     }
 
-    /// Of events to be appended together, those that have an image at every later version when they are appended with the others.
+    /// Returns those of the events that have an image at every later version when they are appended together.
     private func together(
         _ events: [NewEvent], _ merged: [Name: Set<Name>], _ history: History
     ) throws(EvstoreError) -> [NewEvent] {
@@ -101,13 +101,14 @@ struct DrillEvents {
                 }
             }
             left = left.indices.filter { !lone.contains($0) }.map { left[$0] }
-            // Without it, another event may lack the event that it is merged with.
+            // The check repeats, since another event may now lack the event that it is merged with.
             if lone.isEmpty { target = target.next }
         }
         return left
     }
 
-    /// The stream that a program of the version would append to; the event may lie in another one, where streams were merged since.
+    /// Repeats an event in the stream that a program of the version would append to; the event may lie in another one, where streams were
+    /// merged since.
     private func again(_ event: RecordedEvent, _ history: History) -> NewEvent? {
         let name: String?
         do { name = try history.shape(of: event.type, at: version)?.stream?.name(for: event.payload.lent) } catch { return nil }
@@ -131,7 +132,7 @@ struct DrillEvents {
 }
 
 extension EventStore {
-    /// Appends events that were made up; false where the validator refuses them, as it may.
+    /// Appends generated events; returns false where the validator refuses them, which is allowed.
     func takes(_ events: [NewEvent]) async throws(EvstoreError) -> Bool {
         do {
             _ = try await append(events)

@@ -7,19 +7,19 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// Makes the personal data of streams unreadable, for good: at every version, the members that a version file marks as `personal` have
-    /// the plainest value of their shape from now on (null, or an empty text). The events stay, with all other members.
+    /// Makes the personal data of streams unreadable for good: at every version, members that a version file marks as `personal` have the
+    /// plainest value of their shape from now on (null, or an empty text). The events stay, with all other members.
     ///
-    /// Only a sealed store can forget: each stream has a key of its own for its personal members, and this call overwrites it. It removes
-    /// the read models, which are built anew when they are needed, and rewrites archives without the data. Earlier backups hold the key
-    /// until they are pruned. Where one stream can't be forgotten, the streams before it in the list are, and the journal counts them; a
-    /// repeated call reports them as forgotten before.
+    /// Only a sealed store can forget: each stream has its own key for its personal members, and this call overwrites it. It also removes
+    /// the read models, which are rebuilt when they are needed, and rewrites archives without the data. Earlier backups hold the key until
+    /// they are pruned. Where one stream can't be forgotten, the streams before it in the list are forgotten, and the journal counts them;
+    /// a repeated call reports them as forgotten before.
     ///
-    /// Awaits a transaction, then the rewriting of archives, whose cost grows with their size.
+    /// Waits for a transaction, then for the rewriting of archives, whose cost grows with their size.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress; storeDamaged and corruptBlock where damage
-    ///   hides which keys are a stream's.
+    ///   hides which keys belong to a stream.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
-        try await working("forget \(streams.map(\.text).joined(separator: ", "))") { (site) async throws(EvstoreError) in
+        try await working("forget \(streams.map(\.text).joined(separator: ", "))") { (context) async throws(EvstoreError) in
             let evolution = try evolving.current()
             let version = try effective(nil)
             // A key belongs to the name under which the log has the stream.
@@ -28,7 +28,7 @@ extension EventStore {
             }
             let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
             let redaction = LineRedactor(names, try validator(AppendRules(version: version, takesOld: true)), options)
-            return try await Forget.run(site, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
+            return try await Forget.run(context, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
         }
     }
 }
@@ -43,7 +43,7 @@ private struct LineRedactor: Sendable {
         (self.names, self.validator, self.options) = (names, validator, options)
     }
 
-    /// Returns the line without personal members; nil where it has none, or is of another stream.
+    /// Returns the line without its personal members; nil where it has none, or belongs to another stream.
     func redacted(_ line: RawSpan) throws(EvstoreError) -> [UInt8]? {
         var parser = EventLineParser(LineForm(options: options, source: ""))
         let event = try parser.parse(line).event

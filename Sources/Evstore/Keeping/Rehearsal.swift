@@ -11,7 +11,7 @@ internal import SchemaEvolution
 /// A drill on a copy of a store. Each step proves a claim by comparing digests or events.
 final class Rehearsal {
     private let original: EventStore
-    /// The older and the newer version of the rehearsed migration; nil where the store knows only one.
+    /// The older and the newer version of the rehearsed migration; nil where the store knows only one version.
     private let versions: (from: SchemaVersion, to: SchemaVersion)?
     private let backups: String?
     private let olderProgram: OlderProgram?
@@ -20,7 +20,7 @@ final class Rehearsal {
     private let job: Job
     private var report: DrillReport
     private var copy: EventStore?
-    /// What the copy showed at the newer version before the rollback.
+    /// The lines of the copy at the newer version before the rollback.
     private var before: (lines: [[UInt8]], last: Position) = ([], .start)
 
     init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
@@ -56,8 +56,8 @@ final class Rehearsal {
         }
         if target > now.live { return (now.live, target) }
         if now.floor == now.live { return nil }
-        // The newest version is live: the copy is rolled back first, to where a rollback would lead.
-        return (try Rollback.target(original.site(Job("rehearse"))), now.live)
+        // The newest version is live: the copy is first rolled back to the version that a rollback would reach.
+        return (try Rollback.target(original.context(Job("rehearse"))), now.live)
     }
 
     func run() async throws(EvstoreError) -> DrillReport {
@@ -117,7 +117,7 @@ final class Rehearsal {
         return store
     }
 
-    /// A store of the scratch directory, with the program's own steps and projections.
+    /// Opens a store of the scratch directory with the program's own steps and projections.
     private func open(_ name: String) throws(EvstoreError) -> EventStore {
         let evolving = original.evolving
         let log = try converting(at: directory) {
@@ -137,7 +137,7 @@ final class Rehearsal {
 
     private func makeCopy() async throws -> String {
         let free = try Directory.freeBytes(directory)
-        // A backup, two stores that are restored from it, and read models.
+        // Disk space for a backup, two stores that are restored from it, and their read models.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
         guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
         let made = try await original.maintenance.backUp(into: directory + "/backup")
@@ -177,7 +177,7 @@ final class Rehearsal {
         return "\(report.appended) events" + (report.refused > 0 ? ", \(report.refused) refused at the gate" : "")
     }
 
-    /// The events that were appended, as lines at a version.
+    /// The appended events as lines at a version.
     private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws -> [[UInt8]] {
         var lines: [[UInt8]] = []
         try store.readAll(at: version, from: report.position.next) { event in
@@ -215,7 +215,7 @@ final class Rehearsal {
         }
         let end = try copy.last()
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
-        // The older release goes on writing until the next attempt.
+        // The older release continues to write until the next attempt.
         var more = 0
         for events in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where try await copy.takes(events) {
             more += events.count
@@ -238,7 +238,7 @@ final class Rehearsal {
         return here.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.prefix(12))" }.joined(separator: ", ")
     }
 
-    /// Where a version has no read models: the store's events, as the copy and the store show them there.
+    /// For a version without read models: compares the events of the copy with those of the store, as that version shows them.
     private func compareEvents(_ version: SchemaVersion) throws -> String {
         let note = "read models at \(version): it has none"
         if !report.notExercised.contains(note) { report.notExercised.append(note) }
@@ -248,7 +248,7 @@ final class Rehearsal {
         return "no read models; \(counted(report.position.rawValue, "event")) shown as in the store, \(here.prefix(12))"
     }
 
-    /// The digest of the store's events, up to where it was copied, as a version shows them.
+    /// The digest of the store's events at a version, up to the position at which it was copied.
     private func shown(by store: EventStore, at version: SchemaVersion) throws -> String {
         var (hasher, next) = (SHA256Hasher(), Position(1))
         while next <= report.position {
@@ -274,7 +274,7 @@ final class Rehearsal {
         return hasher.finalize().hex
     }
 
-    /// The store's own read models, as far as they stand where the copy does, against those that the copy makes anew.
+    /// Compares the store's own read models, if they are at the copy's position, with those that the copy rebuilds.
     private func compareLive(_ version: SchemaVersion) async throws -> String {
         let shown = try await compare(version)
         guard let copy else { return shown }
@@ -289,7 +289,7 @@ final class Rehearsal {
         return shown
     }
 
-    /// Replay options under which rows of made-up events that a read model's shape refuses are reported and stop nothing.
+    /// Replay options that report rows of generated events which a read model's shape refuses, instead of stopping.
     private func takingAnyRow(dryRun: Bool = false) -> MigrationOptions {
         var options = MigrationOptions(dryRun: dryRun, onError: .quarantine, yes: true)
         options.refusesRows = false
@@ -311,7 +311,7 @@ final class Rehearsal {
         if let finding = found.findings.first(where: { $0.severity == .error }) {
             throw EvstoreError.verificationFailed(reason: finding.message)
         }
-        // An event that the shapes of the newer version take gave a row that its read model's shape refuses.
+        // A generated event that is valid at the newer version gave a row that its read model's shape refuses.
         let refused = found.findings.filter { $0.id == "ROW101" }.map(\.message)
         let notes = refused.map { "an event like the made-up ones would stop the next replay: \($0)" }
         return (["seed \(seed)"] + notes).joined(separator: "; ")

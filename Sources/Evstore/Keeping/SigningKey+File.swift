@@ -3,7 +3,7 @@ public import LogKeeping
 internal import Platform
 
 extension SigningKey {
-    /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link.
+    /// Reads a key from a file that the user owns and nobody else can read (0600); symbolic links are refused.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(file path: String) throws(EvstoreError) {
         try self.init(parsing: keyText(path, .secret), named: path)
@@ -11,7 +11,7 @@ extension SigningKey {
 }
 
 extension PublicKey {
-    /// Reads a public key from a file that nobody else can change, no symbolic link.
+    /// Reads a public key from a file that nobody else can change; symbolic links are refused.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(file path: String) throws(EvstoreError) {
         try self.init(parsing: keyText(path, .trusted), named: path)

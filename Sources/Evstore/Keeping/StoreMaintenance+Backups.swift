@@ -4,28 +4,28 @@ internal import Projections
 
 extension StoreMaintenance {
     /// Adds a run to a directory of this store's backups: writes what was appended since the newest run, shares the rest with it, and reads
-    /// again what it has written. Others go on reading and appending.
+    /// back what it has written. Other processes can read and append meanwhile.
     ///
-    /// Awaits what was appended since the newest run, the first time the whole log, on the store's own threads.
-    /// - Parameter keep: removes all runs but the newest that many afterwards; nil keeps all.
+    /// Waits while the events since the newest run are read (the first time the whole log), on the store's own threads.
+    /// - Parameter keep: afterwards removes all but the newest `keep` runs; nil keeps all.
     /// - Throws: `EvstoreError`: otherBackup, locked, epochChanged (run it again), diskFull, interrupted.
     public func backUp(
         into directory: String, keeping keep: Int? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> BackupReport {
-        try await store.working("back up into \(directory)", progress) { (site) async throws(EvstoreError) in
-            try Backup.run(site, into: directory, keep: keep)
+        try await store.working("back up into \(directory)", progress) { (context) async throws(EvstoreError) in
+            try Backup.run(context, into: directory, keep: keep)
         }
     }
 
-    /// Calls `sink` with a whole backup, piece by piece: for a pipe, or an object store. No transaction is open while `sink` runs.
+    /// Calls `sink` with a whole backup, piece by piece: for a pipe or an object store. No transaction is open while `sink` runs.
     ///
-    /// Awaits the reading of the whole log; `sink` is called on a thread of the store's own.
-    /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, as it is.
+    /// Waits while the whole log is read; `sink` is called on one of the store's threads.
+    /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, unconverted.
     public func backUp(progress: ProgressHandler? = nil, to sink: ([UInt8]) throws -> Void) async throws -> BackupReport {
         let errors = CallerErrors()
         do {
-            return try await store.working("back up", progress) { (site) async throws(EvstoreError) in
-                try Backup.run(site) { bytes in try errors.noting { try sink(bytes) } }
+            return try await store.working("back up", progress) { (context) async throws(EvstoreError) in
+                try Backup.run(context) { bytes in try errors.noting { try sink(bytes) } }
             }
         } catch { throw errors.first ?? error }
     }
@@ -36,13 +36,13 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
-    /// The newest backups of a directory as whoever looks sees them: see `Backup.newest`.
+    /// The newest backups of a directory, for display: see `Backup.newest`.
     package static func newestBackups(in directory: String, limit: Int = 1) -> [BackupRun] { Backup.newest(directory, limit: limit) }
 
-    /// Checks every file of a directory's backups, by the hash that links each frame to the one before it; a run without damage can be
-    /// restored. Needs no store, no keys and no room for a copy.
+    /// Checks every file of a directory's backups by the hash that links each frame to the one before it; a run without damage can be
+    /// restored. Needs no store, no keys and no disk space for a copy.
     ///
-    /// Awaits the reading of every file.
+    /// Waits while every file is read.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
     public static func verifyBackups(
         in directory: String, progress: ProgressHandler? = nil
@@ -52,13 +52,13 @@ extension StoreMaintenance {
         }
     }
 
-    /// Makes a store at the path `store` from a backup's directory or file: whole, or not at all. Its read models are built when a query
-    /// needs them. Awaits the reading of the whole backup on the store's own threads.
+    /// Creates a store at the path `store` from a backup's directory or file, completely or not at all. Its read models are built when a
+    /// query needs them. Waits while the whole backup is read on the store's own threads.
     ///
     /// - Parameters:
     ///   - backup: the path of the directory or the file.
     ///   - number: the number of one of the directory's runs (`backups(in:)`); the newest run where nil.
-    ///   - target: nil restores all; a position within an append is rounded down to the end of the append before, and
+    ///   - target: nil restores everything. A position within an append is rounded down to the end of the append before, and
     ///     `RestoreReport.leftOut` has the rest of that append. A position within the first append is an error.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     public static func restore(
@@ -70,11 +70,11 @@ extension StoreMaintenance {
         }
     }
 
-    /// Makes a store at the path `store` from the bytes of a backup: whole, or not at all. Awaits as the other `restore` does.
+    /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does.
     /// - Parameters:
-    ///   - name: what an error calls the backup.
-    ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on a thread of the store's own.
-    /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, as it is.
+    ///   - name: the name that an error gives the backup.
+    ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
+    /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, unconverted.
     public static func restore(
         named name: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
         progress: ProgressHandler? = nil, from source: @escaping (Int) throws -> [UInt8]

@@ -6,12 +6,12 @@ public import Migration
 internal import Projections
 
 extension StoreMaintenance {
-    /// What was registered, replayed, flipped, rolled back and so on, oldest first; one read transaction on the calling thread.
+    /// Returns the journal: what was registered, replayed, flipped, rolled back and so on, oldest first.
     ///
     /// Blocks the calling thread for one short read transaction.
     public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
 
-    /// The newest rows of the journal, newest first; no others are read.
+    /// Returns the newest rows of the journal, newest first; reads no others.
     ///
     /// Blocks the calling thread for one short read transaction.
     package func journal(newest limit: Int) throws(EvstoreError) -> [JournalRow] {
@@ -24,52 +24,54 @@ extension StoreMaintenance {
         return rows
     }
 
-    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that lack fewer.
+    /// Rebuilds the read models that have events in quarantine, beside the live ones, and flips to those that lack fewer.
     ///
-    /// Awaits the whole log for these read models, on the store's own threads.
+    /// Waits while the whole log is read for these read models, on the store's own threads.
     /// - Throws: `EvstoreError`: migrationInProgress, programNeeded, diskFull, interrupted.
     public func retryQuarantine(progress: ProgressHandler? = nil) async throws(EvstoreError) -> QuarantineRetryReport {
-        try await store.working("retry the quarantine", progress) { (site) async throws(EvstoreError) in try await Quarantine.retry(site) }
+        try await store.working("retry the quarantine", progress) { (context) async throws(EvstoreError) in
+            try await Quarantine.retry(context)
+        }
     }
 
-    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
-    /// log's events and on events made from the shapes, the same ones for the same `seed`. What is wrong is a finding, not an error.
+    /// Checks checksums, hash chain, positions and indexes. `deep` also checks the read models' digests; `laws` also checks the steps, on
+    /// the log's events and on events made from the shapes, which are the same for the same `seed`. Damage is a finding, not an error.
     ///
-    /// With `key`, a store without errors gets a signed head (`VerifyReport.head`): it says where the log ends, and which versions,
-    /// definitions, keys and forgotten streams there are. Keep it away from the store, and give it as the last of `heads` later: whatever
-    /// is no longer as it was signed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new
+    /// With `key`, a store without errors gets a signed head (`VerifyReport.head`). It records where the log ends, and which versions,
+    /// definitions, keys and forgotten streams there are. Keep it outside the store, and pass it as the last of `heads` later: each
+    /// difference from what was signed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it; the new
     /// one names the last.
     ///
-    /// Awaits a walk over the whole log on the store's own threads; `deep` reads every row of the read models too, and `laws` builds them
-    /// anew.
+    /// Waits for a walk over the whole log on the store's own threads; `deep` also reads every row of the read models, and `laws` rebuilds
+    /// them.
     ///
     /// - Parameters:
-    ///   - heads: oldest first, such as `SignedHead.series(parsing:)` gives.
-    ///   - trusted: who must have signed `heads`; the owner of `key` where it is nil.
-    ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was meant: they are warnings then.
+    ///   - heads: the earlier heads, oldest first, such as `SignedHead.series(parsing:)` returns.
+    ///   - trusted: the key that must have signed `heads`; the owner of `key` where nil.
+    ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was intended: then it is a warning.
     /// - Throws: `EvstoreError`: signatureInvalid where another key signed `heads`, epochChanged where the log was cut meanwhile (run it
     ///   again), programNeeded with `laws`, interrupted.
     public func verify(
         deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> VerifyReport {
-        try await store.working("verify the store", progress) { (site) async throws(EvstoreError) in
+        try await store.working("verify the store", progress) { (context) async throws(EvstoreError) in
             try Verify.run(
-                site, deep: deep, laws: laws, seed: seed, signing: key, since: heads, trusting: trusted, accepting: isAccepted)
+                context, deep: deep, laws: laws, seed: seed, signing: key, since: heads, trusting: trusted, accepting: isAccepted)
         }
     }
 }
 
 extension StoreMaintenance {
-    /// Removes all snapshots but the newest `count`; returns the names of those removed. Awaits one transaction.
+    /// Removes all snapshots but the newest `count`; returns the names of the removed ones. Waits for one transaction.
     /// - Throws: `EvstoreError`: usage where `count` is negative, deadlinePassed, interrupted.
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
-        try await store.workingWithBallast("prune the snapshots") { (site) async throws(EvstoreError) in
-            try await Snapshot.prune(site, keeping: count)
+        try await store.workingWithBallast("prune the snapshots") { (context) async throws(EvstoreError) in
+            try await Snapshot.prune(context, keeping: count)
         }
     }
 
-    /// Compares a snapshot (every one where nil) with the log, and with read models that still stand at its position; what differs is a
+    /// Compares a snapshot (every one where nil) with the log, and with read models that are still at its position; each difference is a
     /// finding. Blocks the calling thread for a short read of each snapshot.
     /// - Throws: `EvstoreError.unknownSnapshot`.
     public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
@@ -99,7 +101,7 @@ extension StoreMaintenance {
         return findings
     }
 
-    /// Why the log is no longer what a snapshot named; nil where it is.
+    /// Why the log no longer matches a snapshot; nil where it does.
     private func difference(_ snapshot: SnapshotReport) throws(EvstoreError) -> String? {
         do { try store.requireValid(Checkpoint(epoch: snapshot.epoch, position: snapshot.position)) } catch EvstoreError.epochChanged(
             _, let cut)

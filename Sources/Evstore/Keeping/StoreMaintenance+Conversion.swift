@@ -4,20 +4,20 @@ internal import Migration
 internal import Projections
 internal import SchemaEvolution
 
-/// What looking at events at a version came to; nothing was changed.
+/// The result of converting events to a version; nothing was changed.
 public struct ConversionReport: Hashable, Sendable {
     public var version: SchemaVersion
-    /// Stored events that were looked at.
+    /// Stored events that were examined.
     public var events: UInt64 = 0
-    /// What they are seen as at the version.
+    /// Their images at the version.
     public var images: UInt64 = 0
     /// Events born at another version.
     public var converted: UInt64 = 0
-    /// Events that the version does not see because a step hides or drops them.
+    /// Events without an image at the version because a step hides or drops them.
     public var hidden: UInt64 = 0
-    /// Events that have no image: these could not be converted.
+    /// Events that could not be converted.
     public var failed: UInt64 = 0
-    /// The first of them, at most `failuresMax`.
+    /// The first of these failures, at most `failuresMax`.
     public var failures: [ImageFailure] = []
     public var seconds: Double = 0
 
@@ -25,22 +25,22 @@ public struct ConversionReport: Hashable, Sendable {
 }
 
 extension StoreMaintenance {
-    /// Converts every event of a stream, or of the log where nil, to a version (the working one where nil), and counts what comes of it, as
-    /// `migrate(to:)` would meet it; stores no image. That of a stream is noted in the journal.
+    /// Converts every event of a stream, or of the log where nil, to a version (the working one where nil), and counts the results, as
+    /// `migrate(to:)` would see them. Stores no image. The journal records the check of a stream.
     ///
-    /// Awaits the reading of the events, on the store's own threads. An event that has no image is counted in the report and is no error.
+    /// Waits while the events are read on the store's own threads. An event without an image is counted in the report; it is not an error.
     /// - Throws: `EvstoreError`: programNeeded, deadlinePassed, interrupted; epochChanged where a cut took off what was read.
     public func checkConversion(
         of stream: StreamName? = nil, at version: SchemaVersion? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> ConversionReport {
-        let report = try await store.working("convert the events", progress) { (site) async throws(EvstoreError) in
+        let report = try await store.working("convert the events", progress) { (context) async throws(EvstoreError) in
             let (began, evolution) = (ContinuousClock.now, try store.evolving.current())
             let version = store.effective(version, evolution)
             let converter = try EventConverter(store, store.history(serving: version, evolution.history), .version(version))
             var cursor =
                 stream.map { EventCursor(store, of: $0) }
                 ?? EventCursor(store, through: evolution.last, from: nil, backwards: false, limit: nil)
-            let tally = ConversionTally(converter, at: version, site.job, of: stream == nil ? evolution.last.position : .start)
+            let tally = ConversionTally(converter, at: version, context.job, of: stream == nil ? evolution.last.position : .start)
             while !cursor.isEnded { _ = try cursor.page(tally, through: evolution.last) }
             tally.report.seconds = began.duration(to: .now).inSeconds
             return tally.report
@@ -57,8 +57,8 @@ extension StoreMaintenance {
     }
 }
 
-/// Counts what a converter makes of records, and keeps none of it.
-private final class ConversionTally: RecordTaker {
+/// Counts the images that a converter makes of records, and keeps none of them.
+private final class ConversionTally: RecordVisitor {
     var report: ConversionReport
     private let converter: EventConverter
     private let job: Job

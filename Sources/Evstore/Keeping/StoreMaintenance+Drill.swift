@@ -7,24 +7,23 @@ internal import Migration
 internal import Platform
 internal import Projections
 
-/// Runs another release's program, which rolls the store at a path back to a version.
+/// Runs the program of another release, which rolls the store at a path back to a version.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
 
 extension StoreMaintenance {
-    /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. In the store itself it writes only the
+    /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. In the store itself it only writes the
     /// report, in `drills/`, and a row of the journal.
     ///
-    /// Awaits several times the duration of a replay, on the store's own threads, and needs disk space for about six copies of the log.
+    /// Takes several times as long as a replay, on the store's own threads, and needs disk space for about six copies of the log.
     ///
     /// - Parameters:
-    ///   - version: the newest that the schemas given at opening or the store know where nil.
-    ///   - from: the version that the rehearsed rollback leads to, from the floor on and not above the live one. Where nil, the live version
-    ///     if a newer one is rehearsed, else the one that a rollback would lead to.
-    ///   - backups: restores the newest run of that directory; nil makes one for it.
-    ///   - olderProgram: rolls the copy back in the place of this program.
-    ///   - seed: the seed of the events that are made up: the same seed and store give the same events.
-    /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. What goes wrong in the rehearsal is a failed step of the report, no
-    ///   error.
+    ///   - version: the version to migrate to. Where nil, the newest that the schemas given at opening or the store know.
+    ///   - from: the version that the rehearsed rollback leads to, from the floor up to the live one. Where nil, the live version if a
+    ///     newer one is rehearsed, else the one that a rollback would lead to.
+    ///   - backups: a directory whose newest run is restored; where nil, the drill makes a backup of its own.
+    ///   - olderProgram: rolls the copy back instead of this program.
+    ///   - seed: the seed of the generated events: the same seed and store give the same events.
+    /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. A failure of the rehearsal is a failed step in the report, not an error.
     public func drill(
         to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
         seed: UInt64? = nil, progress: ProgressHandler? = nil
@@ -34,13 +33,13 @@ extension StoreMaintenance {
             try await rehearse(
                 DrillRequest(
                     from: from, version: version, backups: backups, olderProgram: olderProgram,
-                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), job: job), store.site(job))
+                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), job: job), store.context(job))
         }
     }
 
-    private func rehearse(_ request: DrillRequest, _ site: MigrationSite) async throws(EvstoreError) -> DrillReport {
+    private func rehearse(_ request: DrillRequest, _ context: MigrationContext) async throws(EvstoreError) -> DrillReport {
         let began = ContinuousClock.now
-        let scratch = try Scratch.make(site)
+        let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         let rehearsal = try Rehearsal(store, request, in: scratch.path)
         var report = try await rehearsal.run()
@@ -54,7 +53,7 @@ extension StoreMaintenance {
         return report
     }
 
-    /// Writes the report below the store, whole or not at all; returns its path.
+    /// Writes the report below the store, completely or not at all; returns its path.
     private func write(_ report: DrillReport) throws(EvstoreError) -> String {
         try converting(at: path) {
             let directory = try StoreFiles.directory("drills", of: path)
@@ -88,8 +87,8 @@ extension DrillReport {
         return "failed: " + (steps.first { !$0.ok }?.name ?? laws.first { $0.failed > 0 }.map { "law \($0.law)" } ?? "nothing was shown")
     }
 
-    /// The report as JSON, as the store keeps it.
-    /// - Parameter isDetailed: false where events are sealed: details may quote what an event says.
+    /// The report as JSON, in the form that the store keeps.
+    /// - Parameter isDetailed: false where events are sealed: details may quote an event's content.
     fileprivate func json(detailed isDetailed: Bool) -> JSONValue {
         func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
         func seconds(_ value: Double) -> JSONValue { .number(String((value * 1_000).rounded() / 1_000)) }

@@ -3,12 +3,12 @@ public import LogKeeping
 internal import Projections
 
 extension StoreMaintenance {
-    /// Makes a store at the path `target` of the whole blocks of a damaged one: whole, or not at all. The damaged store is read, never
-    /// opened, and no process may have it open.
+    /// Creates a store at the path `target` from the whole blocks of a damaged one, completely or not at all. The damaged store is read,
+    /// never opened, and no process may have it open.
     ///
     /// A salvage finds the log's blocks by their own headers and checksums, and copies those that later blocks link to. Where no event is
-    /// missing between others, the new store continues the old one, in an epoch of its own; else the events are appended anew, in their
-    /// order, to a store with another id. Awaits a search through all bytes of the files.
+    /// missing between others, the new store continues the old one, in an epoch of its own. Otherwise the events are appended anew, in
+    /// their order, to a store with another id. Waits while all bytes of the files are searched.
     ///
     /// - Parameters:
     ///   - source: the path of a store's directory, or of a `data.mdb` alone.
@@ -27,7 +27,7 @@ extension StoreMaintenance {
 
     /// Reports the damage of a store that does not open, and how many events a salvage would copy; changes nothing.
     ///
-    /// Awaits the reading of all bytes of the files.
+    /// Waits while all bytes of the files are read.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(_ path: String, progress: ProgressHandler? = nil) async throws(EvstoreError) -> VerifyReport {
         try await working("examine \(path)", progress) { (job) async throws(EvstoreError) in try SalvageRun.examine(path, job) }

@@ -3,8 +3,8 @@ internal import EventModel
 internal import Migration
 internal import Projections
 
-/// What an operator does with a store, apart from what a service does: backups, replicas, keys, salvage, drills, and its place in a
-/// cluster log.
+/// The operator's view of a store, apart from what a service does: backups, replicas, keys, salvage, drills, and its place in a cluster
+/// log.
 ///
 ///     try await store.maintenance.drill()
 ///     try await StoreMaintenance.restore(from: "backups", into: "shop-restored")
@@ -16,6 +16,6 @@ public struct StoreMaintenance: Sendable {
 }
 
 extension EventStore {
-    /// What an operator does with this store.
+    /// The operator's view of this store.
     public var maintenance: StoreMaintenance { StoreMaintenance(store: self) }
 }

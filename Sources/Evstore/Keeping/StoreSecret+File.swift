@@ -8,18 +8,19 @@ extension StoreSecret {
     private static let passphraseBytes = 8 ... 1_024
     private static let fileBytesMax = 4_096
 
-    /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link: 32 random bytes, or 64
-    /// hexadecimal digits.
+    /// Reads a key from a file that the user owns and nobody else can read (0600): 32 random bytes, or 64 hexadecimal digits. Symbolic
+    /// links are refused.
     ///
     /// Blocks the calling thread while it reads the file.
-    /// - Parameter store: the path of the store that the key opens. The file must not lie in its directory: a copy of that would have both.
+    /// - Parameter store: the path of the store that the key opens. The file must not lie in the store's directory: a copy of that
+    ///   directory would contain both.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)
         return try key(bytes(of: path, .secret), named: path)
     }
 
-    /// Reads a passphrase of 8 to 1,024 bytes from such a file: its first line.
+    /// Reads a passphrase of 8 to 1,024 bytes from the first line of a file that the user owns and nobody else can read (0600).
     ///
     /// Blocks the calling thread while it reads the file.
     /// - Throws: `EvstoreError.keyUnusable`.
@@ -28,8 +29,8 @@ extension StoreSecret {
         return try passphrase(bytes(of: path, .secret), named: path)
     }
 
-    /// What systemd hands to this service under the name `evstore-key` or `evstore-passphrase` (`LoadCredential=` and its
-    /// like); nil where that is nothing.
+    /// Reads the credential that systemd hands to this service under the name `evstore-key` or `evstore-passphrase` (`LoadCredential=` and
+    /// similar); nil where there is none.
     ///
     /// Blocks the calling thread while it reads the file.
     /// - Throws: `EvstoreError.keyUnusable`.
@@ -51,11 +52,11 @@ extension StoreSecret {
 
     private static func keyBytes(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> [UInt8] {
         if bytes.count == keyBytes {
-            // Of 32 random bytes, one file in 10^13 is text.
+            // Among files of 32 random bytes, one in 10^13 is text.
             if bytes.allSatisfy({ (0x20 ... 0x7e).contains($0) || (0x09 ... 0x0d).contains($0) }) {
                 throw .keyUnusable(
                     path: path,
-                    reason: "it holds 32 bytes of text, which are no random ones: a passphrase is not read as a key. A store that "
+                    reason: "it holds 32 bytes of text, which are no random ones: a passphrase is not read as a key. A store that"
                         + " was made with it is opened by its 64 hexadecimal digits (xxd -p -c 64)")
             }
             return bytes
@@ -83,7 +84,7 @@ extension StoreSecret {
         }
     }
 
-    /// The parts of a path without links.
+    /// The components of a path with its links resolved.
     private static func resolved(_ path: String) -> [String] {
         URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.pathComponents.filter { $0 != "/" && !$0.isEmpty }
     }

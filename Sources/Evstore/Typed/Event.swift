@@ -1,20 +1,20 @@
 public import EventModel
 internal import JSONText
 
-/// A fact as a Swift type: what the payload of one event type is at one version.
+/// A fact as a Swift type: the payload of one event type at one version.
 ///
-/// Optional members are absent where nil. `Date` and `Timestamp` are RFC 3339 text in UTC, `Decimal` an exact number,
-/// `Data` Base64 text, `URL` text; everything else is what its `Codable` says.
+/// Optional members are absent where nil. `Date` and `Timestamp` are RFC 3339 text in UTC, `Decimal` is an exact number, `Data` is Base64
+/// text, `URL` is text; everything else is encoded by its `Codable`.
 public protocol Event: Codable, Sendable {
     /// The event type's name in the version files.
     static var type: String { get }
-    /// The version whose shape this type is; it also reads later versions, as long as the shape stays.
+    /// The version whose shape this type has; it also reads later versions as long as the shape stays.
     static var version: SchemaVersion { get }
 }
 
 extension NewEvent {
     /// An event to append, born at its type's version.
-    /// - Throws: `EvstoreError.invalidEvent` where JSON can't say the value.
+    /// - Throws: `EvstoreError.invalidEvent` where JSON can't represent the value.
     public init<E: Event>(
         _ event: E, to stream: StreamName, metadata: [UInt8]? = nil, id: EventID? = nil, time: Timestamp? = nil
     ) throws(EvstoreError) {
@@ -25,8 +25,8 @@ extension NewEvent {
 }
 
 extension RecordedEvent {
-    /// The payload as a Swift type, read straight from the bytes.
-    /// - Throws: `EvstoreError.invalidEvent` where the event is of another type, or its payload is not what the Swift type reads.
+    /// Decodes the payload as a Swift type, straight from the bytes.
+    /// - Throws: `EvstoreError.invalidEvent` where the event has another type, or the Swift type can't read its payload.
     public func decode<E: Event>(_ type: E.Type = E.self) throws(EvstoreError) -> E {
         guard self.type.isSame(as: E.type) else {
             throw .invalidEvent(type: self.type, version: version, pointer: "", reason: "is no \(E.type), which \(E.self) reads")
@@ -36,7 +36,7 @@ extension RecordedEvent {
         }
     }
 
-    /// The metadata as a Swift type; nil where the event has none.
+    /// Decodes the metadata as a Swift type; nil where the event has none.
     public func metadata<M: Decodable>(as type: M.Type) throws(EvstoreError) -> M? {
         if metadata.isEmpty { return nil }
         do { return try EventJSON.coding.decode(type, from: metadata, hasUniqueNames: true) } catch {

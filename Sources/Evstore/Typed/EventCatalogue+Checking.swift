@@ -4,13 +4,13 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension EventCatalogue {
-    /// Decodes and encodes examples of the registered shapes by each Swift type; a test should see no findings.
+    /// Decodes and encodes examples of the registered shapes with each Swift type; a test should expect no findings.
     ///
-    /// `TYPE101`: the version has no such event type. `TYPE102`: the Swift type can't read what the shape allows.
-    /// `TYPE103`: what it writes is not what the shape allows. `TYPE104` (a warning): an event type has no Swift type.
+    /// `TYPE101`: the version has no such event type. `TYPE102`: the Swift type can't read what the shape allows. `TYPE103`: the Swift type
+    /// writes what the shape does not allow. `TYPE104` (a warning): an event type has no Swift type.
     public func check(_ schemas: Schemas) -> [Finding] { check(schemas.history) }
 
-    /// The same against what a store has registered.
+    /// Checks the Swift types against the shapes that a store has registered.
     ///
     /// Blocks the calling thread for one short read transaction.
     public func check(_ store: EventStore) throws(EvstoreError) -> [Finding] { check(try store.history) }

@@ -13,7 +13,7 @@ public struct EventCatalogue: Sendable {
     let types: [Name: any Event.Type]
 
     /// - Parameter version: the newest of the types' versions where nil.
-    /// - Throws: `EvstoreError.misuse` where two types have one name, or one is of a later version.
+    /// - Throws: `EvstoreError.misuse` where two types have the same name, or a type belongs to a later version.
     public init(at version: SchemaVersion? = nil, @EventTypes _ types: () -> [any Event.Type]) throws(EvstoreError) {
         let list = types()
         guard let newest = list.map({ $0.version }).max() else { throw .misuse("a catalogue has at least one event type") }
@@ -28,8 +28,8 @@ public struct EventCatalogue: Sendable {
         self.types = byName
     }
 
-    /// The event as the Swift type that is registered for it.
-    /// - Throws: `EvstoreError.programNeeded` where none is.
+    /// Decodes an event as the Swift type that is registered for it.
+    /// - Throws: `EvstoreError.programNeeded` where no type is registered for it.
     public func decode(_ event: RecordedEvent) throws(EvstoreError) -> TypedEvent {
         guard let type = types[event.type] else { throw .programNeeded(what: "a Swift type for the event type \(event.type)") }
         return TypedEvent(event: try decode(type, event), context: event)
@@ -38,7 +38,7 @@ public struct EventCatalogue: Sendable {
     private func decode<E: Event>(_ type: E.Type, _ event: RecordedEvent) throws(EvstoreError) -> any Event { try event.decode(type) }
 }
 
-/// An event as a Swift value, and where and when it was recorded.
+/// An event as a Swift value, with its recorded context.
 public struct TypedEvent: Sendable {
     public let event: any Event
     public let context: RecordedEvent

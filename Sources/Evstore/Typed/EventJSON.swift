@@ -2,11 +2,11 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// How Swift values are written in payloads, and what goes wrong there.
+/// Encodes Swift values as payloads, and describes coding errors.
 enum EventJSON {
     static var coding: JSONCoding { SwiftValues.payloads }
 
-    /// What a coder threw, as the error of a typed event.
+    /// Converts an error of a coder to the error of a typed event.
     static func failure<E: Event>(_ error: any Error, of type: E.Type) -> EvstoreError {
         .invalidEvent(type: E.type, version: E.version, pointer: pointer(error), reason: "as \(E.self): \(reason(error))")
     }

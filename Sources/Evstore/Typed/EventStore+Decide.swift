@@ -2,34 +2,35 @@ internal import EventLog
 public import EventModel
 internal import Platform
 
-/// What came of deciding on a stream's state.
+/// The outcome of a decision on a stream's state.
 public struct Decision<State: Sendable>: Sendable {
-    /// The state that was decided on; nil where the command had been carried out before.
+    /// The state that was decided on; nil where the command was carried out before.
     public var state: StreamState<State>?
-    /// Nil where nothing was to be appended.
+    /// Nil where the decision came to no events.
     public var receipt: AppendReceipt?
-    /// How often it was decided, more than once where the stream changed meanwhile.
+    /// The number of attempts; more than one where the stream changed meanwhile.
     public var attempts: Int
 }
 
 extension EventStore {
-    /// Carries out a command: folds a stream to its state, lets `body` decide which events follow from it, and appends these to the stream
-    /// if it has not changed since. Where it has, all is done again.
+    /// Carries out a command: folds a stream to its state, lets `body` decide which events follow, and appends them to the stream if it has
+    /// not changed since. Where it has changed, everything is repeated.
     ///
-    /// With an `id` it is safe to repeat: a command whose events are in the store gets their receipt, and nothing is decided. One that came
-    /// to no events leaves no trace, and is decided again.
+    /// A command with an `id` is safe to repeat: where its events are in the store, their receipt is returned, and nothing is decided. A
+    /// command that came to no events leaves no trace, and is decided again.
     ///
-    /// Folds on a thread of the store's own, in a read transaction for each page; awaits the append as `append(_:conditions:sameID:)` does.
+    /// Folds on one of the store's threads, in a read transaction for each page; waits for the append as `append(_:conditions:sameID:)`
+    /// does.
     ///
     /// - Parameters:
-    ///   - conditions: what must also hold, of other streams that the decision rests on; a failed one is the caller's.
-    ///   - cache: where states are kept, so that only what came since is folded.
-    ///   - id: of the command: it becomes the id of its first event.
-    ///   - metadata: JSON text of one object, which each of the events has.
-    ///   - attemptsMax: how often it is decided before the conflict is the caller's.
-    ///   - body: pure; an empty list appends nothing, an error refuses the command.
-    /// - Throws: what `body` and the fold throw, as it is; `EvstoreError.expectationFailed` or `epochChanged` after the last attempt, and all that an append
-    ///   throws.
+    ///   - conditions: what must also hold of other streams that the decision depends on; a failed one is thrown.
+    ///   - cache: keeps states, so that only newer events are folded.
+    ///   - id: the id of the command; it becomes the id of its first event.
+    ///   - metadata: JSON text of one object, which each of the events gets.
+    ///   - attemptsMax: the number of attempts before a conflict is thrown.
+    ///   - body: a pure function; an empty list appends nothing, an error refuses the command.
+    /// - Throws: what `body` and the fold throw, unconverted; `EvstoreError.expectationFailed` or `epochChanged` after the last attempt,
+    ///   and everything that an append throws.
     @discardableResult
     public func decide<State: Sendable>(
         on stream: StreamName, _ fold: StreamFold<State>, also conditions: [StreamCondition] = [], cache: StateCache<State>? = nil,
@@ -56,7 +57,7 @@ extension EventStore {
                 )
             } catch {
                 guard error.isConflict(on: stream, isOfAnEpoch), attempt < attemptsMax else { throw error }
-                // Those that decide on one stream at the same time do not meet again in step.
+                // Random pauses keep concurrent deciders on one stream from colliding again.
                 try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))
                 attempt += 1
             }
@@ -65,7 +66,7 @@ extension EventStore {
 }
 
 extension EvstoreError {
-    /// Whether somebody else has appended to the stream, carried out the same command, or cut the log meanwhile.
+    /// Whether somebody else has appended to the stream, carried out this command, or cut the log meanwhile.
     fileprivate func isConflict(on stream: StreamName, _ hasFixedEpoch: Bool) -> Bool {
         switch self {
         case .expectationFailed(let failed, _, _): failed == stream

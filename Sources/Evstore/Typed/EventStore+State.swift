@@ -11,29 +11,28 @@ internal import SchemaEvolution
 public struct StreamState<State: Sendable>: Sendable {
     /// What the fold made of the events.
     public var value: State
-    /// The revision of the stream's last event, also of one that the fold has no handler for; nil where the stream is empty.
+    /// The revision of the stream's last event, even if the fold has no handler for it; nil where the stream is empty.
     public var revision: Revision?
-    /// How many events this call has folded: those since the cached state, or all.
+    /// The number of events that this call has folded: those since the cached state, or all.
     public var folded: Int
     /// Whether the fold began with a cached state.
     public var wasKept: Bool
-    /// Up to where the log was read.
+    /// The checkpoint up to which the log was read.
     public var checkpoint: Checkpoint
 
-    /// The expectation for an append that was decided on this state: fails where the stream has changed since.
+    /// The expectation for an append that depends on this state: it fails where the stream has changed since.
     public var expectation: Expectation { revision.map { .revision($0) } ?? .noStream }
 
-    /// The condition for an append that was decided on this state of a stream: fails where the stream has changed since, or a cut has taken
+    /// The condition for an append that depends on this state of a stream: it fails where the stream has changed since, or a cut has taken
     /// off what was folded.
     public func condition(on stream: StreamName) -> StreamCondition { StreamCondition(stream, expectation, asOf: checkpoint) }
 }
 
 extension EventStore {
-    /// Folds the events of a stream, or those since the state in `cache`, to its state. The cost grows with the number of events that are
-    /// folded.
+    /// Folds the events of a stream, or those since the state in `cache`, to its state. The cost grows with the number of folded events.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
-    /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded; or what the fold throws, as it is.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
+    /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded; or what the fold throws, unconverted.
     public func state<State: Sendable>(
         of stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil
     ) throws -> StreamState<State> {
@@ -44,8 +43,8 @@ extension EventStore {
         var cursor = EventCursor(self, of: stream)
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false, checkpoint: evolution.last)
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
-        let forgettings = cache == nil || log.keyFile == nil ? 0 : try log.reading { try $0.forgettings }
-        var kept = cache?.entry(stream.text, fingerprint, asOf: forgettings)
+        let forgetCount = cache == nil || log.keyFile == nil ? 0 : try log.reading { try $0.forgetCount }
+        var kept = cache?.entry(stream.text, fingerprint, asOf: forgetCount)
         if let entry = kept, !isValid(entry.checkpoint) { kept = nil }
         var isNew = kept == nil
         if isNew, let cache { kept = try saved(stream, fingerprint, cache) }
@@ -62,26 +61,26 @@ extension EventStore {
             }
         }
         result.revision = cursor.last
-        // Hidden events too, and those of the kept state. The epoch stays that of the beginning, which is on the safe side.
+        // This also covers hidden events and those of the cached state. The epoch stays that of the start, which is on the safe side.
         result.checkpoint.position = max(result.checkpoint.position, cursor.seen.position)
         if let cache, let last = result.revision, isNew {
             var entry = StateCache<State>.Entry(
                 fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint, saved: kept?.saved)
             if isDue(entry, cache) {
-                // Whatever comes of it: what can't be saved now is tried again behind as many events.
+                // This is noted even if saving fails: the next attempt comes after as many events.
                 entry.saved = last
                 save(stream, entry, cache, lastEvent: cursor.seen.position)
             }
-            cache.put(entry, for: stream.text, asOf: forgettings)
+            cache.put(entry, for: stream.text, asOf: forgetCount)
         }
         return result
     }
 
-    /// The state of a stream that lies on the disk, where that is of the same log and made by the same fold.
+    /// The state of a stream on the disk, where it belongs to this log and was made by this fold.
     private func saved<State>(
         _ stream: StreamName, _ fingerprint: StateCache<State>.Fingerprint, _ cache: StateCache<State>
     ) throws(EvstoreError) -> StateCache<State>.Entry? {
-        guard let saving = cache.saving, mayLie(fingerprint) else { return nil }
+        guard let saving = cache.saving, mayBeSaved(fingerprint) else { return nil }
         let identity = SavedState.identity(fingerprint, stream)
         guard let saved = SavedState.read(ofFold: fingerprint.name, stream, identity, in: path) else { return nil }
         let epoch = try log.reading { reader in try reader.link(at: saved.position) == saved.link ? reader.last.epoch : nil }
@@ -91,21 +90,21 @@ extension EventStore {
                 fingerprint: fingerprint, state: try saving.decode(saved.state), last: saved.revision,
                 checkpoint: Checkpoint(epoch: epoch, position: saved.position), saved: saved.revision)
         } catch {
-            // The Swift type has changed without the fold's revision.
-            logger.warning("a saved state is not read", metadata: ["fold": "\(fingerprint.name)", "reason": "\(EventJSON.reason(error))"])
+            // The Swift type has changed but the fold's revision has not.
+            logger.warning("can't read a saved state", metadata: ["fold": "\(fingerprint.name)", "reason": "\(EventJSON.reason(error))"])
             return nil
         }
     }
 
-    /// Whether a state may lie on the disk: not where `forget` would have to find it, nor one that was made by steps of a version which is not
-    /// registered and may change.
-    private func mayLie<State>(_ fingerprint: StateCache<State>.Fingerprint) -> Bool {
+    /// Whether a state may be stored on the disk: not where `forget` would have to find it, and not where it depends on the steps of a
+    /// version that is not registered and may still change.
+    private func mayBeSaved<State>(_ fingerprint: StateCache<State>.Fingerprint) -> Bool {
         log.keyFile == nil && fingerprint.version <= fingerprint.stamp.numbers.head
     }
 
-    /// Whether so much has changed since a state was saved that it is saved again.
+    /// Whether enough events came since a state was last saved to save it again.
     private func isDue<State>(_ entry: StateCache<State>.Entry, _ cache: StateCache<State>) -> Bool {
-        guard let saving = cache.saving, !isReadOnly, mayLie(entry.fingerprint) else { return false }
+        guard let saving = cache.saving, !isReadOnly, mayBeSaved(entry.fingerprint) else { return false }
         let since = entry.saved.map { entry.last.rawValue.minus($0.rawValue) } ?? entry.last.next.rawValue
         return since >= UInt64(saving.events)
     }
@@ -119,7 +118,7 @@ extension EventStore {
                 try Directory.freeBytes(path) > UInt64(clamping: options.freeDiskFloorBytes.plus(state.count))
             else { return }
             let link = try log.read { reader in
-                // Order: with the link, so that it is that of the log whose events were folded.
+                // Order: this is checked together with the link, so that the link belongs to the log whose events were folded.
                 try reader.requireUncut(entry.checkpoint)
                 return try reader.link(at: position)
             }
@@ -131,7 +130,7 @@ extension EventStore {
             {
                 try SavedState.removeAll(ofFold: fold, in: path)
             }
-        } catch { logger.warning("a state is not saved", metadata: ["fold": "\(fold)", "reason": "\(error)"]) }
+        } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": "\(error)"]) }
     }
 
     private func isValid(_ seen: Checkpoint) -> Bool {

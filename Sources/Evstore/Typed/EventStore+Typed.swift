@@ -1,7 +1,7 @@
 public import EventModel
 
 extension EventStore {
-    /// Appends a typed event if its stream is as expected; it is born at its type's version. Awaits and throws as
+    /// Appends a typed event if its stream is in the expected state; the event is born at its type's version. Waits and throws as
     /// `append(_:conditions:sameID:)` does.
     ///
     /// - Parameter metadata: JSON text of one object; none where nil.
@@ -13,12 +13,12 @@ extension EventStore {
         try await append(NewEvent(event, to: stream, metadata: metadata, id: id, time: time), expecting: expectation)
     }
 
-    /// Appends typed events to one stream together, all of them or none. Awaits and throws as `append(_:conditions:sameID:)` does.
+    /// Appends typed events to one stream together, all of them or none. Waits and throws as `append(_:conditions:sameID:)` does.
     ///
     /// Where id, time or metadata differ from event to event, use `append(_:conditions:)` with a `NewEvent(event, to: stream, …)` for each.
     ///
     /// - Parameters:
-    ///   - metadata: JSON text of one object, which each of them has; none where nil.
+    ///   - metadata: JSON text of one object, which each of the events gets; none where nil.
     ///   - id: the id of the append, which is its first event's: an append that is repeated with the same id is made once.
     ///   - time: when the events happened; the moment of the append where nil.
     @discardableResult
@@ -44,10 +44,10 @@ extension EventStore {
         try NewEvent(event, to: stream, metadata: metadata, id: id, time: time)
     }
 
-    /// The events of a stream as a catalogue's Swift types; reads on the calling thread as `read(_:at:from:limit:backwards:type:)` does.
+    /// Returns the events of a stream as a catalogue's Swift types, like `read(_:at:from:limit:backwards:type:)`.
     /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent where a type can't read a payload, noImage.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
     public func read(
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
@@ -58,10 +58,10 @@ extension EventStore {
         return events
     }
 
-    /// The events of one Swift type in a stream; reads on the calling thread.
+    /// Returns the events of one Swift type in a stream.
     /// - Throws: `EvstoreError`: invalidEvent where the type can't read a payload, noImage.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
     public func read<E: Event>(
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int? = nil
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
@@ -72,11 +72,11 @@ extension EventStore {
         return events
     }
 
-    /// Calls the handlers with the events of a stream, on the calling thread; no transaction is open while a handler runs.
-    /// - Returns: how many events had a handler.
+    /// Calls the handlers with the events of a stream; no transaction is open while a handler runs.
+    /// - Returns: the number of events that had a handler.
     ///
-    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
-    /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, as it is.
+    /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
+    /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, unconverted.
     @discardableResult
     public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {
         var count = 0
@@ -87,7 +87,7 @@ extension EventStore {
         return count
     }
 
-    /// The events of a stream as a catalogue's Swift types, one after the other, as `events(in:)` gives them.
+    /// Returns the events of a stream as a catalogue's Swift types, one at a time, like `events(in:)`.
     public func events(
         in stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, backwards: Bool = false
     ) -> EventSequence<TypedEvent> {
@@ -96,7 +96,7 @@ extension EventStore {
         }
     }
 
-    /// Events as a catalogue's Swift types: what is there after a checkpoint, then what is appended, as the other `subscribe` gives them.
+    /// Returns events as a catalogue's Swift types: those after a checkpoint, and then each as it is appended, like the other `subscribe`.
     public func subscribe(
         to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
     ) -> EventSequence<TypedEvent> {

@@ -3,8 +3,8 @@ public import EventModel
 internal import FoundationEssentials
 internal import JSONText
 
-/// As the members of an event line; payload and metadata as JSON values of their own, which mean what they meant, though a number may be
-/// spelled otherwise.
+/// Encodes an event as the members of an event line. Payload and metadata are JSON values, whose meaning is kept, though a number may be
+/// written in another form.
 extension RecordedEvent: Codable {
     private enum CodingKeys: String, CodingKey {
         case stream, type, payload, metadata, id, time, version, position, revision, born, part, epoch
@@ -46,7 +46,7 @@ extension RecordedEvent: Codable {
     }
 }
 
-/// A JSON value for whatever encoder and decoder: numbers as `Int64`, else as `Decimal`, and beyond its digits as `Double`.
+/// A JSON value for any encoder and decoder: numbers as `Int64`, otherwise as `Decimal`, and beyond its digits as `Double`.
 private struct CodableJSON: Codable {
     var value: JSONValue
 
@@ -75,7 +75,7 @@ private struct CodableJSON: Codable {
         }
     }
 
-    /// Nil where the value is of another kind: a decoder says so by an error alone.
+    /// Returns nil where the value has another kind, which a decoder reports only by an error.
     private static func read<T>(_ body: () throws -> T) -> T? {
         do { return try body() } catch { return nil }
     }

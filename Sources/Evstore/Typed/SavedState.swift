@@ -5,8 +5,8 @@ internal import Hashing
 internal import JSONText
 internal import Platform
 
-/// The state of a stream as it lies on the disk for the next process: a cache. Whoever deletes it loses time and nothing else, so it is
-/// written without syncing, and believed only where all of it is as it must be.
+/// A stream's state on the disk, as a cache for the next process. Deleting it costs only time, so it is written without syncing, and used
+/// only where all of its fields are as expected.
 ///
 ///     states/FOLD-STREAM   16 hexadecimal digits each: of the SHA-256 of the fold's name, and of the stream's
 ///
@@ -18,7 +18,7 @@ internal import Platform
 ///     88   u64       its revision
 ///     96             the state as JSON text
 ///
-/// Numbers are little-endian. Of a store whose events are sealed no state lies on the disk, where `forget` could not find it.
+/// Numbers are little-endian. A store whose events are sealed keeps no states on the disk, where `forget` could not find them.
 struct SavedState {
     var link: Digest
     var position: Position
@@ -28,10 +28,10 @@ struct SavedState {
     private static let directory = "states"
     private static let magic = Array("evstate1".utf8)
     private static let headerBytes = 96
-    /// A longer state is folded again rather than read.
+    /// A longer state is folded again instead of being saved.
     static let bytesMax = 4 << 20
 
-    /// What a state was made by: with another fold, version, history or store it is another state.
+    /// Identifies what a state was made by: another fold, version, history or store makes another state.
     static func identity<State>(_ fingerprint: StateCache<State>.Fingerprint, _ stream: StreamName) -> Digest {
         var hasher = SHA256Hasher()
         let (numbers, history) = (fingerprint.stamp.numbers, fingerprint.stamp.history)
@@ -52,7 +52,7 @@ struct SavedState {
         [fold, stream.text].map { String(SHA256Hasher.hash($0).hex.prefix(16)) }.joined(separator: "-")
     }
 
-    /// Nil where there is none of this identity, or it is damaged.
+    /// Reads the state of a stream; nil where there is none with this identity, or it is damaged.
     static func read(ofFold fold: String, _ stream: StreamName, _ identity: Digest, in store: String) -> SavedState? {
         let bytes: [UInt8]
         do {
@@ -69,7 +69,7 @@ struct SavedState {
             state: Array(bytes[headerBytes...]))
     }
 
-    /// Puts it in the place of the one before, as a whole.
+    /// Replaces the previous state atomically.
     /// - Returns: whether there was none before.
     func write(ofFold fold: String, _ stream: StreamName, _ identity: Digest, in store: String) throws -> Bool {
         var content = ByteBuffer(capacity: Self.headerBytes + state.count)
@@ -90,17 +90,17 @@ struct SavedState {
             try File(made, .createNew).write(file.bytes, at: 0)
             try Directory.rename(made, to: path)
         } catch {
-            // Of a file that can't be removed either the next that empties the cache gets rid.
+            // A file that can't be removed now is removed by the next call that empties the cache.
             do { try Directory.remove(made) } catch {}
             throw error
         }
         return isNew
     }
 
-    /// How many states of a fold there are, of whatever process.
+    /// The number of states of a fold on the disk, of all processes.
     static func count(ofFold fold: String, in store: String) throws -> Int { try names(ofFold: fold, in: store).count }
 
-    /// Removes all states of a fold, and what a process has left that was killed while it wrote one.
+    /// Removes all states of a fold, and unfinished files of processes that were killed while they wrote one.
     static func removeAll(ofFold fold: String, in store: String) throws {
         for name in try names(ofFold: fold, in: store) { try Directory.remove("\(store)/\(directory)/\(name)") }
     }

@@ -1,11 +1,11 @@
 public import EventModel
 
-/// What one type of event does to a state.
+/// The change that one type of event makes to a state.
 public struct StateHandler<State: Sendable>: Sendable {
     let type: any Event.Type
     let apply: @Sendable (inout State, RecordedEvent) throws -> Void
 
-    /// Changes a state by events of one Swift type.
+    /// Changes a state by the events of one Swift type.
     public init<E: Event>(
         _ type: E.Type, _ body: @escaping @Sendable (_ state: inout State, _ event: E, _ context: RecordedEvent) throws -> Void
     ) {
@@ -16,11 +16,11 @@ public struct StateHandler<State: Sendable>: Sendable {
 
 /// How a stream's events become a Swift value: the state of an aggregate.
 ///
-/// Pure: the same events in the same order give the same state. Events of other types are passed over.
+/// The fold must be pure: the same events in the same order give the same state. Events of other types are skipped.
 public struct StreamFold<State: Sendable>: Sendable {
-    /// A `StateCache` finds the states of a fold by its name.
+    /// The name by which a `StateCache` finds the states of the fold.
     public let name: String
-    /// Increase it with every change of the handlers: a cached state of another revision is folded anew.
+    /// Increase it with every change of the handlers: cached states of another revision are ignored and folded anew.
     public let revision: Int
     /// The state of a stream without events.
     public let initial: State
@@ -29,7 +29,7 @@ public struct StreamFold<State: Sendable>: Sendable {
     /// - Parameters:
     ///   - name: the fold's name, by which a `StateCache` finds its states.
     ///   - initial: the state of a stream without events.
-    /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
+    /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
     public init(
         _ name: String, revision: Int, initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]
     ) throws(EvstoreError) {
@@ -37,10 +37,10 @@ public struct StreamFold<State: Sendable>: Sendable {
         table = try HandlerTable(handlers(), \.type)
     }
 
-    /// The version that events are read at: the newest of the types'.
+    /// The version that events are read at: the newest of the types' versions.
     public var version: SchemaVersion { table.version }
 
-    /// Changes a state by one event; false where no handler wants it.
+    /// Changes a state by one event; returns false where no handler takes its type.
     @discardableResult
     public func apply(_ event: RecordedEvent, to state: inout State) throws -> Bool {
         guard let handler = table.handlers[event.type] else { return false }

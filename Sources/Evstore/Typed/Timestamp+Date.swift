@@ -2,7 +2,7 @@ public import EventModel
 public import FoundationEssentials
 
 extension Timestamp {
-    /// The moment of a date, to the microsecond; the nearest that a timestamp can be where it lies beyond.
+    /// The moment of a date, to the microsecond; the nearest possible timestamp where the date lies outside the range.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSince1970 * 1e6).rounded()
         self.init(microseconds: Int64(exactly: microseconds) ?? (microseconds < 0 ? .min : .max))

@@ -2,14 +2,14 @@ public import EventModel
 internal import JSONText
 public import Projections
 
-/// What one type of event does to the rows of a read model.
+/// The change that one type of event makes to the rows of a read model.
 public struct RowHandler<Row: Codable & Sendable>: Sendable {
     let type: any Event.Type
     let keys: @Sendable (RecordedEvent) throws -> [String]
     let apply: @Sendable (inout Row?, RecordedEvent) throws -> Void
 
-    /// Changes the row under a key of the event, none where the key is nil. A nil row is one that is not there, and setting it to nil
-    /// removes it.
+    /// Changes the row under a key of the event; changes none where the key is nil. A nil row does not exist, and setting it to nil removes
+    /// it.
     public init<E: Event>(
         _ type: E.Type, key: @escaping @Sendable (E) throws -> String?,
         _ body: @escaping @Sendable (_ row: inout Row?, _ event: E, _ context: RecordedEvent) throws -> Void
@@ -30,8 +30,8 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
 
     /// - Parameters:
     ///   - since: the newest of the types' versions where nil.
-    ///   - indexes: what rows are ordered by beside their keys: from names to members of the row, as JSON pointers, the first member first.
-    /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
+    ///   - indexes: orders of the rows besides their keys: from names to members of the row, as JSON pointers, the first member first.
+    /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
     public init(
         _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self, indexes: [String: [String]] = [:],
         @Handlers<RowHandler<Row>> _ handlers: () -> [RowHandler<Row>]
@@ -50,7 +50,7 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
 }
 
 extension ReadModelRow {
-    /// The row as a Swift value.
+    /// Decodes the row as a Swift value.
     /// - Throws: `DecodingError`.
     public func decode<Row: Decodable>(_ type: Row.Type) throws -> Row {
         try EventJSON.coding.decode(type, from: value, hasUniqueNames: true)

@@ -76,7 +76,7 @@ struct AppendCommand: Command {
         }
     }
 
-    /// What `--expect` says of the stream of all events; nil where it is not given.
+    /// The condition that `--expect` states for the stream of all events; nil where it is not given.
     private func condition(of events: [NewEvent]) throws(EvstoreError) -> StreamCondition? {
         guard let first = events.first else { throw .usage("\(lines.map(quoted) ?? "") has no line to append") }
         guard let expect else { return nil }

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import EventModel
 internal import EvstoreCluster
 
-/// Which cluster log a command is about.
+/// The options that name a cluster log.
 struct ClusterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -15,7 +15,7 @@ struct ClusterOptions: ParsableArguments {
     func cluster(_ session: Session) throws -> Cluster { try Cluster(name, connection: log).noted(session) }
 }
 
-/// Connection and name of a cluster log, which a node at `--store` may say in their place.
+/// The connection and name of a cluster log, which a node at `--store` may provide instead.
 struct KnownClusterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -34,7 +34,7 @@ struct KnownClusterOptions: ParsableArguments {
 }
 
 extension Cluster {
-    /// The cluster log, once what is to be said of its connection has been.
+    /// The cluster log, after the warning about its connection string was printed.
     fileprivate func noted(_ session: Session) throws -> Cluster {
         if let warning = try warning { session.output.note("warning: \(warning)") }
         return self

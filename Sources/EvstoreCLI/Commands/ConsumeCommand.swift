@@ -100,7 +100,7 @@ struct ConsumeCommand: Command {
         return options
     }
 
-    /// - Parameter handled: by this run.
+    /// - Parameter handled: the number of events that this run handled.
     private func answer(_ after: ConsumerStatus, _ handled: UInt64, _ output: Output) throws {
         if output.json {
             return try output.object([

@@ -52,7 +52,7 @@ struct DrillCommand: Command {
         throw Exit(code: failed?.error?.exit ?? 7)
     }
 
-    /// The packaged unit runs the program without anybody's code where it is not told another.
+    /// The packaged unit runs the program without an application's code unless it is told to run another one.
     private static func unitHint(_ error: EvstoreError?) -> String {
         guard case .programNeeded? = error else { return "" }
         return "; the unit evstore-drill@ runs what Environment=EVSTORE_PROGRAM= names"

@@ -69,7 +69,7 @@ struct FollowCommand: Command {
             from: from, into: replica, options: session.options(), progress: session.progress)
     }
 
-    /// Looks until an interruption, which is its normal end.
+    /// Follows until an interruption, which is its normal end.
     private func keepLooking(_ replica: String, _ session: Session) async throws {
         let interval = try interval()
         var noted = ""
@@ -92,7 +92,7 @@ struct FollowCommand: Command {
         }
     }
 
-    /// Says what to do where a replica can't go on.
+    /// Adds to the error what to do where a replica can't continue.
     private func advising<R>(_ session: Session, _ body: () async throws -> R) async throws -> R {
         do { return try await body() } catch EvstoreError.epochChanged(let seen, let cut) {
             session.bar.finish()
@@ -123,7 +123,7 @@ struct FollowCommand: Command {
 }
 
 extension EvstoreError {
-    /// Whether the next look may find it gone.
+    /// Whether the error may be gone at the next attempt.
     fileprivate var mayPass: Bool {
         switch self {
         case .backupDamaged, .ioFailure, .locked, .deadlinePassed, .diskFull: true

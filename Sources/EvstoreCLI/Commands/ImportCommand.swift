@@ -98,7 +98,7 @@ struct ImportCommand: Command {
             } catch EvstoreError.storeExists where there == nil && !dryRun {
                 // Another import has made the store first, and may have removed it again.
             } catch {
-                // Another import has made the store meanwhile, or removed it.
+                // Another import has created or removed the store meanwhile.
                 if try beginning.isMade || dryRun && there == nil || place() == there { throw error }
             }
         }

@@ -106,7 +106,7 @@ extension PlanReport {
         sample >= all ? counted(all, "event") : "\(grouped(sample)) of \(counted(all, "event")) that were looked at"
     }
 
-    /// Whether one type has events of several births, so that its lines need telling apart.
+    /// Whether a type has events of several birth versions, so that its lines must be told apart.
     private var isMixed: Bool { Set(types.map(\.type)).count < types.count }
 
     private var projectionWords: String {
@@ -159,7 +159,7 @@ extension PlannedRollback {
         ]
     }
 
-    /// - Parameter isPlanned: whether it is what is planned; else it may follow on the replay that is planned.
+    /// - Parameter isPlanned: whether this rollback is the plan itself, and not one that is possible after the planned replay.
     fileprivate func write(to output: Output, isPlanned: Bool) throws {
         if !isPlanned {
             let words = to.map { refused == nil ? "possible until finalize, to \($0)" : "to \($0), and not as it is" }
@@ -196,15 +196,15 @@ extension PlannedLoss {
         try output.line("loss         \(version) \(type): \(what) (\(standing)\(seen))")
     }
 
-    /// What an older version does not show of events that are born above it.
+    /// The loss in words, for events born above an older version.
     /// - Parameters:
-    ///   - sample: how many of them were looked at.
-    ///   - all: how many there are.
+    ///   - sample: the number of events that were examined.
+    ///   - all: the number of all such events.
     func words(of sample: UInt64, all: UInt64) -> String {
         let looked = sample >= all ? counted(count, "event") : "\(grouped(count)) of the \(grouped(sample)) events that were looked at"
         return "\(version) \(type): \(what), \(looked)\(declared ? " (declared)" : "")"
     }
 
-    /// What a person has to do about it.
+    /// What a person has to do about the loss.
     var standing: String { declared ? "declared" : asks ? "not declared, needs --yes" : "told, not asked for" }
 }

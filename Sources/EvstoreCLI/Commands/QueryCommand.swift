@@ -106,7 +106,7 @@ struct QueryCommand: Command {
         }
     }
 
-    /// Which rows were asked for, in a sentence.
+    /// The rows that were asked for, in words.
     private var asked: String {
         if let key { return " " + quoted(key) }
         let isPart = from != nil || to != nil || after != nil || !equals.isEmpty
@@ -137,7 +137,7 @@ struct QueryCommand: Command {
 
     private static let pageRows = 1_000
 
-    /// Of the values of an index.
+    /// The bounds as values of an index.
     private var bounds: (from: IndexValue?, to: IndexValue?) { (from.map(IndexValue.init(argument:)), to.map(IndexValue.init(argument:))) }
 
     private func printCount(_ store: EventStore, _ version: SchemaVersion?, _ output: Output) async throws {
@@ -161,24 +161,24 @@ struct QueryCommand: Command {
     }
 }
 
-/// Rows on their way to standard output, at most so many.
+/// Prints rows to standard output, up to a limit.
 private struct RowLines {
     var lines: Lines
     private let limit: Int?
     private let print: (Output, ReadModelRow) throws -> Void
     private(set) var printed = 0
     private var last: QueryCursor?
-    /// Where the rest goes on, where there is one.
+    /// Where the remaining rows continue; nil where there are none.
     var next: QueryCursor?
 
     init(_ lines: Lines, limit: Int?, _ print: @escaping (Output, ReadModelRow) throws -> Void) {
         (self.lines, self.limit, self.print) = (lines, limit, print)
     }
 
-    /// How many may still be printed.
+    /// The number of rows that may still be printed.
     var left: Int { limit.map { $0 - printed } ?? .max }
 
-    /// Prints a row; false where no more are wanted.
+    /// Prints a row; returns false where no more rows are wanted.
     mutating func take(_ row: ReadModelRow, _ cursor: QueryCursor?) -> Bool {
         if left == 0 {
             next = last
@@ -192,7 +192,7 @@ private struct RowLines {
 enum RowFormat: String, ExpressibleByArgument, CaseIterable { case jsonl, tsv }
 
 extension ReadModelRow {
-    /// The key, then each value: a string as it is, an absent one as nothing, others as JSON.
+    /// The key and the values at some pointers: a string as it is, a missing value as nothing, any other as JSON.
     func fields(_ pointers: [JSONPointer]) throws -> String {
         let root = try JSONValue(parsing: value.lent)
         let values = pointers.map { pointer -> String in

@@ -31,7 +31,7 @@ struct RecipherCommand: Command {
 
     func run(in session: Session) async throws {
         let store = try global.storePath()
-        // Without another secret, that of the old store opens the new one.
+        // Without another secret, the old store's secret opens the new one.
         let secret = try plain ? nil : new.file?.read(apartFrom: store) ?? global.secret()
         if secret == nil && !plain {
             throw EvstoreError.usage("what opens the new store? Say --new-key-file FILE or --new-passphrase-file FILE, or --plain")

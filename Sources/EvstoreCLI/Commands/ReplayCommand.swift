@@ -84,7 +84,7 @@ extension MigrationReport {
         ]
     }
 
-    /// What was read, and how fast.
+    /// The amount that was read, and the rate.
     private var work: String {
         let (time, refused) = (duration(seconds: seconds), "\(grouped(quarantined)) quarantined")
         if !fromRows.isEmpty, fromRows.count == rebuilt.count { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }

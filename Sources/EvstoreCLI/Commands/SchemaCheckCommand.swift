@@ -48,10 +48,10 @@ struct SchemaCheckCommand: Command {
         if !ok { throw Exit(code: findings.exit) }
     }
 
-    /// For people; files that can't be read are findings too.
+    /// The findings for people. A file that can't be read is a finding, too.
     static func said(of texts: SchemaTexts) throws -> RepairTrial.Verdict { try verdict(on: texts, reportsAll: false) }
 
-    /// Every finding, also one that only repeats others.
+    /// All findings, even those that only repeat others.
     static func whole(_ texts: SchemaTexts) throws -> RepairTrial.Verdict { try verdict(on: texts, reportsAll: true) }
 
     private static func verdict(on texts: SchemaTexts, reportsAll: Bool) throws -> RepairTrial.Verdict {

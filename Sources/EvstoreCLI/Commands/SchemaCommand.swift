@@ -14,7 +14,7 @@ struct SchemaCommand: ParsableCommand, Group {
         ])
 }
 
-/// `OrderPlaced@v3` as typed; without a version, the newest that has the type.
+/// A type such as `OrderPlaced@v3`; without a version, the newest version that has the type.
 struct TypeChoice: ExpressibleByArgument, Sendable {
     let type: String
     let version: String?
@@ -39,7 +39,7 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
     }
 }
 
-/// A type that a version does not have, and where it is.
+/// The error for a type that a version lacks, with the versions that have it.
 struct AbsentType: CommandError {
     let exit: Int32 = 3
     let report: ErrorDetails

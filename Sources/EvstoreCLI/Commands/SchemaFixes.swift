@@ -3,18 +3,18 @@ internal import FoundationEssentials
 internal import SchemaEvolution
 internal import SchemaTools
 
-/// The fixes that `schema check --fix` applies: those that need no decision, in files that are not released. None renames a file, or
-/// takes out what its author wrote.
+/// The fixes that `schema check --fix` applies: those that need no decision, in files that are not released. No fix renames a file or
+/// removes what its author wrote.
 struct SchemaFixes: Sendable {
-    /// What was found, and the edits that mended it in the files as they were at that moment.
+    /// The findings that were fixed, with the edits as they applied to the files at that moment.
     private(set) var made: [Finding] = []
     private(set) var texts: SchemaTexts
-    /// What the files were, in copies beside them.
+    /// The copies of the original files, which lie beside them.
     private(set) var copies: [String] = []
 
     init(_ texts: SchemaTexts) { self.texts = texts }
 
-    /// Applies one fix after the other until none is left; none twice, since two fixes might undo each other.
+    /// Applies one fix after another until none is left; applies none twice, since two fixes might undo each other.
     mutating func makeAll() throws {
         var done: Set<String> = []
         while let repair = try next(done) {
@@ -41,12 +41,12 @@ struct SchemaFixes: Sendable {
         return nil
     }
 
-    /// A file is replaced whole, by a rename, and what it was is kept beside it.
+    /// Replaces each changed file by a rename, and keeps a copy of the original beside it.
     mutating func write() throws {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
             do {
-                // Where the path is a symbolic link, its target is written.
+                // A symbolic link stays: its target is written.
                 let place = URL(filePath: path).resolvingSymlinksInPath()
                 copies.append(try Self.copy(place.path))
                 try Data(text).write(to: place, options: .atomic)

@@ -65,7 +65,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             if !refused.isEmpty { throw Exit.refused }
         }
 
-        /// Nil where none is named.
+        /// The source of the fixtures; nil where none is named.
         private func source(_ version: VersionFile, _ session: Session) async throws -> FixtureSource? {
             if let file {
                 return try FixtureSource(

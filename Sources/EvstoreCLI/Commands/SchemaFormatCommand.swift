@@ -62,7 +62,7 @@ struct SchemaFormatCommand: Command {
     /// Order: the new file is written before the old one is removed.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
         do {
-            // Where the path is a symbolic link, its target is written.
+            // A symbolic link stays: its target is written.
             try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
             if target != file { try FileManager.default.removeItem(atPath: file) }
         } catch { throw EvstoreError.ioFailure(doing: "writing \(target)", reason: "\(error)") }

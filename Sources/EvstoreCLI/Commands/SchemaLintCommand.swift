@@ -29,7 +29,7 @@ struct SchemaLintCommand: Command {
         if !ok { throw Exit(code: findings.exit) }
     }
 
-    /// Files that can't be read are findings too.
+    /// The findings of a directory. A file that can't be read is a finding, too.
     private static func findings(in directory: String, _ steps: SwiftSteps) throws -> (findings: [Finding], hasFixtures: Bool) {
         do {
             let history = try History.load(directory: directory).with(steps)

@@ -45,7 +45,7 @@ struct SchemaNewCommand: Command {
         return (history.head.next, path, try file(after: history, at: path, interrupts))
     }
 
-    /// Version 1 to start from.
+    /// A template for version 1.
     private static let first = """
         evstore: 1
         version: 1

@@ -34,7 +34,7 @@ struct SchemaValidateCommand: Command {
     }
 }
 
-/// Whether one payload fits, and if not, where and why.
+/// Whether a payload fits its shape, and if not, where and why.
 private struct Verdict {
     var pointer: String?
     var error: String?

@@ -52,7 +52,7 @@ struct StatusCommand: Command {
         return try store.version(named: text)
     }
 
-    /// What remains to be done, as a clause with the command for it.
+    /// The work that remains, as a clause with the command for it; nil where there is none.
     static func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
         let (live, newest) = (report.versions.live, max(report.versions.head, schemas?.head ?? report.versions.head))
         return newest > live ? "\(newest) is there and \(live) is live: evstore replay --to \(newest)" : nil
@@ -60,7 +60,7 @@ struct StatusCommand: Command {
 }
 
 extension StatusReport {
-    /// Nil where all is well.
+    /// The gravest weight; nil where all is well.
     func gravest(pending isPending: Bool) -> Complaint.Weight? {
         (complaints.map(\.weight) + (isPending ? [.waiting] : [])).min()
     }
@@ -123,7 +123,7 @@ extension Complaint {
 }
 
 extension Complaint.Weight {
-    /// How `status --exit-code` ends.
+    /// The exit code of `status --exit-code`.
     fileprivate var exit: Exit {
         switch self {
         case .failing: .failing

@@ -98,7 +98,7 @@ struct VerifyCommand: Command {
             checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "),
             isAside: isAside)
         if isAside, let head = report.head { try session.output.line(head.line) }
-        // These findings are no damage: a law that fails shows a wrong step, a cut comes of a rollback or a restore, a definition of a
+        // These findings are not damage: a failed law shows a wrong step; a cut comes from a rollback or a restore, a definition from a
         // replay. The bytes are as they were written.
         if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || SignedHead.acceptable.contains($0.id) }) { throw Exit.integrity }
         if !ok { throw Exit.refused }
@@ -111,7 +111,7 @@ struct VerifyCommand: Command {
     /// Whether standard output is the signed head alone, and everything else goes to standard error.
     private func isAside(_ session: Session) -> Bool { sign != nil && !session.output.json }
 
-    /// Examines a store that does not open, where the error says so.
+    /// Examines a store that does not open, if the error suggests that.
     private func examine(after error: EvstoreError, _ session: Session) async throws {
         switch error {
         case .storeDamaged, .corruptBlock, .notAStore: break

@@ -6,7 +6,7 @@
     internal import ServiceLifecycle
     internal import Platform
 
-    /// The figures of a store, and the text that tells them.
+    /// The metrics of a store, and the registry that formats them.
     struct ServingMetrics {
         let registry: PrometheusRegistry
         let store: StoreMetrics
@@ -17,7 +17,7 @@
         }
     }
 
-    /// What `serve` and `inspect` have: an address, and a page.
+    /// The parts that `serve` and `inspect` share: an address and a page.
     struct Serving {
         struct PageOptions {
             var allowsChanges: Bool
@@ -40,7 +40,7 @@
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
             let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges(metrics.store.progress) : nil) }
             let server = WebServer(store, metrics.store, metrics.registry, backups: backups, at: address, page: shown, token: token)
-            // A token that stays the same is not written into a journal.
+            // A token that stays the same is not written to a log.
             let said = token.map { token in page?.tokenFile.map { "(the token in \($0))" } ?? token }
             return ServingService(server: server, address: address, saidToken: said, output: session.output)
         }
@@ -57,7 +57,7 @@
             let bytes: [UInt8]
             do { bytes = try SecureFile.read(file, .secret, bytesMax: 4_096) } catch { throw EvstoreError.usage("\(file): \(error)") }
             let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-            // It stands in a cookie.
+            // The token is stored in a cookie, which limits its characters.
             let isToken = line.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0" ... "9").contains($0) }
             if line.utf8.count < 16 || !isToken { throw EvstoreError.usage("the token in \(file) is not 16 or more letters and digits") }
             return line

@@ -5,11 +5,11 @@
     internal import ServiceLifecycle
     internal import Platform
 
-    /// A web server as a part of a group, and what systemd is told of it.
+    /// A web server as a member of a service group, with notifications to systemd.
     struct ServingService: ServiceLifecycle.Service {
         let server: WebServer
         let address: ListenAddress
-        /// The token of the page as it is said; nil where there is no page, or it needs none.
+        /// The page's token in the form in which it is printed; nil where there is no page, or it needs no token.
         let saidToken: String?
         let output: Output
 
@@ -41,12 +41,12 @@
             output.note("serving   \(base); ^C ends it")
         }
 
-        /// A service manager that does not listen any more changes nothing for those who are served.
+        /// A service manager that no longer listens does not affect the server's clients.
         private func tell(_ manager: NotifySocket?, _ lines: String...) {
             do { for line in lines { try manager?.tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
         }
 
-        /// Says that the program is alive, from a task of the pool that everything runs on, until a shutdown.
+        /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
         private static func keepAlive(_ manager: NotifySocket, every seconds: Double) async {
             await cancelWhenGracefulShutdown {
                 do {
@@ -55,7 +55,7 @@
                         try await Task.sleep(for: .seconds(seconds))
                     }
                 } catch {
-                    // Cancelled, or nobody listens: systemd then does what it was told to.
+                    // The task was cancelled, or nobody listens: systemd then acts as it is configured.
                 }
             }
         }

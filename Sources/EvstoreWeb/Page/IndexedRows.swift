@@ -5,7 +5,7 @@ internal import Evstore
 extension Page {
     typealias Index = (name: String, members: [String])
 
-    /// The orders in which the rows can be had, as links: by key and by each index. Nil where the projection declares none.
+    /// The available orders of the rows, as links: by key and by each index. Nil where the projection declares no index.
     func orders(of model: String, at version: SchemaVersion, _ indexes: [Index], current: String? = nil) -> Markup? {
         if indexes.isEmpty { return nil }
         func item(_ name: String?, _ words: Markup) -> Markup {
@@ -17,12 +17,12 @@ extension Page {
         return "<nav aria-label=\"Orders of the rows\"><ul class=\"versions-list\">\(item(nil, "by key"))\(items)</ul></nav>"
     }
 
-    /// Rows as they stand by an index: those of some values in its first members, and between two values of the next.
+    /// Lists rows as they are now by an index: those with some values in its first members, and between two values of the next one.
     func rows(
         of model: String, at version: SchemaVersion, by index: Index, among indexes: [Index], _ request: PageRequest
     ) throws -> Markup {
         let asked = try IndexRequest(request, index)
-        let page = try store.standingRows(
+        let page = try store.builtRows(
             of: model, at: version, index: index.name, equals: asked.equals.map(IndexValue.init(argument:)),
             from: asked.from.map(IndexValue.init(argument:)), to: asked.to.map(IndexValue.init(argument:)), backwards: asked.isBackwards,
             after: asked.cursor, limit: Self.rowsOnPage)
@@ -63,9 +63,9 @@ extension Page {
     }
 }
 
-/// What the form of an index asks for.
+/// The parameters in the form of an index.
 private struct IndexRequest {
-    /// Of the first members, as they were written.
+    /// The values of the first members, as they were entered.
     var equals: [String] = []
     let from, to: String?
     let isBackwards: Bool
@@ -92,7 +92,7 @@ private struct IndexRequest {
         cursor = place
     }
 
-    /// The fields of the form that lead here.
+    /// The form's fields that lead to this list.
     func fields(_ index: String, _ version: SchemaVersion) -> [(String, String?)] {
         [("at", version.description), ("index", index)] + equals.enumerated().map { (Self.field($0), $1) }
             + [("from", from), ("to", to), ("backwards", isBackwards ? "yes" : nil)]

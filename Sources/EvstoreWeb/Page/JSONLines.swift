@@ -1,12 +1,12 @@
 internal import EventModel
 
-/// JSON text broken into lines, as people read it. Values stay as they are spelled, but for escaped letters (`\u05d0`), which are shown.
+/// JSON text broken into lines for people. Values keep their form, but escaped letters (`\u05d0`) are shown as letters.
 struct JSONLines: Equatable {
-    /// Of the lines, with the spaces before them. What is beyond is left out.
+    /// The most bytes of the lines, with their indentation; further text is left out.
     static let bytesMax = 256 << 10
 
     private(set) var lines: [String] = []
-    /// Bytes of the text that are left out.
+    /// The bytes of the text that are left out.
     private(set) var rest = 0
 
     private var line: [UInt8] = []
@@ -22,7 +22,7 @@ struct JSONLines: Equatable {
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 depth += 1
                 line.append(byte)
-                // Each space is passed once here, and once on the way.
+                // Each space is read at most twice: once here, and once in the loop.
                 let next = text[(index + 1)...].first { !Self.isSpace($0) }
                 if next != UInt8(ascii: "}"), next != UInt8(ascii: "]") { end() }
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
@@ -49,7 +49,7 @@ struct JSONLines: Equatable {
         line = Array(repeating: UInt8(ascii: " "), count: 2 * max(0, depth))
     }
 
-    /// Takes a string from its first quote on, and leaves the index at its last one, or where there is no room left.
+    /// Takes a string from its first quote on, and leaves the index at its last quote, or where the room ends.
     private mutating func takeString(_ text: [UInt8], _ index: inout Int, _ bytesMax: Int) {
         line.append(text[index])
         index += 1
@@ -69,8 +69,8 @@ struct JSONLines: Equatable {
         }
     }
 
-    /// The letter that an escape beyond ASCII stands for, and the escape's length: of two escapes for one beyond U+FFFF (RFC 8259, 7). Nil
-    /// for what would command a display, and is to stay as it is spelled.
+    /// The letter of an escape beyond ASCII, and the escape's length; two escapes for a letter beyond U+FFFF (RFC 8259, 7). Nil for a
+    /// character that could control a display: it stays escaped.
     private static func letter(_ text: [UInt8], at index: Int) -> (Unicode.Scalar, Int)? {
         guard let first = unit(text, at: index) else { return nil }
         let number: UInt32
@@ -96,10 +96,10 @@ struct JSONLines: Equatable {
 
     // MARK: Differences
 
-    /// Lines beyond which two texts are not compared: the time grows with their product.
+    /// The most lines of two texts that are compared: the time grows with the product of their numbers.
     private static let comparedMax = 1_500
 
-    /// The lines of each that the other one has not at their place; nil where that would take long.
+    /// The lines of each text that the other lacks; nil where the comparison would take too long.
     static func differing(_ a: JSONLines, _ b: JSONLines) -> (a: Set<Int>, b: Set<Int>)? {
         guard max(a.lines.count, b.lines.count) <= comparedMax else { return nil }
         var (old, new) = (Set<Int>(), Set<Int>())
@@ -112,12 +112,12 @@ struct JSONLines: Equatable {
         return (old, new)
     }
 
-    /// A line without the comma that another line behind it makes.
+    /// A line without the comma before a following line.
     private static func values(_ line: String) -> Substring { line.hasSuffix(",") ? line.dropLast() : line[...] }
 }
 
 extension Unicode.Scalar {
-    /// Whether it has a glyph of its own: what has none would be missed where it stands.
+    /// Whether it has a visible glyph: an invisible one would be overlooked.
     fileprivate var isSeen: Bool {
         switch properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator, .spaceSeparator: false

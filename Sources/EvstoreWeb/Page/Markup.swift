@@ -1,12 +1,12 @@
 internal import EventModel
 internal import Synchronization
 
-/// HTML whose texts are escaped: a `String` that is interpolated is text, whatever it holds, and only a `Markup` is markup.
+/// HTML whose texts are escaped: an interpolated `String` is always text, and only a `Markup` is markup.
 ///
-/// What might command a display or turn the direction of writing is spelled out as `\u202e`.
+/// A character that could control a display or change the direction of writing is shown as an escape such as `\u202e`.
 struct Markup: ExpressibleByStringInterpolation, Sendable {
     private(set) var text: String
-    /// The bytes of it that the page's room was asked for.
+    /// The bytes of it that were already counted against the page's room.
     fileprivate var taken = 0
 
     init(stringLiteral text: String) { self.text = text }
@@ -32,7 +32,7 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
         }
     }
 
-    /// Text as it stands between tags, and between the quotes of an attribute.
+    /// Escapes a text for use between tags, and between the quotes of an attribute.
     static func escaped(_ text: String) -> String {
         var result = ""
         result.reserveCapacity(text.utf8.count)
@@ -51,15 +51,16 @@ struct Markup: ExpressibleByStringInterpolation, Sendable {
     }
 }
 
-/// Shapes that several places show.
+/// Elements that several pages use.
 extension Markup {
-    /// A name or a value from the store, which the words around it don't turn.
+    /// A name or a value from the store, isolated so that the text around it does not change its direction.
     static func name(_ text: String) -> Markup { "<bdi>\(text)</bdi>" }
 
     static func link(_ path: String, _ words: String) -> Markup { "<a href=\"\(path)\"><bdi>\(words)</bdi></a>" }
 
-    /// On a narrow screen each row is a list of its cells with their titles. Rows that the page has no room for are left out, and counted.
-    /// - Parameter rows: cells, as many as there are titles; the first heads its row.
+    /// A table; on a narrow screen each row is a list of its cells with their titles. Rows that exceed the page's room are left out and
+    /// counted.
+    /// - Parameter rows: as many cells as there are titles; the first cell is the row's heading.
     static func table(_ caption: String, _ titles: [String], _ rows: [[Markup]], empty: String) -> Markup {
         if rows.isEmpty { return "<p class=\"none\">\(empty)</p>" }
         let head = titles.map { "<th role=\"columnheader\" scope=\"col\">\($0)</th>" as Markup }
@@ -73,7 +74,7 @@ extension Markup {
                 <tr role="row"><th role="rowheader" scope="row" data-title="\(titles[0])"><div>\(cells[0])</div></th>\(others)</tr>
 
                 """
-            if !PageRoom.take(&line) { break }
+            if !PageBudget.take(&line) { break }
             lines.append(line)
         }
         let left = rows.count - lines.count
@@ -85,15 +86,15 @@ extension Markup {
             """
     }
 
-    /// Facts, each with its name.
+    /// A list of facts, each with its name.
     static func facts(_ facts: [(name: String, value: Markup)]) -> Markup {
         let lines = facts.map { "<div><dt>\($0.name)</dt><dd>\($0.value)</dd></div>\n" as Markup }
         return "<dl>\(lines)</dl>"
     }
 
-    /// JSON, on lines of its own members.
+    /// JSON with each member on a line of its own.
     static func json(_ bytes: [UInt8], label: String) -> Markup {
-        json(JSONLines(bytes, bytesMax: min(JSONLines.bytesMax, PageRoom.current?.left ?? .max)), label: label)
+        json(JSONLines(bytes, bytesMax: min(JSONLines.bytesMax, PageBudget.current?.left ?? .max)), label: label)
     }
 
     /// - Parameter marked: the lines that differ from another text.
@@ -101,32 +102,32 @@ extension Markup {
         let lines = text.lines.enumerated().map { marked.contains($0) ? "<mark>\($1)</mark>\n" : "\($1)\n" as Markup }
         var shown: Markup = "\(lines)"
         let rest: Markup? = text.rest > 0 ? "… \(size(bytes: text.rest)) more" : nil
-        if !PageRoom.take(&shown) { shown = "… the page has no room for this: \(size(bytes: shown.text.utf8.count))" }
+        if !PageBudget.take(&shown) { shown = "… the page has no room for this: \(size(bytes: shown.text.utf8.count))" }
         return "<pre tabindex=\"0\" aria-label=\"\(label)\"><code>\(shown)\(rest)</code></pre>"
     }
 
-    /// How long ago it was, and the moment itself behind that.
+    /// The age of a moment; the moment itself is the tooltip.
     static func time(_ time: Timestamp) -> Markup { "<time datetime=\"\(time)\" title=\"\(time)\">\(age(since: time))</time>" }
 
-    /// A moment, and how long ago it was.
+    /// A moment and its age.
     static func moment(_ time: Timestamp) -> Markup { "<time datetime=\"\(time)\">\(time)</time> (\(age(since: time)))" }
 
-    /// A part of a whole, as a bar and in words.
+    /// A share of a whole, as a bar and as a number.
     static func share(_ part: UInt64, of whole: UInt64) -> Markup {
         "<meter min=\"0\" max=\"\(String(max(whole, 1)))\" value=\"\(String(part))\">\(part) of \(whole)</meter> \(part)"
     }
 }
 
-/// What a page may have yet: whatever a store holds, a browser gets no more than it can show.
-final class PageRoom: Sendable {
-    @TaskLocal static var current: PageRoom?
+/// The room that is left on a page: whatever a store holds, a browser gets no more than it can show.
+final class PageBudget: Sendable {
+    @TaskLocal static var current: PageBudget?
 
     private static let bytesMax = 2 << 20
     private let bytes = Mutex(bytesMax)
 
     var left: Int { bytes.withLock { $0 } }
 
-    /// Takes room for what of a markup has none yet; false where there is not so much left.
+    /// Takes room for those bytes of a markup that are not counted yet; returns false where not enough room is left.
     static func take(_ markup: inout Markup) -> Bool {
         guard let room = current else { return true }
         let (whole, taken) = (markup.text.utf8.count, markup.taken)

@@ -2,9 +2,9 @@ package import Evstore
 internal import EvstoreCluster
 internal import Foundation
 
-/// A store to look at in a browser: pages made on the server, of which none reads the whole log.
+/// A store's page in a browser: HTML made on the server. None of the pages reads the whole log.
 ///
-/// Whatever comes from the store is text (`Markup`). Without `changes` nothing can be changed.
+/// Everything that comes from the store is text (`Markup`). Without `changes` nothing can be changed.
 package struct Page: Sendable {
     let store: EventStore
     /// The directory of the store's backups.
@@ -15,9 +15,9 @@ package struct Page: Sendable {
         (self.store, self.backups, self.changes) = (store, backups, changes)
     }
 
-    /// Answers a request. Blocks the calling thread for short read transactions, and awaits what it asks of read models.
+    /// Answers a request. Blocks the calling thread for short read transactions, and waits for read models that it queries.
     package func answer(_ request: PageRequest) async -> PageAnswer {
-        await PageRoom.$current.withValue(PageRoom()) { await answerWithin(request) }
+        await PageBudget.$current.withValue(PageBudget()) { await answerWithin(request) }
     }
 
     private func answerWithin(_ request: PageRequest) async -> PageAnswer {
@@ -37,7 +37,7 @@ package struct Page: Sendable {
 
     private func status(of error: any Error) -> Int {
         switch error {
-        case is NotThere, EvstoreError.unknownProjection, EvstoreError.unknownVersion, EvstoreError.unknownConsumer: 404
+        case is PageNotFound, EvstoreError.unknownProjection, EvstoreError.unknownVersion, EvstoreError.unknownConsumer: 404
         case EvstoreError.usage, EvstoreError.invalidStreamName, EvstoreError.invalidEventID: 400
         case EvstoreError.noImage, EvstoreError.programNeeded, EvstoreError.consentNeeded, EvstoreError.belowFloor: 409
         default: 503
@@ -67,11 +67,11 @@ package struct Page: Sendable {
         case ("storage", 1): return page("Storage", try storage(), at: "/storage")
         case ("page.css", 1): return PageAnswer(type: "text/css; charset=utf-8", body: PackageResources.page_css)
         case ("page.js", 1): return PageAnswer(type: "text/javascript; charset=utf-8", body: PackageResources.page_js)
-        default: throw NotThere(what: "there is no such page")
+        default: throw PageNotFound(what: "there is no such page")
         }
     }
 
-    /// Where a position, an event's id, a stream or a row of a read model is looked at.
+    /// Redirects to the page of a position, an event's id or a stream.
     private func find(_ request: PageRequest) throws -> PageAnswer {
         guard let text = request.query["what"]?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return .moved(to: "/") }
         if let number = UInt64(text.filter { $0 != "," }) { return .moved(to: PageRequest.link("events", String(number))) }
@@ -79,20 +79,20 @@ package struct Page: Sendable {
         return .moved(to: PageRequest.link("streams", text))
     }
 
-    /// Where an event of an id is; nil where the text is no id, or nobody's.
+    /// The position of the event with an id; nil where the text is not an id, or no event has it.
     func position(ofID text: String) throws -> Position? {
         let id: EventID
         do { id = try EventID(text) } catch { return nil }
         return try store.position(of: id)
     }
 
-    /// The version that a field of the query names; the live one where there is none.
+    /// The version in a field of the query; the live one where the field is missing.
     func version(_ request: PageRequest, _ field: String = "at") throws(EvstoreError) -> SchemaVersion {
         guard let text = request.query[field] else { return try store.versions.live }
         return try store.version(named: text)
     }
 
-    /// The newest versions of some, and no more than a page can show.
+    /// The newest versions from `first` on, at most as many as a page can show.
     static func shown(from first: SchemaVersion, _ versions: StoreVersions) -> [SchemaVersion] {
         first.through(max(versions.head, versions.top)).suffix(versionsShown)
     }
@@ -101,14 +101,14 @@ package struct Page: Sendable {
 
     // MARK: The frame of all pages
 
-    private static let places = [
+    private static let navigation = [
         ("/", "Overview"), ("/events", "Events"), ("/read-models", "Read models"), ("/migration", "Migration"), ("/consumers", "Consumers"),
         ("/quarantine", "Quarantine"), ("/drills", "Drills"), ("/census", "Census"), ("/storage", "Storage"),
     ]
 
     func page(_ title: String, _ body: Markup, at place: String = "", status: Int = 200, refresh: Int? = nil) -> PageAnswer {
         let own = store.clusterNode == nil ? [] : [("/cluster", "Cluster")]
-        let links = (Self.places + own).map { path, name in
+        let links = (Self.navigation + own).map { path, name in
             let current: Markup? = path == place ? " aria-current=\"page\"" : nil
             return "<li><a href=\"\(path)\"\(current)>\(name)</a></li>" as Markup
         }
@@ -129,8 +129,8 @@ package struct Page: Sendable {
     }
 }
 
-/// What a path names is not there.
-struct NotThere: Error, CustomStringConvertible {
+/// Thrown where a path names nothing.
+struct PageNotFound: Error, CustomStringConvertible {
     let what: String
     var description: String { what }
 }

@@ -1,13 +1,13 @@
 package import Evstore
 internal import Synchronization
 
-/// What the page may change: by forms that carry the secret of this run, one work at a time.
+/// The changes that the page may make: by forms with the secret of this run, one job at a time.
 package final class PageChanges: Sendable {
-    /// Every form has it, so that no other page can send one in a browser's name.
+    /// A secret in every form, so that no other page can submit one in a browser's name.
     private let secret = PageSecret.make()
     let work: PageWork
 
-    /// - Parameter progress: hears how far work is, beside the page.
+    /// - Parameter progress: is also called with the progress of the work.
     package init(_ progress: @escaping ProgressHandler = { _ in }) { work = PageWork(progress) }
 
     func form(_ action: String, _ fields: [String: String], _ button: String, _ words: String) -> Markup {
@@ -21,7 +21,7 @@ package final class PageChanges: Sendable {
     func isValid(_ form: [String: String]) -> Bool { PageSecret.equal(form["secret"] ?? "", secret) }
 }
 
-/// Secrets that a browser shows to say who it is.
+/// Random secrets with which a browser identifies itself.
 package enum PageSecret {
     package static func make() -> String {
         var generator = SystemRandomNumberGenerator()
@@ -31,14 +31,14 @@ package enum PageSecret {
         }.joined()
     }
 
-    /// Takes as long wherever they differ.
+    /// Compares in constant time.
     package static func equal(_ a: String, _ b: String) -> Bool {
         let (a, b) = (Array(a.utf8), Array(b.utf8))
         return a.count == b.count && zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }
 
-/// The work that the page has begun: one at a time.
+/// The work that the page has begun, one job at a time.
 final class PageWork: Sendable {
     private struct State {
         var title = ""
@@ -58,7 +58,7 @@ final class PageWork: Sendable {
 
     var isRunning: Bool { state.withLock(\.isRunning) }
 
-    /// - Throws: `usage` where another is under way.
+    /// - Throws: `usage` where other work is running.
     func begin(
         _ title: String, _ body: @escaping @Sendable (@escaping ProgressHandler) async throws -> String
     ) throws(EvstoreError) {
@@ -85,16 +85,16 @@ final class PageWork: Sendable {
         state.withLock { if $0.number == number { $0.task = task } }
     }
 
-    /// Asks what is under way to end in a valid state, and waits until it has.
+    /// Cancels the running work, and waits until it has ended in a valid state.
     func end() async {
         while isRunning {
             state.withLock { $0.task }?.cancel()
-            // Polling ends with the work, whoever has cancelled this task.
+            // The loop ends with the work, even if this task is cancelled.
             do { try await Task.sleep(for: .milliseconds(20)) } catch { await Task.yield() }
         }
     }
 
-    /// What is under way or has ended, for the top of a page; nothing where nothing was begun.
+    /// The running or completed work, for the top of a page; nil where none was begun.
     var shown: Markup? {
         let state = state.withLock { $0 }
         if state.title.isEmpty { return nil }
@@ -116,7 +116,7 @@ final class PageWork: Sendable {
 }
 
 extension Page {
-    /// Does what a form asks for, and shows the place where it goes on.
+    /// Makes the change that a form asks for, and redirects to the page that shows it.
     func change(_ path: [String], _ form: [String: String]) async throws -> PageAnswer {
         guard let changes else {
             return page(
@@ -158,7 +158,7 @@ extension Page {
             guard let position = form["position"].flatMap(UInt64.init) else { throw EvstoreError.usage("the event at which position?") }
             _ = try await store.maintenance.retryParked(of: name, position: Position(position))
             return .moved(to: "/consumers")
-        default: throw NotThere(what: "there is no such change")
+        default: throw PageNotFound(what: "there is no such change")
         }
     }
 }

@@ -1,23 +1,23 @@
 internal import EventModel
 internal import Foundation
 
-/// What a browser asks the page for.
+/// A request of a browser for the page.
 package struct PageRequest: Sendable {
     package var path: [String]
     package var query: [String: String]
-    /// What a form has sent; nil where the page is only looked at.
+    /// The fields of a submitted form; nil for a request that only reads.
     package var form: [String: String]?
 
     /// - Parameters:
-    ///   - path: as it was asked for, percent-encoded.
-    ///   - query: the part behind the question mark, in the form of HTML's forms (application/x-www-form-urlencoded).
+    ///   - path: the path as it was requested, percent-encoded.
+    ///   - query: the part after the question mark, in the format of HTML forms (application/x-www-form-urlencoded).
     package init(path: String, query: String = "", form: String? = nil) {
         self.path = path.split(separator: "/").map(Self.decoded)
         self.query = Self.fields(query)
         self.form = form.map(Self.fields)
     }
 
-    /// Takes what a form has sent.
+    /// Sets the fields of a submitted form.
     package mutating func take(form text: String) { form = Self.fields(text) }
 
     private static func fields(_ text: String) -> [String: String] {
@@ -27,13 +27,13 @@ package struct PageRequest: Sendable {
                 let spaced = String(half.replacing("+", with: " "))
                 return spaced.removingPercentEncoding ?? spaced
             }
-            // A field that was left empty is as good as none.
+            // An empty field counts as missing.
             if halves.count == 2, !halves[1].isEmpty { fields[halves[0]] = halves[1] }
         }
         return fields
     }
 
-    /// A path of the page whose parts may hold anything.
+    /// A path of the page whose components may hold any text.
     static func link(_ parts: String..., query: KeyValuePairs<String, String?> = [:]) -> String { link(parts, query.map { ($0, $1) }) }
 
     static func link(_ parts: [String], _ query: [(String, String?)]) -> String {
@@ -42,7 +42,8 @@ package struct PageRequest: Sendable {
         return fields.isEmpty ? path : path + "?" + fields.joined(separator: "&")
     }
 
-    /// A browser takes a part of one or two dots as a way up, however it is encoded (URL Standard, 4.1): such a part has a slash more.
+    /// Encodes a component. Browsers take one or two dots as a way up even if encoded (URL Standard, 4.1), so such a component gets a
+    /// slash.
     private static func part(_ text: String) -> String { encoded(isDots(text) ? text + "/" : text) }
 
     private static func decoded(_ part: Substring) -> String {
@@ -50,7 +51,7 @@ package struct PageRequest: Sendable {
         return text.hasSuffix("/") && isDots(String(text.dropLast())) ? String(text.dropLast()) : text
     }
 
-    /// Dots, and slashes behind them.
+    /// Whether a text is one or two dots with any number of slashes behind them.
     private static func isDots(_ text: String) -> Bool {
         let dots = text.prefix { $0 == "." }
         return (1 ... 2).contains(dots.count) && text.dropFirst(dots.count).allSatisfy { $0 == "/" }
@@ -60,7 +61,7 @@ package struct PageRequest: Sendable {
         text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
     }
 
-    /// RFC 3986, 2.3.
+    /// The unreserved characters of RFC 3986, 2.3.
     private static let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
     // MARK: Fields
@@ -78,12 +79,12 @@ package struct PageRequest: Sendable {
     }
 }
 
-/// What the page answers.
+/// The page's answer to a request.
 package struct PageAnswer: Sendable {
     package var status = 200
     package var type = "text/html; charset=utf-8"
     package var body: [UInt8] = []
-    /// Where the browser goes instead.
+    /// The address that the browser is redirected to.
     package var location: String?
 
     static func moved(to location: String) -> PageAnswer { PageAnswer(status: 303, location: location) }

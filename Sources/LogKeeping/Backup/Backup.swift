@@ -12,7 +12,7 @@ package enum Backup {
     /// Adds a run to a directory: writes the blocks after those of the newest run, reads them again, and removes all runs except the newest
     /// `keep`.
     /// - Throws: `EvstoreError`: otherBackup, backupDamaged, locked, epochChanged, diskFull, interrupted.
-    package static func run(_ site: MigrationSite, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
+    package static func run(_ context: MigrationContext, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
         if let keep, keep < 1 { throw .misuse("of a directory's backups one at least is kept") }
         do {
@@ -22,11 +22,11 @@ package enum Backup {
                 throw EvstoreError.locked(path: path, holder: "another backup, or a restore")
             }
             defer { withExtendedLifetime(lock) {} }
-            let summary = try write(site, to: directory)
+            let summary = try write(context, to: directory)
             let pruned = try keep.map { count in
                 // A run may be the only copy of events that the log has lost, by a cut or because an older copy was restored.
-                try directory.prune(keeping: count, overwriting: site.log.keyFile != nil) { run in
-                    try run.blocks.last?.base.map { try site.log.holds($0) } ?? false
+                try directory.prune(keeping: count, overwriting: context.log.keyFile != nil) { run in
+                    try run.blocks.last?.base.map { try context.log.holds($0) } ?? false
                 }
             }
             return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: pruned ?? 0)
@@ -35,36 +35,36 @@ package enum Backup {
 
     /// Passes the frames of a complete backup to `sink`.
     /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; an error of `sink` is converted to one.
-    package static func run(_ site: MigrationSite, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
+    package static func run(_ context: MigrationContext, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
         let summary = try converting {
-            try site.log.backUp(progress: { try report(site, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
+            try context.log.backUp(progress: { try report(context, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
         }
         return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: 0)
     }
 
-    private static func report(_ site: MigrationSite, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
-        try site.job.check()
-        site.job.report("backup", done: done, total: total)
+    private static func report(_ context: MigrationContext, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
+        try context.job.check()
+        context.job.report("backup", done: done, total: total)
     }
 
-    private static func write(_ site: MigrationSite, to directory: BackupDirectory) throws -> BackupSummary {
+    private static func write(_ context: MigrationContext, to directory: BackupDirectory) throws -> BackupSummary {
         let before = try directory.numbers().last.map { try directory.run($0) }
-        let store = site.log.storeID.description
+        let store = context.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
-        try directory.sweep(overwriting: site.log.keyFile != nil)
+        try directory.sweep(overwriting: context.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
         // A cut may have discarded the last events of the newest runs.
-        while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
+        while let last = shared.last, try last.base.map({ try context.log.holds($0) }) != true { shared.removeLast() }
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.
-        let slots = try site.log.slotsDigest()?.hex
+        let slots = try context.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
         let number = (before?.number ?? 0) + 1
         let rowsName = BackupDirectory.rowsName(number)
         let made = "blocks/\(number).new"
         var blocks = FileWriter(directory.path + "/" + made)
         var rows = FileWriter(directory.path + "/" + rowsName)
-        let summary = try site.log.backUp(after: shared.last?.base, progress: { try report(site, $0, $1) }) { part, bytes in
+        let summary = try context.log.backUp(after: shared.last?.base, progress: { try report(context, $0, $1) }) { part, bytes in
             switch part {
             case .blocks: try blocks.write(bytes)
             case .rows: try rows.write(bytes)
@@ -85,7 +85,7 @@ package enum Backup {
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.
-        try directory.add(site.log.ledger())
+        try directory.add(context.log.ledger())
         try directory.finish(
             .init(
                 number: number, store: store, time: Timestamp.now.description, epoch: summary.last.epoch.rawValue,

@@ -89,7 +89,7 @@ enum BackupRows {
             return StateRows.numbers(of: value) == nil ? "its numbers are invalid" : nil
         default:
             guard let catalogue = Catalogue(rawValue: table) else { return "no store has a table \(table)" }
-            do throws(EvstoreError) { try KeptRows.check(catalogue, key, value, in: table) } catch {
+            do throws(EvstoreError) { try CatalogueRows.check(catalogue, key, value, in: table) } catch {
                 return "a row of the table \(table): \(error.message)"
             }
             return nil

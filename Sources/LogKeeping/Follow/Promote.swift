@@ -6,10 +6,10 @@ internal import Projections
 /// Makes a replica a store of its own.
 package enum Promote {
     /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly, migrationInProgress.
-    package static func run(_ site: MigrationSite) async throws(EvstoreError) -> PromoteReport {
-        let path = site.store
+    package static func run(_ context: MigrationContext) async throws(EvstoreError) -> PromoteReport {
+        let path = context.store
         return try await awaiting {
-            let report = try await site.log.update { update in
+            let report = try await context.log.update { update in
                 guard let mark = update.replica else {
                     throw EvstoreError.usage("\(path) is a store of its own already: there is nothing to promote")
                 }

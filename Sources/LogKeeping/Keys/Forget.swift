@@ -12,19 +12,19 @@ package enum Forget {
     /// - Parameter redact: called for each line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
-        _ given: MigrationSite, _ streams: [StreamName], redact: @escaping LineRedaction
+        _ given: MigrationContext, _ streams: [StreamName], redact: @escaping LineRedaction
     ) async throws(EvstoreError) -> ForgetReport {
         let lock = try MigrationLock.take(given)
         defer { lock.release() }
         // Order: nothing stops the work once a key is overwritten, since read models and archives still show the data.
-        var site = given
-        site.job = given.job.unstoppable
+        var context = given
+        context.job = given.job.unstoppable
         var report = ForgetReport()
         var failure: EvstoreError?
         var forgotten: [ForgottenSubject] = []
         for stream in streams where failure == nil {
             do throws(EvstoreError) {
-                guard let done = try converting(nil, at: nil, { try site.log.forget(stream) }) else {
+                guard let done = try converting(nil, at: nil, { try context.log.forget(stream) }) else {
                     report.unknown.append(stream)
                     continue
                 }
@@ -36,20 +36,20 @@ package enum Forget {
         // nevertheless. If the process is killed in between, another call of `forget` does the rest.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
-            try await site.log.changing { update in
+            try await context.log.changing { update in
                 update.state.generations = [:]
                 try update.note(ledger)
                 let outcome = "\(noted.forgotten.count) forgotten, \(noted.before.count) before"
                 try Journal.append(.init(.forget, position: update.last.position, outcome: outcome), to: &update)
             }
-            report.readModels = try GenerationSweep.run(site, keepingReady: [])
+            report.readModels = try GenerationSweep.run(context, keepingReady: [])
         }
         // Order: the read models of the forgotten streams are removed before the error for the rest is thrown.
         if let failure { throw failure }
-        (report.lines, report.archives) = try await awaiting { try await SealedLineFiles(site, redact).forget() }
+        (report.lines, report.archives) = try await awaiting { try await SealedLineFiles(context, redact).forget() }
         try converting {
-            report.inUse = try Scratch.sweep(site)
-            report.fileSystem = try FileSystem.keeping(site.store)
+            report.inUse = try ScratchDirectory.sweep(context)
+            report.fileSystem = try FileSystem.keeping(context.store)
         }
         return report
     }

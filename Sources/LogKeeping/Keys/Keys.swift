@@ -15,48 +15,48 @@ package enum Keys {
     /// Adds a slot, so that another secret opens the store; returns it.
     /// - Throws: `EvstoreError`: keysRefused, usage, readOnly, diskFull.
     package static func add(
-        _ site: MigrationSite, _ secret: StoreSecret, _ derivation: KeyDerivation?, label: String
+        _ context: MigrationContext, _ secret: StoreSecret, _ derivation: KeyDerivation?, label: String
     ) async throws(EvstoreError) -> StoreKey {
         let stretching = try stretching(secret, derivation)
         guard label.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else {
             throw .usage("a label is printed beside its key: it has no control characters")
         }
         let id = try converting {
-            try site.log.changeKeys { ring throws(SealError) in
+            try context.log.changeKeys { ring throws(SealError) in
                 try ring.addSlot(.new(secret), stretching, label: label, time: Timestamp.now.microseconds)
             }
         }
-        return try await noted("add", .slot, id, site)
+        return try await noted("add", .slot, id, context)
     }
 
     /// Makes a data key, and seals events under it from now on; returns it.
     /// - Throws: `EvstoreError`: keysRefused, readOnly, diskFull.
-    package static func rotate(_ site: MigrationSite, _ suite: CipherSuite) async throws(EvstoreError) -> StoreKey {
+    package static func rotate(_ context: MigrationContext, _ suite: CipherSuite) async throws(EvstoreError) -> StoreKey {
         let id = try converting {
-            try site.log.changeKeys { ring throws(SealError) in try ring.rotate(suite.sealing, time: Timestamp.now.microseconds) }
+            try context.log.changeKeys { ring throws(SealError) in try ring.rotate(suite.sealing, time: Timestamp.now.microseconds) }
         }
-        return try await noted("rotate to", .data, id, site)
+        return try await noted("rotate to", .data, id, context)
     }
 
     /// Removes a key that no event of the log needs; returns it.
     /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
-    package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
+    package static func retire(_ context: MigrationContext, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
         // Order: the store is held alone first, since another process that has it open may still seal events under an older data key.
-        if kind == .data { try converting { try site.log.acquireExclusively(what: site.job.name) } }
+        if kind == .data { try converting { try context.log.acquireExclusively(what: context.job.name) } }
         do throws(EvstoreError) {
-            let key = try await retireAlone(site, kind, id)
-            if kind == .data { try converting { try site.log.shareAgain() } }
+            let key = try await retireAlone(context, kind, id)
+            if kind == .data { try converting { try context.log.shareAgain() } }
             return key
         } catch {
-            if kind == .data { try converting { try site.log.shareAgain() } }
+            if kind == .data { try converting { try context.log.shareAgain() } }
             throw error
         }
     }
 
     private static func retireAlone(
-        _ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32
+        _ context: MigrationContext, _ kind: StoreKey.Kind, _ id: UInt32
     ) async throws(EvstoreError) -> StoreKey {
-        let keys = list(site.log)
+        let keys = list(context.log)
         guard let key = keys.first(where: { $0.kind == kind && $0.id == id }) else {
             throw .usage("there is no \(kind == .slot ? "slot" : "data key") \(id)", fix: "see: \(.listKeys)")
         }
@@ -68,20 +68,20 @@ package enum Keys {
             throw .keyNeeded(
                 what: "data key \(id) is the one that events are sealed under", how: "make another one first: \(.rotateKey)")
         }
-        if kind == .data { try checkUnused(site, id) }
+        if kind == .data { try checkUnused(context, id) }
         try converting {
-            try site.log.changeKeys { ring throws(SealError) in try ring.retire(kind == .slot ? .slot : .dataKey, id) }
+            try context.log.changeKeys { ring throws(SealError) in try ring.retire(kind == .slot ? .slot : .dataKey, id) }
         }
-        try await note("retire", kind, id, site)
+        try await note("retire", kind, id, context)
         return key
     }
 
-    private static func checkUnused(_ site: MigrationSite, _ id: UInt32) throws(EvstoreError) {
-        let last = try site.last().position.rawValue
+    private static func checkUnused(_ context: MigrationContext, _ id: UInt32) throws(EvstoreError) {
+        let last = try context.last().position.rawValue
         let used = try converting {
-            try site.log.dataKeysInUse { position in
-                try site.job.check()
-                site.job.report("keys", done: position.rawValue, total: last)
+            try context.log.dataKeysInUse { position in
+                try context.job.check()
+                context.job.report("keys", done: position.rawValue, total: last)
             }
         }
         if used.contains(id) {
@@ -102,18 +102,18 @@ package enum Keys {
     }
 
     private static func noted(
-        _ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ site: MigrationSite
+        _ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ context: MigrationContext
     ) async throws(EvstoreError) -> StoreKey {
-        try await note(what, kind, id, site)
-        guard let key = list(site.log).first(where: { $0.kind == kind && $0.id == id }) else {
-            throw .storeDamaged(path: site.store, reason: "its keys were written and are not there")
+        try await note(what, kind, id, context)
+        guard let key = list(context.log).first(where: { $0.kind == kind && $0.id == id }) else {
+            throw .storeDamaged(path: context.store, reason: "its keys were written and are not there")
         }
         return key
     }
 
-    private static func note(_ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ site: MigrationSite) async throws(EvstoreError) {
+    private static func note(_ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ context: MigrationContext) async throws(EvstoreError) {
         let outcome = "\(what) \(kind.rawValue) \(id)"
-        try await site.log.changing { update in
+        try await context.log.changing { update in
             try Journal.append(.init(.key, position: update.last.position, outcome: outcome), to: &update)
         }
     }

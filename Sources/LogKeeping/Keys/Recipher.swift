@@ -10,23 +10,23 @@ package enum Recipher {
     /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     package static func run(
-        _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
+        _ context: MigrationContext, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
         let began = ContinuousClock.now
         // A `forget` during the copy would not reach the new store.
-        let lock = try MigrationLock.takeForReading(site)
+        let lock = try MigrationLock.takeForReading(context)
         defer { lock.release() }
         let summary = try converting {
-            try site.log.recipher(
+            try context.log.recipher(
                 into: store, secret: secret, suite: suite.sealing,
                 progress: { done, total in
-                    try site.job.check()
-                    site.job.report("recipher", done: done.rawValue, total: total.rawValue)
+                    try context.job.check()
+                    context.job.report("recipher", done: done.rawValue, total: total.rawValue)
                 },
                 finish: { update in
                     // The new store builds its read models from the log.
                     update.state.generations = [:]
-                    try relink(site.log, &update)
+                    try relink(context.log, &update)
                     let seconds = began.duration(to: .now).inSeconds
                     try Journal.append(
                         .init(.recipher, to: update.state.live, position: update.last.position, seconds: seconds), to: &update)

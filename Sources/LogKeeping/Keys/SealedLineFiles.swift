@@ -9,11 +9,11 @@ internal import Platform
 /// Rewrites the files of event lines beside a sealed store's log (archives, and events that a salvage could not confirm) without the
 /// personal data that was forgotten.
 struct SealedLineFiles {
-    private let site: MigrationSite
+    private let context: MigrationContext
     private let redact: LineRedaction
     private static let bytesAtOnce = 1 << 20
 
-    init(_ site: MigrationSite, _ redact: @escaping LineRedaction) { (self.site, self.redact) = (site, redact) }
+    init(_ context: MigrationContext, _ redact: @escaping LineRedaction) { (self.context, self.redact) = (context, redact) }
 
     /// Returns how many lines were changed, and the paths below the store of files with lines that can't be read; those lines stay.
     ///
@@ -25,11 +25,11 @@ struct SealedLineFiles {
         try await replace(left.map { String($0.dropLast(Self.whole.count)) }, discarding: unfinished)
         var (lines, unread, changed) = (0, [String](), [String]())
         for path in try paths({ name, isOurs in isOurs(name[...]) }) {
-            try site.job.check()
-            site.job.report("forget", Directory.name(of: path))
+            try context.job.check()
+            context.job.report("forget", Directory.name(of: path))
             let found = try countLines(SealedLineFile(path))
             lines += found.changed
-            if found.unread > 0 { unread.append(String(path.dropFirst(site.store.count + 1))) }
+            if found.unread > 0 { unread.append(String(path.dropFirst(context.store.count + 1))) }
             if found.changed > 0 {
                 try write(path)
                 changed.append(path)
@@ -44,8 +44,8 @@ struct SealedLineFiles {
     /// The files beside the log whose names are wanted.
     /// - Parameter isWanted: called with a name, and with a function that says whether a file of lines has a name.
     private func paths(_ isWanted: (String, (Substring) -> Bool) -> Bool) throws -> [String] {
-        let archive = "\(site.store)/archive"
-        return try [archive, site.store].flatMap { directory in
+        let archive = "\(context.store)/archive"
+        return try [archive, context.store].flatMap { directory in
             guard try Directory.status(directory)?.isDirectory == true else { return [String]() }
             let isOurs = { (name: Substring) in directory == archive ? name.hasSuffix(".jsonl") : name == SalvageReport.unconfirmedName }
             return try Directory.names(directory).filter { isWanted($0, isOurs) }.map { directory + "/" + $0 }
@@ -58,14 +58,14 @@ struct SealedLineFiles {
         for path in paths + unfinished { slots.formUnion(try SealedLineFile(path).slots()) }
         // Lines that can't be opened are unchanged in the new file, so their keys stay.
         for path in paths { slots.subtract(try SealedLineFile(path + Self.whole).slots()) }
-        try await SealedLineFile.forget(slots, of: site.log)
+        try await SealedLineFile.forget(slots, of: context.log)
         for path in unfinished { try SealedLineFile(path).remove() }
         for path in paths { try finish(path) }
     }
 
     private func countLines(_ file: SealedLineFile) throws -> (changed: Int, unread: Int) {
         var (changed, unread) = (0, 0)
-        let sealer = site.log.lineSealer
+        let sealer = context.log.lineSealer
         try file.forEachLine { line in
             switch self.line(line, sealer).what {
             case .kept: return
@@ -101,7 +101,7 @@ struct SealedLineFiles {
             offset += buffer.count
             buffer.removeAll()
         }
-        let sealer = try site.log.makeLineSealer()
+        let sealer = try context.log.makeLineSealer()
         try SealedLineFile(path).forEachLine { line in
             let text = self.line(line, sealer).text
             if let text, let sealer, let sealed = SealedLine(line) {

@@ -63,7 +63,7 @@ public struct SignedHead: Hashable, Sendable {
         (format, store, epoch, position) = (Self.formatKnown, storeID.description, end.last.epoch, end.last.position)
         (link, content, time, self.key) = (end.link.hex, end.content.hex, .now, key.publicKey)
         (self.state, self.previous) = (state, previous?.digest)
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("evstore", "head")
         fields.set("format", UInt64(format))
         fields.set("store", store)
@@ -91,7 +91,7 @@ public struct SignedHead: Hashable, Sendable {
         do { value = try JSONValue(parsing: text.lent, limits: JSONLimits(depth: 5, members: 1 << 16, bytes: Self.bytesMax)) } catch {
             throw invalid("it is not JSON: \(error.reason), at byte \(error.offset)")
         }
-        let fields = Fields(value)
+        let fields = JSONRow(value)
         guard fields.text("evstore") == "head" else { throw invalid("it is not a signed head") }
         guard let format = fields.number("format").flatMap(Int.init(exactly:)), (1 ... Self.formatKnown).contains(format) else {
             throw invalid("it is of a format that this program does not know")

@@ -8,8 +8,8 @@ extension SignedState {
     static let names = ["versions", "definitions", "keys", "forgotten"]
 
     /// Sets the four members.
-    func set(in fields: inout Fields) {
-        var versions = Fields()
+    func set(in fields: inout JSONRow) {
+        var versions = JSONRow()
         for (name, version) in [("floor", floor), ("live", live), ("top", top), ("fixed", fixed)] {
             versions.set(name, UInt64(version.rawValue))
         }
@@ -21,8 +21,8 @@ extension SignedState {
     }
 
     /// Nil where a member is missing, superfluous or invalid.
-    init?(_ fields: Fields) {
-        guard let versions = Fields(fields["versions"], members: 5), let floor = versions.version("floor"),
+    init?(_ fields: JSONRow) {
+        guard let versions = JSONRow(fields["versions"], members: 5), let floor = versions.version("floor"),
             let live = versions.version("live"), let top = versions.version("top"), let fixed = versions.version("fixed"),
             let files = versions.list("files", of: { value in value.digest }),
             let definitions = fields.list("definitions", of: Definition.init)
@@ -37,7 +37,7 @@ extension SignedState {
 
 extension SignedState.Definition {
     fileprivate var value: JSONValue {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("name", name)
         fields.set("since", UInt64(since.rawValue))
         fields.set("digest", digest)
@@ -45,7 +45,7 @@ extension SignedState.Definition {
     }
 
     fileprivate init?(_ value: JSONValue) {
-        guard let fields = Fields(value, members: 3), let name = fields.text("name"), let since = fields.version("since"),
+        guard let fields = JSONRow(value, members: 3), let name = fields.text("name"), let since = fields.version("since"),
             let digest = fields["digest"]?.digest
         else { return nil }
         self.init(name: name, since: since, digest: digest)
@@ -54,7 +54,7 @@ extension SignedState.Definition {
 
 extension SignedState.Keys {
     fileprivate var value: JSONValue {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("generation", generation)
         fields.set("digest", digest)
         fields.set("entries", .array(entries.map(\.value)))
@@ -62,7 +62,7 @@ extension SignedState.Keys {
     }
 
     fileprivate init?(_ value: JSONValue) {
-        guard let fields = Fields(value, members: 3), let generation = fields.number("generation"), let digest = fields["digest"]?.digest,
+        guard let fields = JSONRow(value, members: 3), let generation = fields.number("generation"), let digest = fields["digest"]?.digest,
             let entries = fields.list("entries", of: Entry.init)
         else { return nil }
         self.init(generation: generation, digest: digest, entries: entries)
@@ -71,7 +71,7 @@ extension SignedState.Keys {
 
 extension SignedState.Keys.Entry {
     fileprivate var value: JSONValue {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("kind", kind)
         fields.set("id", UInt64(id))
         fields.set("digest", digest)
@@ -79,7 +79,7 @@ extension SignedState.Keys.Entry {
     }
 
     fileprivate init?(_ value: JSONValue) {
-        guard let fields = Fields(value, members: 3), let kind = fields.text("kind").flatMap(StoreKey.Kind.init),
+        guard let fields = JSONRow(value, members: 3), let kind = fields.text("kind").flatMap(StoreKey.Kind.init),
             let id = fields.number("id").flatMap(UInt32.init(exactly:)), let digest = fields["digest"]?.digest
         else { return nil }
         self.init(kind: kind.rawValue, id: id, digest: digest)
@@ -88,21 +88,21 @@ extension SignedState.Keys.Entry {
 
 extension SignedState.Ledger {
     fileprivate var value: JSONValue {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("count", UInt64(count))
         fields.set("digest", digest)
         return fields.value
     }
 
     fileprivate init?(_ value: JSONValue) {
-        guard let fields = Fields(value, members: 2), let count = fields.number("count").flatMap(Int.init(exactly:)),
+        guard let fields = JSONRow(value, members: 2), let count = fields.number("count").flatMap(Int.init(exactly:)),
             let digest = fields["digest"]?.digest
         else { return nil }
         self.init(count: count, digest: digest)
     }
 }
 
-extension Fields {
+extension JSONRow {
     /// Nil unless the value is an object with this many members.
     fileprivate init?(_ value: JSONValue?, members count: Int) {
         guard case .object(let members)? = value, members.count == count else { return nil }

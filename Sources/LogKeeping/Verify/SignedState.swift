@@ -51,14 +51,14 @@ struct SignedState: Hashable, Sendable {
 
 extension SignedState {
     /// Reads the current state of the store, and its ledger: an earlier head covers only the first rows of the ledger.
-    static func read(_ site: MigrationSite) throws(EvstoreError) -> (state: SignedState, ledger: [ForgottenLedger.Entry]) {
+    static func read(_ context: MigrationContext) throws(EvstoreError) -> (state: SignedState, ledger: [ForgottenLedger.Entry]) {
         try converting {
-            let log = site.log
+            let log = context.log
             let ledger = try log.ledger()
             let keys = try log.readKeyFile()
             return try log.read { reader in
                 let numbers = reader.stamp
-                let history = try RegisteredRows.history(reader.rows(.schemas), in: site.store)
+                let history = try RegisteredRows.history(reader.rows(.schemas), in: context.store)
                 // A definition that begins above the registered versions is not in use yet.
                 let definitions = try RegisteredRows.definitions(reader.rows(.definitions)).through(history.head).stored
                 let born = try reader.census().filter { $0.count > 0 }.map(\.born)

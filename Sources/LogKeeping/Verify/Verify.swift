@@ -15,37 +15,39 @@ package enum Verify {
     ///   - isAccepted: makes findings that only the signer can judge (`SignedHead.acceptable`) warnings.
     /// - Throws: `EvstoreError`: signatureInvalid, epochChanged, interrupted.
     package static func run(
-        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
+        _ context: MigrationContext, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil,
+        since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
     ) throws(EvstoreError) -> VerifyReport {
         let trusted = trusted ?? key?.publicKey
         if let trusted { for head in heads { try head.require(trusted) } }
         let walk = try converting {
-            try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.job.report("verify", done: done, total: total)
+            try context.log.walk(deep: deep, asking: heads.last?.position) { done, total in
+                context.job.report("verify", done: done, total: total)
             }
         }
         var findings = walk.findings
-        let foreign = findings.isEmpty ? try converting { try BackupRows.findings(site.log) } : []
+        let foreign = findings.isEmpty ? try converting { try BackupRows.findings(context.log) } : []
         // In a damaged store the signed state would prove nothing.
-        let current = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
+        let current = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(context) : nil
         let since = compare(heads, walk, current, isTrusted: trusted != nil, &findings)
         if isAccepted {
             for index in findings.indices where SignedHead.acceptable.contains(findings[index].id) { findings[index].severity = .warning }
         }
-        let state = try site.state()
+        let state = try context.state()
         findings += foreign
         // Invalid rows are not used: a reader of them would stop at the first one.
         let hasForeign = findings.contains { $0.id == BackupRows.foreignRow }
-        if !hasForeign { findings += try GenerationSet.findings(site, state, deep: deep) }
+        if !hasForeign { findings += try GenerationSet.findings(context, state, deep: deep) }
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
-        if laws, !hasForeign { report.add(try Laws.prove(site, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)))) }
-        report.events = try site.last().position.rawValue
+        if laws, !hasForeign { report.add(try Laws.prove(context, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)))) }
+        report.events = try context.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
         if let key, let link = walk.link, let current, report.ok {
             // Order: synced before signing, since a head that says more than the disk has would be a false alarm after a power cut.
-            do { try site.log.makeDurable() } catch { throw storeError(error, site.log.path, doing: "syncing the log") }
-            let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, site))
+            do { try context.log.makeDurable() } catch { throw storeError(error, context.log.path, doing: "syncing the log") }
+            let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, context))
             report.head = try SignedHead(end, of: walk.store, current.state, after: heads.last, by: key)
         }
         return report
@@ -76,14 +78,14 @@ package enum Verify {
     }
 
     /// The digest over the canonical events of the walked log.
-    private static func content(of walk: LogWalk, _ site: MigrationSite) throws(EvstoreError) -> Digest {
+    private static func content(of walk: LogWalk, _ context: MigrationContext) throws(EvstoreError) -> Digest {
         let content = try converting {
-            try site.log.contentDigest(through: walk.end.position) { done in
-                try site.job.check()
-                site.job.report("digest", done: done.rawValue, total: walk.end.position.rawValue)
+            try context.log.contentDigest(through: walk.end.position) { done in
+                try context.job.check()
+                context.job.report("digest", done: done.rawValue, total: walk.end.position.rawValue)
             }
         }
-        let last = try site.last()
+        let last = try context.last()
         // After a cut meanwhile, the digest would be that of another log than the walked one.
         guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
         return content

@@ -3,34 +3,34 @@ package import EventLog
 package import EventModel
 internal import JSONText
 
-/// What a store keeps of a consumer, a name that handles each event once: a row of the table `notes`.
+/// The row of a consumer, a name that handles each event once, in the table `notes`.
 ///
 ///     key     "consumer/", name
 ///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, error, ahead
 package struct ConsumerRow: Hashable, Sendable {
     package var name: String
-    /// Decides the lock that its holder has.
+    /// The number of the lock that its holder has.
     package var number: Int
     package var place: Checkpoint
     package var version: SchemaVersion
-    /// Nil where it takes all.
+    /// Nil where it takes all types.
     package var types: [String]?
     package var handled: UInt64 = 0
-    /// The event that failed last, how often it was tried, and why it failed; nothing where none has since the place moved past it.
+    /// The event that failed last, how often it was tried, and why it failed; nil where none has failed since the place moved past it.
     package var failing: Position?
     package var attempts: UInt64 = 0
     package var error: String?
-    /// Events behind the place that were handled all the same, where streams are handled side by side.
+    /// Events behind the place that are already handled, where streams are handled concurrently.
     package var ahead: [Position] = []
 
-    /// More than any store has; what a forged row says of its lock or its attempts.
+    /// More than any store has: a row with a greater number or more attempts is forged.
     static let numberMax = 1 << 20
 
     package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, types: [String]?) {
         (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
     }
 
-    /// - Throws: `EvstoreError.usage` for a text that is no name.
+    /// - Throws: `EvstoreError.usage` where the text is not a valid name.
     package static func checkName(_ name: String) throws(EvstoreError) {
         let isName = (1 ... 100).contains(name.utf8.count) && name.utf8.allSatisfy { StreamName.allows($0) && $0 != UInt8(ascii: "/") }
         if !isName {
@@ -39,7 +39,7 @@ package struct ConsumerRow: Hashable, Sendable {
         }
     }
 
-    /// Moves the place; what failed or was handled before it is past.
+    /// Moves the place; forgets a failure and handled events before it.
     package mutating func move(to place: Checkpoint) {
         self.place = place
         ahead.removeAll { $0 <= place.position }
@@ -57,7 +57,7 @@ package struct ConsumerRow: Hashable, Sendable {
     package var key: [UInt8] { Self.key(name) }
 
     package var value: [UInt8] {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("number", UInt64(number))
         fields.set("epoch", UInt64(place.epoch.rawValue))
         fields.set("position", place.position.rawValue)
@@ -72,7 +72,7 @@ package struct ConsumerRow: Hashable, Sendable {
     }
 
     package init(name: String, _ value: [UInt8]) throws(EvstoreError) {
-        let fields = try Fields(value, of: "consumers")
+        let fields = try JSONRow(value, of: "consumers")
         guard let number = fields.number("number").flatMap(Int.init(exactly:)),
             let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
             let position = fields.number("position"), let version = fields.version("version"), let handled = fields.number("handled"),
@@ -88,13 +88,13 @@ package struct ConsumerRow: Hashable, Sendable {
         failing = fields.number("failing").map { Position($0) }
     }
 
-    /// A consumer's row, and those of what it has parked.
+    /// Reads the rows of all consumers, with those of their parked events.
     package static func all(in reader: borrowing LogReader) throws -> Rows { try reader.rows(.notes, prefix: prefix) }
 
-    /// The same within a transaction that writes.
+    /// Reads these rows within a transaction that writes.
     package static func all(in update: borrowing LogUpdate) throws -> Rows { try update.rows(.notes, prefix: prefix) }
 
-    /// The consumers among rows, by name.
+    /// Parses the consumers among the rows, by name.
     package static func list(_ rows: Rows) throws(EvstoreError) -> [ConsumerRow] {
         var found: [ConsumerRow] = []
         for row in rows {
@@ -104,27 +104,27 @@ package struct ConsumerRow: Hashable, Sendable {
         return found
     }
 
-    /// - Throws: `EvstoreError.storeDamaged` where the row is that of a consumer or of what one has parked, and none that a store has
-    ///   written. Rows of others in the table are not looked at.
+    /// Checks a row of a consumer or of a parked event; ignores other rows of the table.
+    /// - Throws: `EvstoreError.storeDamaged` where no store could have written the row.
     package static func check(_ key: [UInt8], _ value: [UInt8]) throws(EvstoreError) {
         if let name = name(of: key) { return _ = try ConsumerRow(name: name, value) }
         if let name = parker(of: key) { _ = try ParkedEvent(name, key: key, value) }
     }
 
-    /// The consumer that has parked an event, by the key of its row; nil for the key of anything else.
+    /// The consumer that has parked an event, by the key of the event's row; nil for any other key.
     private static func parker(of key: [UInt8]) -> String? {
         guard key.starts(with: prefix), let slash = key[prefix.count...].firstIndex(of: UInt8(ascii: "/")) else { return nil }
         return String(utf8: Array(key[prefix.count ..< slash]).lent)
     }
 
-    /// Nil for the key of anything else.
+    /// The name of a consumer, by the key of its row; nil for any other key.
     private static func name(of key: [UInt8]) -> String? {
         let rest = key.dropFirst(prefix.count)
         return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
     }
 
-    /// A row of a damaged store's table as it goes into a new one, whose log may end sooner; nil where it is neither a consumer's nor an
-    /// event's that one has parked, as this program writes them.
+    /// Converts a row of a damaged store for a new one, whose log may end earlier. Nil where this program could not have written it as a
+    /// consumer's or a parked event's row.
     package static func salvaged(_ row: Rows.Element, through end: Checkpoint) -> Rows.Element? {
         do {
             if let name = name(of: row.key) {

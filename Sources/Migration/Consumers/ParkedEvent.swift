@@ -8,7 +8,7 @@ public struct ParkedEvent: Hashable, Sendable {
     public var attempts: UInt64
     public var error: String
     public var time: Timestamp
-    /// Whether the consumer tries it again as soon as it can.
+    /// Whether the consumer tries the event again as soon as it can.
     public var isToRetry: Bool
 
     public var position: Position { place.position }
@@ -27,7 +27,7 @@ public struct ParkedEvent: Hashable, Sendable {
 ///     key     "consumer/", name of the consumer, "/parked/" or "/retry/", u64 position BE
 ///     value   JSON: epoch, stream, type, attempts, error, time
 extension ParkedEvent {
-    /// What the keys of those begin with that are to be tried again.
+    /// The beginning of the keys of parked events that are to be retried.
     package static func retryPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/retry/".utf8) }
 
     private static func parkedPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/parked/".utf8) }
@@ -38,7 +38,7 @@ extension ParkedEvent {
     }
 
     package var value: [UInt8] {
-        var fields = Fields()
+        var fields = JSONRow()
         fields.set("epoch", UInt64(place.epoch.rawValue))
         fields.set("stream", stream.text)
         fields.set("type", type)
@@ -48,11 +48,11 @@ extension ParkedEvent {
         return fields.bytes
     }
 
-    /// Nil for the key of anything else.
+    /// Parses the row of a parked event; nil where the key is of another kind.
     package init?(_ consumer: String, key: [UInt8], _ value: [UInt8]) throws(EvstoreError) {
         let prefixes = [Self.parkedPrefix(consumer), Self.retryPrefix(consumer)]
         guard let prefix = prefixes.first(where: { key.starts(with: $0) && key.count == $0.count + 8 }) else { return nil }
-        let fields = try Fields(value, of: "consumers")
+        let fields = try JSONRow(value, of: "consumers")
         guard let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)), let stream = fields.text("stream"),
             let type = fields.text("type"), let attempts = fields.number("attempts"), let error = fields.text("error"),
             let time = fields.text("time").flatMap({ Timestamp($0) }), attempts <= ConsumerRow.numberMax
@@ -66,7 +66,7 @@ extension ParkedEvent {
             error: error, time: time, isToRetry: prefix == prefixes[1])
     }
 
-    /// Those of a consumer among rows, by position.
+    /// Parses the parked events of a consumer among the rows, by position.
     package static func list(of consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> [ParkedEvent] {
         var found: [ParkedEvent] = []
         for row in rows { if let event = try ParkedEvent(consumer, key: row.key, row.value) { found.append(event) } }

@@ -1,14 +1,14 @@
-/// What adoption makes of data from before versions existed: it is stored as it came, and read by the cases of `adopt:`.
+/// The result of adopting data from before versions existed: it is stored unchanged, and read by the cases of `adopt:`.
 public struct AdoptionReport: Hashable, Sendable {
     /// Events of version 0.
     public var events: UInt64
     /// Members that are kept, under their own or another name.
     public var kept: UInt64 = 0
-    /// Members that were missing and have got a default.
+    /// Members that were missing and got a default.
     public var defaulted: UInt64 = 0
-    /// How often each member, by its pointer, is not kept.
+    /// How many times each member, by its pointer, is not kept.
     public var notKept: [String: UInt64] = [:]
-    /// Events that no case fits, or whose members do not fit: they have no image, and are listed in quarantine.
+    /// Events that fit no case, or whose members do not fit: they have no image, and are listed in the quarantine.
     public var quarantined: UInt64 = 0
 
     public init(events: UInt64 = 0) { self.events = events }

@@ -1,19 +1,19 @@
 public import EventModel
 
-/// What a replay may be asked for.
+/// The options of a replay.
 public struct MigrationOptions: Hashable, Sendable {
-    /// Does all of the work in a scratch directory, from events, throws it away and changes nothing.
+    /// Does all of the work from events in a scratch directory, discards it, and changes nothing.
     public var dryRun: Bool
-    /// Builds this projection only, and does not flip.
+    /// Builds only this projection, and does not flip.
     public var only: String?
-    /// Builds every read model from its events, also those that would be kept or made from rows: what is wrong in a row is mended.
+    /// Builds every read model from its events, including those that would be kept or made from rows: this repairs wrong rows.
     public var fromEvents: Bool
-    /// Worker threads; `Options.replayJobs` where nil.
+    /// The number of worker threads; `Options.replayJobs` where nil.
     public var jobs: Int?
     public var onError: FailureRule
-    /// Consent to one-way steps, to appends that programs without a step in Swift can't make any more, and to loss that no step declares.
+    /// Consents to one-way steps, to appends that programs without a Swift step can no longer make, and to losses that no step declares.
     public var yes: Bool
-    /// Whether a row that does not keep its shape stops it.
+    /// Whether a row that violates its shape stops the replay.
     package var refusesRows = true
 
     public init(
@@ -29,17 +29,17 @@ public struct MigrationOptions: Hashable, Sendable {
 public struct MigrationReport: Hashable, Sendable {
     public var from: SchemaVersion
     public var to: SchemaVersion
-    /// The last position at the flip; the end of what was read where nothing was flipped.
+    /// The last position at the flip; where nothing was flipped, the end of what was read.
     public var position: Position = .start
-    /// Events that the builds read, each counted once however many projections read it; none where all were made from rows.
+    /// Events that the builds read, each counted once however many projections read it; 0 where all were made from rows.
     public var events: UInt64 = 0
-    /// How many of them were born at another version than `to`.
+    /// The number of these events that were born at a version other than `to`.
     public var upcast: UInt64 = 0
-    /// Read models built anew, by name; none where the version was there already.
+    /// Read models that were built, by name; empty where the version was already live.
     public var rebuilt: [String] = []
-    /// Those of `rebuilt` that were made from the rows of the version before, and not from events, by name.
+    /// Those of `rebuilt` that were made from the rows of the version before instead of from events, by name.
     public var fromRows: [String] = []
-    /// How many rows those were made of.
+    /// The number of rows that these were made from.
     public var rows: UInt64 = 0
     /// Read models that stayed as they are, by name.
     public var carried: [String] = []
@@ -49,12 +49,12 @@ public struct MigrationReport: Hashable, Sendable {
     public var eventsPerSecond: Double = 0
     /// How long writers waited for the flip; nil where nothing was flipped.
     public var flipPauseMilliseconds: Double?
-    /// When that began.
+    /// When the flip began.
     package var flipBegan: Timestamp?
-    /// The snapshot taken before; nil where none was.
+    /// The snapshot that was taken before; nil where there is none.
     public var snapshot: String?
     /// Events that were appended while the read models were built.
     public var arrived: UInt64 = 0
-    /// Hexadecimal digest of each read model of the target version, built or carried, by projection.
+    /// The digest of each read model of the target version, built or carried, by projection, in hexadecimal digits.
     public var digests: [String: String] = [:]
 }

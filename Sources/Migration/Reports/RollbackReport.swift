@@ -4,31 +4,31 @@ public import EventModel
 public struct RollbackReport: Hashable, Sendable {
     public var from: SchemaVersion
     public var to: SchemaVersion
-    /// Events appended since the flip that is taken back; all of them are kept. For a cut: those taken off.
+    /// Events that were appended since the flip that is undone; all of them are kept. For a cut: the events that it took off.
     public var tail: UInt64 = 0
     public var seconds: Double = 0
     public var position: Position
-    /// Read models that were no longer on the disk and were built anew, by name.
+    /// Read models that were no longer on the disk and were rebuilt, by name.
     public var rebuilt: [String] = []
-    /// Read models left behind until their program opens the store, by name.
+    /// Read models that were left behind until their program opens the store, by name.
     public var without: [String] = []
-    /// What the older version does not show of the events that were born above it; nil where it could not be looked at, and for a cut.
+    /// What the older version does not show of the events born above it; nil where that could not be determined, and for a cut.
     public var loss: [PlannedLoss]?
-    /// Events of the log that were born above the older version, and how many of them were looked at for `loss`.
+    /// The number of events born above the older version, and how many of them were examined for `loss`.
     public var bornAbove: UInt64 = 0
     public var sample: UInt64 = 0
     public var flipPauseMilliseconds: Double = 0
-    /// When that began; nil where nothing was flipped.
+    /// When the flip began; nil where nothing was flipped.
     package var flipBegan: Timestamp?
-    /// Where a cut put the events it took off; nil otherwise.
+    /// The archive of the events that a cut took off; nil otherwise.
     public var archive: String?
-    /// Read models that, after a cut, are not equal to what the snapshot noted, by name.
+    /// Read models that differ from the snapshot's record after a cut, by name.
     public var differing: [String] = []
 }
 
-/// What a finalize did.
+/// The result of `finalize`.
 public struct FinalizeReport: Hashable, Sendable {
     public var floor: SchemaVersion
-    /// Generations deleted because no promised version names them.
+    /// The number of generations that were deleted because no promised version names them.
     public var pruned: Int
 }

@@ -5,7 +5,7 @@ public struct SnapshotReport: Hashable, Sendable {
     public var name: String
     public var position: Position
     public var epoch: Epoch
-    /// The four numbers of the store then (`StoreVersions`): the oldest version that was promised.
+    /// The store's version numbers at that time (`StoreVersions`): the oldest version that was promised.
     public var floor: SchemaVersion
     /// The version whose read models were the default.
     public var live: SchemaVersion
@@ -14,27 +14,27 @@ public struct SnapshotReport: Hashable, Sendable {
     /// The newest version that the store knew.
     public var head: SchemaVersion
     public var time: Timestamp
-    /// The hash chain's link at the position, hexadecimal.
+    /// The hash chain's link at the position, in hexadecimal digits.
     public var link: String
     /// The read models of the live version at that time.
     public var generations: [SnapshotGeneration]
 }
 
-/// One read model as a snapshot notes it.
+/// One read model as a snapshot records it.
 public struct SnapshotGeneration: Hashable, Sendable {
     public var projection: String
-    /// Hexadecimal.
+    /// The fingerprint in hexadecimal digits.
     public var fingerprint: String
     /// The name of its directory.
     public var directory: String
-    /// Hexadecimal digest of its rows at exactly the snapshot's position; nil where it was not there at that moment.
+    /// The digest of its rows at exactly the snapshot's position, in hexadecimal digits; nil where it was not at that position.
     public var digest: String?
     public var rows: UInt64
 }
 
-/// What a line of the journal tells of. A newer program may write others than these.
+/// The kind of a journal row. A newer program may write other kinds.
 public struct JournalKind: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
-    /// As the journal's `what` says it.
+    /// The value of `what` in the journal.
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -52,7 +52,7 @@ public struct JournalKind: RawRepresentable, Hashable, Sendable, Codable, Custom
     /// Events were taken off the log, into the archive.
     public static let cut = Self("cut")
     public static let finalize = Self("finalize")
-    /// Read models that lacked events were built anew.
+    /// Read models that lacked events were rebuilt.
     public static let retry = Self("retry")
     /// Read models that were missing were built.
     public static let complete = Self("complete")
@@ -75,12 +75,12 @@ public struct JournalRow: Hashable, Sendable {
     public var to: SchemaVersion?
     public var position: Position?
     public var seconds: Double?
-    /// What the read models that went live take of the disk.
+    /// The bytes on the disk of the read models that went live.
     public var readModelBytes: UInt64?
     public var outcome: String
     /// The user and the process.
     public var by: String
-    /// Hexadecimal digest of what came out, where there is one.
+    /// A digest of the result in hexadecimal digits; nil where there is none.
     public var digest: String?
 }
 
@@ -88,45 +88,45 @@ public struct JournalRow: Hashable, Sendable {
 public struct QuarantineReport: Hashable, Sendable {
     public var projection: String
     public var position: Position
-    /// The type it was stored as.
+    /// The type that it was stored as.
     public var type: String
     public var error: String
 }
 
 /// What a retry of the quarantine did.
 public struct QuarantineRetryReport: Hashable, Sendable {
-    /// Read models built anew under the same version, by name.
+    /// Read models that were rebuilt under the same version, by name.
     public var rebuilt: [String]
     /// Rows of the quarantine before, as `EventStore.quarantine` lists them: an event has one for each read model that lacks it.
     public var before: UInt64
-    /// Those that are left.
+    /// The rows that are left.
     public var after: UInt64
 }
 
-/// How often a law was tried and how often it did not hold.
+/// How often a law was tried, and how often it did not hold.
 public struct LawCount: Hashable, Sendable {
     /// T-up, T-down, or L1 to L8.
     public var law: String
-    /// Events, each once for each version that it was seen at; of L6 and L7 read models.
+    /// The number of events, each counted once for each version that it was seen at; for L6 and L7, of read models.
     public var tried: UInt64
     public var failed: UInt64
-    /// Of L1 and L2: those that did not come back as they were, as a step declares or a value in another form than its
-    /// codec's leads to; no failure.
+    /// For L1 and L2: events that did not come back unchanged because a step declares it, or because a value was not in its codec's own
+    /// form. They count as no failure.
     public var lossy: UInt64
 }
 
-/// What the laws were tried on: events, each once for each version that it was seen at.
+/// The events that the laws were tried on, each counted once for each version that it was seen at.
 public struct LawCases: Hashable, Sendable {
     public var log: UInt64
-    /// What adoption makes of data of the log from before versions existed.
+    /// Events that adoption made of the log's data from before versions existed.
     public var adopted: UInt64
-    /// Made from the shapes.
+    /// Events made from the shapes.
     public var generated: UInt64
-    /// Made from events of the log.
+    /// Events made from events of the log.
     public var mutated: UInt64
-    /// Of those that are not in the log: refused by a step that may refuse some.
+    /// Events outside the log that a step refused which may refuse some.
     public var refused: UInt64
-    /// Events of the log from whose beginning read models were built to compare.
+    /// Events at the beginning of the log from which read models were built for comparison.
     public var replayed: UInt64
 
     package init(
@@ -137,7 +137,7 @@ public struct LawCases: Hashable, Sendable {
     }
 }
 
-/// How many events went through an op of a step, in each direction.
+/// The number of events that went through an op of a step, in each direction.
 public struct OpCount: Hashable, Sendable {
     public var version: SchemaVersion
     public var op: String

@@ -145,7 +145,7 @@ package struct RowMapProof {
             switch solver.solve(slot) {
             case .undetermined: return .events(because: "the rows at \(older.version) do not tell \(after.layout.slots[slot])")
             case .never: slots.append(nil)
-            case .told(let term): slots.append(term)
+            case .determined(let term): slots.append(term)
             }
         }
         for place in rowPlaces {

@@ -12,20 +12,20 @@ struct SlotSolver {
     enum Solution {
         /// No newer row has the slot.
         case never
-        case told(ValueTerm)
+        case determined(ValueTerm)
         /// The older row does not determine the slot.
         case undetermined
     }
 
     func solve(_ slot: Int) -> Solution {
-        if effects.allSatisfy({ $0.newer.edits[slot] == nil }) { return newer.initial(slot).map { .told(.constant($0)) } ?? .never }
-        if let constant = always(slot) { return .told(.constant(constant)) }
+        if effects.allSatisfy({ $0.newer.edits[slot] == nil }) { return newer.initial(slot).map { .determined(.constant($0)) } ?? .never }
+        if let constant = always(slot) { return .determined(.constant(constant)) }
         let (place, all) = (newer.layout.slots[slot], older.layout.slots.indices)
         // The slot with an equal name is the most likely one.
         for other in all.filter({ older.layout.slots[$0] == place }) + all.filter({ older.layout.slots[$0] != place }) {
-            if let term = function(of: slot, by: other), beginsAlike(slot, term) { return .told(term) }
+            if let term = function(of: slot, by: other), beginsAlike(slot, term) { return .determined(term) }
         }
-        if let term = function(of: slot, among: Array(all)), beginsAlike(slot, term) { return .told(term) }
+        if let term = function(of: slot, among: Array(all)), beginsAlike(slot, term) { return .determined(term) }
         return .undetermined
     }
 

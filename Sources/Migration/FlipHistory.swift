@@ -1,8 +1,8 @@
 internal import EventLog
 internal import EventModel
 
-/// The changes of the live version that the journal knows: where a rollback leads, and since when its tail counts.
-struct Flips {
+/// The changes of the live version in the journal: they determine where a rollback leads and where its tail begins.
+struct FlipHistory {
     private struct Flip {
         var from, to: SchemaVersion
         var position: Position
@@ -16,13 +16,13 @@ struct Flips {
         }
     }
 
-    /// With one more, as a replay would make it.
+    /// Adds a flip that a replay would make.
     mutating func add(from: SchemaVersion, to: SchemaVersion, at position: Position) {
         list.append(Flip(from: from, to: to, position: position))
     }
 
-    /// Where a rollback leads: where `version` is nil, to the version from which the last replay reached or passed the live one, or to the
-    /// floor where that lies higher. So there is a way back wherever the floor is below the live version.
+    /// The version that a rollback leads to. Where `version` is nil, it is the version from which the last replay reached or passed the
+    /// live one, or the floor if that is higher. So a rollback is possible whenever the floor is below the live version.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, unknownVersion, belowFloor, usage.
     func target(_ version: SchemaVersion?, _ state: StoreState) throws(EvstoreError) -> SchemaVersion {
         guard let version else {
@@ -42,11 +42,11 @@ struct Flips {
         return version
     }
 
-    /// The last position when the version above the target became live.
+    /// The last position when a version above the target became live.
     func reached(_ target: SchemaVersion, _ state: StoreState) -> Position {
         list.last { $0.from <= target && $0.to > target && $0.to <= state.top }?.position ?? Position(.max)
     }
 
-    /// The last position before events could be born above a version; the log's start where that is not known.
+    /// The last position before events could be born above a version; the log's start where it is not known.
     func firstAbove(_ version: SchemaVersion) -> Position { list.first { $0.to > version }?.position ?? .start }
 }

@@ -3,10 +3,10 @@ internal import Evstore
 internal import EvstoreCluster
 
 extension Page {
-    /// This node, the others as they have reported themselves, and what is in the way.
+    /// Shows this node, the other nodes as they have reported themselves, and the obstacles.
     func cluster() async throws -> Markup {
         let status = try store.status()
-        guard let place = status.cluster else { throw NotThere(what: "this store belongs to no cluster log") }
+        guard let place = status.cluster else { throw PageNotFound(what: "this store belongs to no cluster log") }
         let trouble: Markup? =
             place.troubleSeconds > 0
             ? "<p class=\"bad\">It could not be followed for \(duration(seconds: place.troubleSeconds)): appends wait for it.</p>" : nil

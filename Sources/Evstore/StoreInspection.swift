@@ -2,12 +2,12 @@ internal import EventLog
 internal import EventModel
 package import Projections
 
-/// Which stored events are looked for; nil asks for any.
-package struct StoredFilter: Sendable {
-    /// As it was stored.
+/// A filter for stored events; nil members match any.
+package struct StoredEventFilter: Sendable {
+    /// The type's name as it was stored.
     package var type: String?
     package var born: SchemaVersion?
-    /// What the stream's name begins with, as it was stored.
+    /// The beginning of the stream's name at the event's birth version.
     package var stream: String?
 
     package init(type: String? = nil, born: SchemaVersion? = nil, stream: String? = nil) {
@@ -15,52 +15,52 @@ package struct StoredFilter: Sendable {
     }
 }
 
-/// Stored events that were looked for, in the direction of the look.
-package struct StoredPage: Sendable {
+/// The stored events that a search found, in the direction of the search.
+package struct StoredEventPage: Sendable {
     package var events: [RecordedEvent] = []
-    /// How many events were looked at, and which was the last.
-    package var looked = 0
+    /// The number of events that were examined, and the last of them.
+    package var examined = 0
     package var last: Position?
 }
 
-/// A part of a stream as a version sees it.
-package struct SeenStream: Sendable {
-    /// The name under which the log holds it.
+/// A section of a stream as seen at a version.
+package struct StreamAtVersion: Sendable {
+    /// The name under which the log holds the stream.
     package var stored: StreamName
-    /// The revision of its last event.
+    /// The revision of the stream's last event.
     package var last: Revision
-    package var events: [SeenEvent] = []
+    package var events: [EventAtVersion] = []
 }
 
-/// A stored event, and what a version sees of it.
-package struct SeenEvent: Sendable {
+/// A stored event, and its images at a version.
+package struct EventAtVersion: Sendable {
     package var position: Position
     package var revision: Revision
     package var time: Timestamp
-    /// As it was stored.
+    /// The type's name as it was stored.
     package var type: String
     package var born: SchemaVersion
-    /// None where a step hides it, several where one has split it.
+    /// None where a step hides the event, several where one has split it.
     package var images: [RecordedEvent] = []
-    /// Why the version does not see it; nil where it does.
+    /// Why the event has no image at the version; nil where it has.
     package var error: EvstoreError?
 }
 
-/// What events made of one row.
+/// The changes that events made to one row.
 package struct RowHistory: Sendable {
-    /// One for each event, the newest first.
+    /// One change for each event, the newest first.
     package var steps: [RowChange]
-    /// Whether all events before the newest were looked at, so that the states of the row are its own.
+    /// Whether all events before the newest were examined, so that the row's states are complete.
     package var isWhole: Bool
-    /// Where to look for older events: before this position; nil where there are none.
+    /// Older events lie before this position; nil where there are none.
     package var rest: Position?
 }
 
-/// Rows that differ between two versions of a read model.
-package struct StandingDifferences: Sendable {
+/// The rows that differ between two versions of a read model.
+package struct BuiltDifferences: Sendable {
     package var differences: [RowDifference] = []
     package var compared = 0
-    /// The key behind which to go on; nil at the end.
+    /// The key behind which to continue; nil at the end.
     package var next: String?
     package var a: QueryNote
     package var b: QueryNote
@@ -68,27 +68,27 @@ package struct StandingDifferences: Sendable {
     init(a: QueryNote, b: QueryNote) { (self.a, self.b) = (a, b) }
 }
 
-/// Takes the records that a filter leaves, as they were stored.
-final class FilteredRecords: RecordTaker {
+/// Takes the records that match a filter, as they were stored.
+final class FilteredRecords: RecordVisitor {
     private let converter: EventConverter
-    private let filter: StoredFilter
+    private let filter: StoredEventFilter
     private let limit, count: Int
     private var found = 0
-    /// How many records were looked at, and which was the last.
-    private(set) var looked = 0
+    /// The number of records that were examined, and the last of them.
+    private(set) var examined = 0
     private(set) var last: Position?
 
-    init(_ converter: EventConverter, _ filter: StoredFilter, limit: Int, count: Int) {
+    init(_ converter: EventConverter, _ filter: StoredEventFilter, limit: Int, count: Int) {
         (self.converter, self.filter, self.limit, self.count) = (converter, filter, limit, count)
     }
 
     var storedTypes: Set<Name>? { nil }
-    var isFull: Bool { found >= limit || looked >= count }
+    var isFull: Bool { found >= limit || examined >= count }
 
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? { stream }
 
     func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws {
-        (looked, last) = (looked + 1, record.position)
+        (examined, last) = (examined + 1, record.position)
         if let born = filter.born, born != record.born { return }
         if let type = filter.type, type != converter.store.log.name(ofType: record.type) { return }
         if let stream = filter.stream, try !converter.stream(of: record, reader).text.hasPrefix(stream) { return }

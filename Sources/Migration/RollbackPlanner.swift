@@ -4,34 +4,36 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Where a rollback leads from a state of the store, found by what the rollback itself asks.
-struct WayBack {
+/// The rollback that is possible from a state of the store, found by the checks that the rollback itself makes.
+struct RollbackPlanner {
     let evolving: VersionedLog
     var state: StoreState
-    var flips: Flips
+    var flips: FlipHistory
     let census: [CensusRow]
 
-    /// As a replay would leave it.
-    func flipped(to version: SchemaVersion, at position: Position) -> WayBack {
+    /// The way back after a replay to a version.
+    func flipped(to version: SchemaVersion, at position: Position) -> RollbackPlanner {
         var after = self
         if version != state.live { after.flips.add(from: state.live, to: version, at: position) }
         (after.state.live, after.state.top, after.state.head) = (version, max(state.top, version), max(state.head, version))
         return after
     }
 
-    /// To the version from which the last replay reached the live one.
-    func plan(_ site: MigrationSite) throws(EvstoreError) -> PlannedRollback {
+    /// Plans the rollback to the version from which the last replay reached the live one.
+    func plan(_ context: MigrationContext) throws(EvstoreError) -> PlannedRollback {
         let target: SchemaVersion
         do { target = try flips.target(nil, state) } catch {
             guard case .nothingToRollBackTo = error else { throw error }
             return PlannedRollback(refused: PlannedRefusal(error: error))
         }
-        return try plan(site, to: target)
+        return try plan(context, to: target)
     }
 
-    func plan(_ site: MigrationSite, to target: SchemaVersion, without names: Set<String> = []) throws(EvstoreError) -> PlannedRollback {
+    func plan(
+        _ context: MigrationContext, to target: SchemaVersion, without names: Set<String> = []
+    ) throws(EvstoreError) -> PlannedRollback {
         var planned = PlannedRollback(to: target)
-        var models = try GenerationSet(site, evolving, at: target)
+        var models = try GenerationSet(context, evolving, at: target)
         planned.without = models.entries.filter { !$0.definition.isAvailable }.map(\.name)
         do { _ = try models.leaveBehind(names) } catch {
             guard case .programNeeded = error else { throw error }

@@ -2,8 +2,8 @@ internal import EventModel
 internal import Platform
 internal import Projections
 
-/// Generations that stay open while a migration looks at them again and again: opening one maps a file.
-final class OpenGenerations: Sendable {
+/// Keeps generations open while a migration reads them repeatedly: opening one maps a file.
+final class GenerationCache: Sendable {
     private let known = Monitor<[String: Generation]>([:])
 
     func get(_ path: String, or open: () throws(EvstoreError) -> Generation) throws(EvstoreError) -> Generation {
@@ -13,6 +13,6 @@ final class OpenGenerations: Sendable {
         return generation
     }
 
-    /// Closes the generation of a name: it was left by a crash and is deleted, and another one gets its name.
+    /// Closes the generation of a name: a crash left it, it is deleted, and another one gets the name.
     func forget(_ path: String) { known.withLock { $0[path] = nil } }
 }

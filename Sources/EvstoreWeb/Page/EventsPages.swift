@@ -6,30 +6,30 @@ internal import SchemaEvolution
 internal import SchemaTools
 
 extension Page {
-    /// A page of events, and how many are looked at for one where a filter leaves few.
-    static let (eventsOnPage, eventsLookedAt) = (50, 20_000)
+    /// The events on a page, and the most that are examined for one where a filter leaves few.
+    static let (eventsOnPage, eventsExamined) = (50, 20_000)
 
     // MARK: The list
 
-    /// Events as they were stored, filtered; newest first, or from a position on.
+    /// The list of events as they were stored, filtered; newest first, or from a position on.
     func events(_ request: PageRequest) throws -> Markup {
         let query = request.query
         let isForward = query["order"] == "oldest"
         var from = try request.position("from")
         if from == nil, let text = query["time"] { from = try position(at: text) }
         let born = try query["born"].map { text throws(EvstoreError) in try store.version(named: text) }
-        let filter = StoredFilter(type: query["type"], born: born, stream: query["stream"])
+        let filter = StoredEventFilter(type: query["type"], born: born, stream: query["stream"])
         let found = try store.storedEvents(
-            from: from, backwards: !isForward, filter, limit: Self.eventsOnPage, lookingAt: Self.eventsLookedAt)
+            from: from, backwards: !isForward, filter, limit: Self.eventsOnPage, examining: Self.eventsExamined)
         return """
             <h1>Events</h1>
             \(filters(query, types: try types()))
-            \(table(of: found.events, caption: "Events as they were stored", empty: "None of the \(grouped(found.looked)) events that were looked at is one of these."))
+            \(table(of: found.events, caption: "Events as they were stored", empty: "None of the \(grouped(found.examined)) events that were looked at is one of these."))
             \(try more(query, found, isForward: isForward))
             """
     }
 
-    /// The names of stored types.
+    /// The names of the stored types.
     private func types() throws -> [String] { Set(try store.status().types.map(\.type)).sorted() }
 
     private func filters(_ query: [String: String], types: [String]) -> Markup {
@@ -49,7 +49,7 @@ extension Page {
             """
     }
 
-    private func more(_ query: [String: String], _ found: StoredPage, isForward: Bool) throws -> Markup? {
+    private func more(_ query: [String: String], _ found: StoredEventPage, isForward: Bool) throws -> Markup? {
         guard let last = found.last, try isForward ? last < store.last().position : last.rawValue > 1 else { return nil }
         let next = (isForward ? last.next : last.previous).rawValue
         let link = PageRequest.link(
@@ -57,10 +57,10 @@ extension Page {
             query: [
                 "type": query["type"], "stream": query["stream"], "born": query["born"], "order": query["order"], "from": String(next),
             ])
-        return "<p>\(found.looked) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
+        return "<p>\(found.examined) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
     }
 
-    /// The first event at a time or after it, by halving: right where times rise with the log, as those do that nobody has given.
+    /// The first event at or after a time, by binary search: correct where times rise with the log, as those that the store assigned do.
     private func position(at text: String) throws -> Position {
         guard let time = Timestamp(text) else { throw EvstoreError.usage("\(quoted(text)) is no time, such as 2026-01-31T12:00:00Z") }
         var (low, high) = (UInt64(1), try store.last().position.next.rawValue)
@@ -71,9 +71,9 @@ extension Page {
         return Position(low)
     }
 
-    /// Its stream as it is called where the event was born: a step may call it otherwise, or hide the event.
+    /// A link to the event's stream by its name at the birth version: a step may rename the stream or hide the event.
     private static func link(toStreamOf event: RecordedEvent) -> String {
-        // No version is there for what was written before versions were.
+        // Events from before versions existed have no version.
         let at = event.version.rawValue > 0 ? event.version.description : nil
         return PageRequest.link("streams", event.stream.text, query: ["at": at])
     }
@@ -92,10 +92,10 @@ extension Page {
 
     // MARK: One event
 
-    /// An event as it was stored, beside what it is at a version, and what each step did to it.
+    /// Shows an event as it was stored beside its images at a version, and what each step did to it.
     func event(_ text: String, _ request: PageRequest) throws -> Markup {
         guard let number = UInt64(text), let event = try store.event(position: Position(number)) else {
-            throw NotThere(what: "there is no event at position \(text)")
+            throw PageNotFound(what: "there is no event at position \(text)")
         }
         let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
         let (before, after) = (event.position.previous.rawValue, event.position.next.rawValue)
@@ -129,7 +129,7 @@ extension Page {
             """
     }
 
-    /// The stored event and its images at a version; what one has and the other has not is marked.
+    /// The stored event beside its images at a version; marks what only one of them has.
     private func beside(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
         let stored = JSONLines(event.payload)
         var (marked, differs) = (Set(stored.lines.indices), false)
@@ -158,7 +158,7 @@ extension Page {
 
     private func metadata(of event: RecordedEvent) throws -> Markup? {
         if event.metadata.isEmpty { return nil }
-        // What another event is named by, such as the cause of this one.
+        // Links to other events that the metadata names, such as the cause of this one.
         var links: [Markup] = []
         if case .object(let members) = try JSONValue(parsing: event.metadata.lent) {
             for member in members.sorted(by: { $0.name < $1.name }) {
@@ -172,7 +172,7 @@ extension Page {
             """
     }
 
-    /// Which op touched which member on the way.
+    /// The ops that touched each member on the way.
     private func steps(_ event: RecordedEvent, to version: SchemaVersion) -> Markup {
         if event.born == version { return "<section><h2>What the steps do</h2><p>It was born at \(version).</p></section>" }
         do throws(EvstoreError) {

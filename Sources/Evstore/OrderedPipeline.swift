@@ -3,12 +3,13 @@ internal import EventModel
 internal import LMDB
 internal import Platform
 
-/// Runs units of work on several threads, and gives their results (pieces) to one thread in order.
+/// Runs units of work on several threads, and gives their results (pieces) to one thread in the order of the units.
 ///
-/// A unit comes in any number of pieces. Early ones wait in memory, up to a limit; the unit whose turn it is may always add one.
-final class OrderedLine<Piece: Sendable>: Sendable {
+/// A unit produces any number of pieces. Pieces that come early wait in memory, up to a limit; the unit whose turn it is may always add
+/// one.
+final class OrderedPipeline<Piece: Sendable>: Sendable {
     private struct State {
-        /// The unit that is begun next, and the one whose pieces are taken now.
+        /// The next unit to start, and the unit whose pieces are taken now.
         var next = 0
         var turn = 0
         var waiting: [Int: [(piece: Piece, size: Int)]] = [:]
@@ -17,20 +18,20 @@ final class OrderedLine<Piece: Sendable>: Sendable {
         var isStopped = false
     }
 
-    /// Does a unit: hands each piece over with its size, and stops where that returns false.
+    /// Does a unit: hands over each piece with its size, and stops where `handOver` returns false.
     typealias Work<Worker> = @Sendable (_ unit: Int, Worker, _ handOver: (Piece, Int) throws -> Bool) throws -> Void
 
     private let units: Int
     private let waitingMax: Int
     private let state = Monitor(State())
 
-    /// - Parameter waitingMax: the size of the waiting pieces at which threads wait too.
+    /// - Parameter waitingMax: the total size of waiting pieces at which the worker threads wait.
     init(units: Int, waitingMax: Int) { (self.units, self.waitingMax) = (units, waitingMax) }
 
-    /// Gives the pieces to `body`, on this thread, until it returns false. What a unit throws is thrown after all pieces before it
+    /// Gives the pieces to `body`, on the calling thread, until it returns false. An error of a unit is thrown after all pieces before it
     /// were given.
     ///
-    /// - Parameter make: makes what one thread works with.
+    /// - Parameter make: makes the worker that one thread uses.
     func run<Worker>(
         jobs: Int, make: @escaping @Sendable () throws -> Worker, work: @escaping Work<Worker>, _ body: (Piece) throws -> Bool
     ) throws {
@@ -56,7 +57,7 @@ final class OrderedLine<Piece: Sendable>: Sendable {
         }
     }
 
-    /// As many threads as can be had.
+    /// Starts as many of the threads as the system allows.
     private func start<Worker>(
         _ count: Int, _ make: @escaping @Sendable () throws -> Worker, _ work: @escaping Work<Worker>
     ) -> [WorkerThread] {
@@ -88,7 +89,7 @@ final class OrderedLine<Piece: Sendable>: Sendable {
     }
 
     private func put(_ piece: Piece, size: Int, of unit: Int) -> Bool {
-        // The unit whose turn it is may always hand over a piece, so that the line never stands still.
+        // The unit whose turn it is may always hand over a piece, so that the work never stalls.
         state.wait(until: { $0.isStopped || $0.size < waitingMax || ($0.turn == unit && $0.waiting[unit] == nil) }) { _ in }
         return state.change { state in
             state.waiting[unit, default: []].append((piece, size))
@@ -110,7 +111,7 @@ final class OrderedLine<Piece: Sendable>: Sendable {
                 return ([], state.ended.removeValue(forKey: state.turn - 1))
             }
             if !pieces.isEmpty { return pieces }
-            // There is none beyond the last.
+            // No result is left behind the last unit.
             guard let end else { return nil }
             try end.get()
         }

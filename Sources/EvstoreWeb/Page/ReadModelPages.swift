@@ -6,7 +6,7 @@ internal import JSONText
 extension Page {
     static let rowsOnPage = 50
 
-    /// The read models of every version of the window that are built.
+    /// Lists the read models that are built, of each version up to the head.
     func readModels() throws -> Markup {
         let versions = try store.versions
         let tables = try Self.shown(from: SchemaVersion(1), versions).reversed().map { version -> Markup? in
@@ -17,11 +17,11 @@ extension Page {
         return "<h1>Read models</h1>\(tables.compactMap(\.self))"
     }
 
-    func notBuilt(_ model: String, at version: SchemaVersion) -> NotThere {
-        NotThere(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
+    func notBuilt(_ model: String, at version: SchemaVersion) -> PageNotFound {
+        PageNotFound(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
     }
 
-    /// Versions at which it is built, as links.
+    /// Links to the versions at which the read model is built.
     func versions(of model: String, current: SchemaVersion) throws -> Markup {
         let there = try Self.shown(from: SchemaVersion(1), store.versions).filter { version in
             try store.projections(at: version).contains { $0.name == model && $0.checkpoint != nil }
@@ -39,18 +39,18 @@ extension Page {
 
     // MARK: Rows
 
-    /// Rows as they stand: by an index where one is named, else by key: from the first, of a prefix, or on behind a key.
+    /// Lists rows as they are now: by an index where one is named, else by key: from the first, with a prefix, or behind a key.
     func rows(of model: String, _ request: PageRequest) throws -> Markup {
         let version = try self.version(request)
         let indexes = try store.indexes(of: model, at: version)
         if let name = request.query["index"] {
             guard let index = indexes.first(where: { $0.name == name }) else {
-                throw NotThere(what: "\(model) at \(version) has no index \(quoted(name))")
+                throw PageNotFound(what: "\(model) at \(version) has no index \(quoted(name))")
             }
             return try rows(of: model, at: version, by: index, among: indexes, request)
         }
         let (prefix, after) = (request.query["prefix"], request.query["after"])
-        guard let page = try store.standingRows(of: model, at: version, prefix: prefix, after: after, limit: Self.rowsOnPage) else {
+        guard let page = try store.builtRows(of: model, at: version, prefix: prefix, after: after, limit: Self.rowsOnPage) else {
             throw notBuilt(model, at: version)
         }
         let next =
@@ -88,10 +88,10 @@ extension Page {
         "<p><small>\(note.version): as of position \(note.checkpoint.position.rawValue), \(note.lag) behind the log's end.</small></p>"
     }
 
-    /// One row as it stands, and the events that touched it, the newest first, each with what it made of the row.
+    /// Shows one row as it is now, and the events that touched it, the newest first, each with the row after it.
     func row(_ key: String, of model: String, _ request: PageRequest) throws -> Markup {
         let version = try self.version(request)
-        guard let found = try store.standingRow(of: model, at: version, key: key) else { throw notBuilt(model, at: version) }
+        guard let found = try store.builtRow(of: model, at: version, key: key) else { throw notBuilt(model, at: version) }
         let title = Markup.link(PageRequest.link("read-models", model, query: ["at": version.description]), model)
         return """
             <h1>\(Markup.name(key)) in \(title) at \(version)</h1>
@@ -106,9 +106,9 @@ extension Page {
         do throws(EvstoreError) {
             let before = try request.position("before")
             history = try store.events(
-                touching: key, of: model, at: version, before: before, limit: Self.rowsOnPage, lookingAt: Self.eventsLookedAt)
+                touching: key, of: model, at: version, before: before, limit: Self.rowsOnPage, examining: Self.eventsExamined)
         } catch {
-            // A read model in Swift is folded by the program that has it.
+            // Only a program that has a Swift read model can fold it.
             guard case .programNeeded = error else { throw error }
             return "<p>\(error.message)</p>"
         }
@@ -118,7 +118,7 @@ extension Page {
         }
         let why: Markup? =
             history.isWhole || rows.isEmpty
-            ? nil : "<p>What each made of the row is shown where all events before it were looked at, \(Self.eventsLookedAt) at most.</p>"
+            ? nil : "<p>What each made of the row is shown where all events before it were looked at, \(Self.eventsExamined) at most.</p>"
         let further = history.rest.map { rest in
             let link = PageRequest.link(
                 "read-models", model, "rows", key, query: ["at": version.description, "before": String(rest.rawValue)])
@@ -131,14 +131,14 @@ extension Page {
 
     // MARK: Differences
 
-    /// Rows that differ between two versions, key by key, behind a key; so many rows are compared for a page.
+    /// Lists rows that differ between two versions, by key, behind a key; compares a limited number of rows for one page.
     func differences(of model: String, _ request: PageRequest) throws -> Markup {
         let (a, b) = (try version(request, "a"), try version(request, "b"))
         let after = request.query["after"]
-        let found = try store.standingDifferences(
-            of: model, a: a, b: b, after: after, limit: Self.rowsOnPage, comparing: Self.eventsLookedAt)
+        let found = try store.builtDifferences(
+            of: model, a: a, b: b, after: after, limit: Self.rowsOnPage, comparing: Self.eventsExamined)
         guard let found else {
-            throw NotThere(what: "\(model) is not built at both \(a) and \(b): evstore query \(model) --at VERSION builds it")
+            throw PageNotFound(what: "\(model) is not built at both \(a) and \(b): evstore query \(model) --at VERSION builds it")
         }
         let rows = found.differences.map { difference -> [Markup] in
             let texts = (a: difference.a.map { JSONLines($0) }, b: difference.b.map { JSONLines($0) })
@@ -164,7 +164,7 @@ extension Page {
 }
 
 extension RowDifference {
-    /// The names of the members that are not the same in both, marked.
+    /// The names of the members that differ, marked.
     fileprivate var changedMembers: [Markup] {
         let (left, right) = (Self.members(of: a), Self.members(of: b))
         let names = Set(left.keys).union(right.keys).filter { left[$0] != right[$0] }

@@ -4,14 +4,14 @@ internal import Evstore
 extension Page {
     private static let (streamEvents, foldsFrom) = (UInt64(50), UInt64(10_000))
 
-    /// A stream's events as they were stored, what each is at a version, and what it made of the rows of read models, from these events
+    /// Shows the stored events of a stream, their images at a version, and what they made of the rows of read models, from these events
     /// alone.
     func stream(_ text: String, _ request: PageRequest) throws -> Markup {
         let name = try StreamName(text)
         let version = try self.version(request)
         let (from, before) = (try request.revision("from"), try request.revision("before"))
         guard let stream = try store.stream(name, at: version, from: from, before: before, limit: Int(Self.streamEvents)) else {
-            throw NotThere(what: "there is no stream \(quoted(text)), neither at \(version) nor in the log")
+            throw PageNotFound(what: "there is no stream \(quoted(text)), neither at \(version) nor in the log")
         }
         let rows = stream.events.map { event -> [Markup] in
             [
@@ -35,7 +35,7 @@ extension Page {
             """
     }
 
-    private func seen(_ event: SeenEvent, at version: SchemaVersion) -> Markup {
+    private func seen(_ event: EventAtVersion, at version: SchemaVersion) -> Markup {
         if let error = event.error { return "<span class=\"bad\">\(error.message)</span>" }
         if event.images.isEmpty { return "a step hides it" }
         let images = event.images.map { image -> Markup in
@@ -44,7 +44,7 @@ extension Page {
         return "\(images)"
     }
 
-    /// The state of each row after each of the events that are shown, from the stream's first one.
+    /// The state of each row after each of the shown events, folded from the stream's first event.
     private func folds(of stream: StreamName, at version: SchemaVersion, from first: UInt64) throws -> Markup {
         if first > Self.foldsFrom {
             return """
@@ -74,7 +74,7 @@ extension Page {
             """
     }
 
-    /// The row as a step left it, and why the event did not change it where it did not fold.
+    /// The row after a step, and the error where the event could not be folded.
     func after(_ step: RowChange) -> Markup {
         let row = step.row.map { .json($0, label: "row after position \(step.position)") } ?? (step.key.isEmpty ? "" : "no row" as Markup)
         let error: Markup? = step.error.map { "<p class=\"bad\">It did not fold: \($0)</p>" }

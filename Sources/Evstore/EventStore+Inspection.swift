@@ -8,25 +8,25 @@ internal import Platform
 package import Projections
 internal import SchemaEvolution
 
-/// What the page asks for beside what every program does. Nothing here writes.
+/// Queries of the web page that other programs do not need. Nothing here writes.
 extension EventStore {
     // MARK: Events
 
-    /// Events as they were stored, those that a filter leaves, from a position on or from the newest one back: at most `limit`, of at most
-    /// `count` that are looked at.
+    /// Stored events that match a filter, from a position on or from the newest one back: at most `limit`, among at most `count` that are
+    /// examined.
     package func storedEvents(
-        from: Position? = nil, backwards: Bool, _ filter: StoredFilter = StoredFilter(), limit: Int, lookingAt count: Int
-    ) throws(EvstoreError) -> StoredPage {
+        from: Position? = nil, backwards: Bool, _ filter: StoredEventFilter = StoredEventFilter(), limit: Int, examining count: Int
+    ) throws(EvstoreError) -> StoredEventPage {
         let evolution = try evolving.current()
         let records = FilteredRecords(try EventConverter(self, evolution.history, .birth), filter, limit: limit, count: count)
         var cursor = EventCursor(self, through: evolution.last, from: from, backwards: backwards, limit: nil)
-        var page = StoredPage()
+        var page = StoredEventPage()
         while !cursor.isEnded, !records.isFull { page.events += try cursor.page(records, through: evolution.last) }
-        (page.looked, page.last) = (records.looked, records.last)
+        (page.examined, page.last) = (records.examined, records.last)
         return page
     }
 
-    /// Where the event of an id is, whoever has made it; nil where there is none.
+    /// The position of the event with an id, generated or given; nil where there is none.
     package func position(of id: EventID) throws(EvstoreError) -> Position? {
         try log.reading { reader in
             if let position = try reader.position(of: id) { return position }
@@ -37,24 +37,25 @@ extension EventStore {
 
     // MARK: Streams
 
-    /// Up to `limit` stored events of a stream in their order, each with what a version sees of it or why it sees nothing: from a revision
-    /// on, or those before one, or the newest where both are nil. Nil where no stream is called so at the version or in the log.
+    /// Up to `limit` stored events of a stream in order, each with its images at a version or the reason why it has none: from a revision
+    /// on, or those before one, or the newest where both are nil. Nil where the stream exists neither under the version's name nor under
+    /// the log's.
     package func stream(
         _ name: StreamName, at version: SchemaVersion, from: Revision? = nil, before: Revision? = nil, limit: Int
-    ) throws(EvstoreError) -> SeenStream? {
+    ) throws(EvstoreError) -> StreamAtVersion? {
         try log.reading { reader in
             let converter = try converter(at: version, reader)
             let stored = try converter.storedName(of: name, reader) ?? name
             guard let head = try reader.head(of: stored) else { return nil }
-            var seen = SeenStream(stored: stored, last: head.revision)
+            var seen = StreamAtVersion(stored: stored, last: head.revision)
             if from == nil, before == .first { return seen }
             let start = from ?? before.map { $0.previous } ?? head.revision
             try reader.stream(stored, from: start, limit: limit, backwards: from == nil) { record in
-                var event = SeenEvent(
+                var event = EventAtVersion(
                     position: record.position, revision: record.revision, time: record.time, type: log.name(ofType: record.type),
                     born: record.born)
                 do { try converter.read(record, reader, into: &event.images) } catch let error as EvstoreError {
-                    if !error.isOfSight { throw error }
+                    if !error.concernsView { throw error }
                     event.error = error
                 }
                 seen.events.append(event)
@@ -65,8 +66,8 @@ extension EventStore {
         }
     }
 
-    /// What events of a stream, up to `limit` from a revision on, make of the rows of a read model, without events of other streams: the
-    /// fold begins with the stream's first event.
+    /// The changes that events of a stream, up to `limit` from a revision on, make to the rows of a read model. Ignores the events of other
+    /// streams; the fold begins with the stream's first event.
     package func trace(
         _ projection: String, of stream: StreamName, at version: SchemaVersion, from: Revision = .first, limit: Int
     ) throws(EvstoreError) -> [RowChange] {
@@ -84,9 +85,10 @@ extension EventStore {
 
     // MARK: Rows
 
-    /// The events that touch a row, at most `limit` of those before a position or the log's end, of at most `count` that are looked at.
+    /// The events that touch a row: at most `limit` of those before a position (the log's end where nil), among at most `count` that are
+    /// examined.
     package func events(
-        touching key: String, of projection: String, at version: SchemaVersion, before: Position? = nil, limit: Int, lookingAt count: Int
+        touching key: String, of projection: String, at version: SchemaVersion, before: Position? = nil, limit: Int, examining count: Int
     ) throws(EvstoreError) -> RowHistory {
         let trace = try trace(projection, at: version)
         return try log.reading { reader in
@@ -100,29 +102,29 @@ extension EventStore {
         }
     }
 
-    /// Rows of a read model as it is, which may be behind the log; nil where it is not built.
-    package func standingRows(
+    /// Rows of a read model as it is now, which may be behind the log; nil where it is not built.
+    package func builtRows(
         of projection: String, at version: SchemaVersion, prefix: String? = nil, after key: String? = nil, limit: Int
     ) throws(EvstoreError) -> QueryPage<ReadModelRow>? {
-        guard let model = try standing(projection, at: version) else { return nil }
+        guard let model = try builtModel(projection, at: version) else { return nil }
         var range = KeyRange(prefix: prefix)
         if let key { range.leave(Array(key.utf8), backwards: false) }
         return try model.page(range, backwards: false, limit: limit, pageRows: options.pageEventsMax)
     }
 
-    /// The same in the order of an index, with what `query` takes.
+    /// Rows of a read model as it is now in the order of an index; the parameters are those of `query`.
     /// - Throws: `EvstoreError.usage` as `query` does.
-    package func standingRows(
+    package func builtRows(
         of projection: String, at version: SchemaVersion, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil, backwards: Bool = false, after cursor: QueryCursor? = nil, limit: Int
     ) throws(EvstoreError) -> QueryPage<ReadModelRow>? {
-        guard let model = try standing(projection, at: version) else { return nil }
+        guard let model = try builtModel(projection, at: version) else { return nil }
         var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
         if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
         return try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
     }
 
-    /// The indexes that a projection declares, by name, each with the pointers of its members.
+    /// The indexes that a projection declares: their names, each with the pointers of its members.
     package func indexes(of projection: String, at version: SchemaVersion) throws(EvstoreError) -> [(name: String, members: [String])] {
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
@@ -130,27 +132,27 @@ extension EventStore {
         return definition.indexes.list.map { ($0.name, $0.members.map(\.description)) }
     }
 
-    /// The row of a key in the same way; nil where the read model is not built.
-    package func standingRow(
+    /// The row of a key in a read model as it is now; nil where the read model is not built.
+    package func builtRow(
         of projection: String, at version: SchemaVersion, key: String
     ) throws(EvstoreError) -> (row: ReadModelRow?, note: QueryNote)? {
-        guard let model = try standing(projection, at: version) else { return nil }
+        guard let model = try builtModel(projection, at: version) else { return nil }
         var rows = RowCursor(model.generation, key: key, pageRows: 1)
         return (try rows.next(), model.note)
     }
 
-    /// Rows that differ between two versions, as both are, behind a key: at most `limit`, of at most `count` that are compared. Nil where
-    /// one of them is not built.
-    package func standingDifferences(
+    /// Rows that differ between two versions of a read model as they are now, behind a key: at most `limit`, among at most `count` that are
+    /// compared. Nil where one of the two is not built.
+    package func builtDifferences(
         of projection: String, a: SchemaVersion, b: SchemaVersion, after key: String? = nil, limit: Int, comparing count: Int
-    ) throws(EvstoreError) -> StandingDifferences? {
-        guard let first = try standing(projection, at: a), let second = try standing(projection, at: b) else { return nil }
+    ) throws(EvstoreError) -> BuiltDifferences? {
+        guard let first = try builtModel(projection, at: a), let second = try builtModel(projection, at: b) else { return nil }
         var range = KeyRange.all
         if let key { range.leave(Array(key.utf8), backwards: false) }
         var pairs = try RowPairs(
             RowCursor(first.generation, range, pageRows: options.pageEventsMax),
             RowCursor(second.generation, range, pageRows: options.pageEventsMax))
-        var found = StandingDifferences(a: first.note, b: second.note)
+        var found = BuiltDifferences(a: first.note, b: second.note)
         var last: String?
         while let pair = try pairs.next() {
             if found.differences.count == limit || found.compared == count {
@@ -163,14 +165,14 @@ extension EventStore {
         return found
     }
 
-    /// A read model as it is: neither built nor brought to the log's end.
-    private func standing(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> ReadModel? {
+    /// A read model as it is now: this call neither builds it nor brings it to the log's end.
+    private func builtModel(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> ReadModel? {
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
-        return try standing(evolution.definition(named: projection, at: version), evolution)
+        return try builtModel(evolution.definition(named: projection, at: version), evolution)
     }
 
-    private func standing(_ definition: Definition, _ evolution: SchemaSnapshot) throws(EvstoreError) -> ReadModel? {
+    private func builtModel(_ definition: Definition, _ evolution: SchemaSnapshot) throws(EvstoreError) -> ReadModel? {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else { return nil }
         let generation = try generations.generation(name, in: self, evolution.state)
         let header = try generation.header
@@ -194,7 +196,7 @@ extension EventStore {
 
     // MARK: Work of any process
 
-    /// The replay, rollback or other migration that is under way in this process or another one, and how far it has said it is; nil where
+    /// The replay, rollback or other migration that runs in this or another process, and the progress that it last reported; nil where
     /// there is none.
     package func migrationUnderWay() throws(EvstoreError) -> (holder: String, progress: ProgressEvent?)? {
         try converting(at: path) { try StoreLock.migration.work(at: path).map { ($0.holder, $0.progress) } }
@@ -202,14 +204,14 @@ extension EventStore {
 
     // MARK: The disk
 
-    /// What the store's directory holds, by name, and the bytes on the disk of each.
+    /// The entries of the store's directory by name, each with its bytes on the disk.
     package func parts() throws(EvstoreError) -> [(name: String, bytes: UInt64)] {
         try converting(at: path) { try Directory.names(path).map { ($0, try Directory.bytesOnDisk(path + "/" + $0)) } }
     }
 
     // MARK: What was put aside
 
-    /// Events that the read models of a version could not take in, at most `limit`, and how many there are.
+    /// Events in the quarantine of a version's read models, at most `limit`, and how many there are.
     package func quarantine(
         at version: SchemaVersion, limit: Int
     ) throws(EvstoreError) -> (events: [(projection: String, row: QuarantineRow)], count: UInt64) {
@@ -217,14 +219,14 @@ extension EventStore {
         try requireVersion(version, evolution)
         var (events, count): ([(projection: String, row: QuarantineRow)], UInt64) = ([], 0)
         for definition in try evolution.definitions(at: version) {
-            guard let model = try standing(definition, evolution) else { continue }
+            guard let model = try builtModel(definition, evolution) else { continue }
             count += model.note.quarantined
             for row in try model.generation.quarantined(limit: limit - events.count) { events.append((definition.name, row)) }
         }
         return (events, count)
     }
 
-    /// Events that a consumer has put aside, at most `limit`, by position; those that are to be tried again come last.
+    /// Events that a consumer has parked, at most `limit`, by position; those that are to be retried come last.
     package func parked(of consumer: String, limit: Int) throws(EvstoreError) -> [ParkedEvent] {
         try converting(at: path) {
             let rows = try log.read { reader in
@@ -236,8 +238,8 @@ extension EventStore {
 }
 
 extension EvstoreError {
-    /// Whether it says how an event is seen, and nothing of the store.
-    fileprivate var isOfSight: Bool {
+    /// Whether the error concerns how one event is seen, and not the store.
+    fileprivate var concernsView: Bool {
         switch self {
         case .noImage, .programNeeded, .schemaNewer, .unknownType: true
         default: false

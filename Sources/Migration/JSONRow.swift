@@ -3,13 +3,13 @@ package import EventModel
 internal import Hashing
 package import JSONText
 
-/// A row of the store as a JSON object: written in order, read back with an error that names what is wrong.
-package struct Fields {
+/// A row of the store as a JSON object: written in order, read back with errors that name the invalid member.
+package struct JSONRow {
     private var members: [JSONValue.Member] = []
 
     package init() {}
 
-    /// - Throws: `EvstoreError.storeDamaged` where the bytes are no JSON object.
+    /// - Throws: `EvstoreError.storeDamaged` where the bytes are not a JSON object.
     package init(_ bytes: [UInt8], of what: String) throws(EvstoreError) {
         let value: JSONValue
         do { value = try JSONValue(parsing: bytes.lent, limits: JSONLimits()) } catch {
@@ -20,7 +20,7 @@ package struct Fields {
         self.members = members
     }
 
-    /// A number in a row that is greater than any position, count or time span of a store; nil where none is.
+    /// The first number in a row that is greater than any position, count or time span of a store; nil where there is none.
     private static func beyond(_ value: JSONValue) -> String? {
         switch value {
         case .number(let text): (Double(text) ?? .nan).magnitude <= Double(Position.largest.rawValue) ? nil : text
@@ -30,7 +30,7 @@ package struct Fields {
         }
     }
 
-    /// No member where the value is no object.
+    /// The members of an object; none where the value is not an object.
     package init(_ value: JSONValue) {
         if case .object(let members) = value { self.members = members }
     }
@@ -42,7 +42,7 @@ package struct Fields {
     package mutating func set(_ name: String, _ text: String?) { set(name, text.map(JSONValue.string) ?? .null) }
     package mutating func set(_ name: String, _ number: UInt64?) { set(name, number.map { .number(String($0)) } ?? .null) }
 
-    /// Gives a member another value.
+    /// Changes the value of a member.
     package mutating func replace(_ name: String, _ value: JSONValue) {
         members = members.map { $0.name == name ? JSONValue.Member(name: name, value: value) : $0 }
     }

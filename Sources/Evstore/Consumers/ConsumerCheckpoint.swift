@@ -4,17 +4,17 @@ internal import EventModel
 internal import Migration
 internal import Platform
 
-/// How far a consumer has come, in memory and on the disk: what the holder of its name writes.
+/// The place of a consumer in memory and on the disk, written by the holder of its name.
 ///
-/// Each save writes the newest row there is, so that of two that overlap neither takes the place back.
-final class ConsumerPlace: Sendable {
+/// Each save writes the newest row, so that of two concurrent saves neither moves the place back.
+final class ConsumerCheckpoint: Sendable {
     private struct State {
         var row: ConsumerRow
         var isSaved = true
-        /// Whether events were handled since.
+        /// Whether events were handled since the last save.
         var hasHandled = false
         var savedAt = ContinuousClock.now
-        /// The event that was failing when this began, and how often it had failed.
+        /// The event that was failing when this process began, and how many attempts it had had.
         var resumed: (position: Position, attempts: Int)?
     }
 
@@ -28,7 +28,7 @@ final class ConsumerPlace: Sendable {
 
     var row: ConsumerRow { state.withLock(\.row) }
 
-    /// How often an event had failed in a process before this one; asked once.
+    /// How many attempts of an event failed in an earlier process; returned once.
     func takeAttempts(at position: Position) -> Int {
         state.withLock { state in
             guard let resumed = state.resumed, resumed.position == position else { return 0 }
@@ -37,7 +37,7 @@ final class ConsumerPlace: Sendable {
         }
     }
 
-    /// Notes events behind the place that were handled, beside those that were known.
+    /// Notes events behind the place as handled, in addition to the known ones.
     func note(ahead positions: [Position]) {
         state.withLock { state in
             let all = Set(state.row.ahead).union(positions).sorted()
@@ -47,7 +47,7 @@ final class ConsumerPlace: Sendable {
         }
     }
 
-    /// Notes that so many more events are handled, and everything up to a place; a place before the one that was reached changes nothing.
+    /// Counts more events as handled, and everything up to a place. A place before the current one changes nothing.
     func advance(to place: Checkpoint, handled: Int = 0) {
         state.withLock { state in
             let isFurther = place != state.row.place && place.position >= state.row.place.position
@@ -65,24 +65,24 @@ final class ConsumerPlace: Sendable {
         }
     }
 
-    /// How often the place is saved at most behind pages of handled events: a save costs the appends beside it some syncs.
+    /// The shortest time between two saves behind pages of handled events: a save costs concurrent appends some syncs.
     static let pageInterval = Duration.milliseconds(100)
 
-    /// Whether events were handled whose place is not saved.
+    /// Whether events were handled whose place is not saved yet.
     var isAhead: Bool { state.withLock { !$0.isSaved && $0.hasHandled } }
 
-    /// Saves what is not saved, where the last time was so long ago.
+    /// Saves what is not saved yet, if the last save is at least `interval` ago.
     func save(after interval: Duration = .zero) async throws {
         let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= interval }
         if isDue { try await write { _ in } }
     }
 
-    /// Saves what is not saved behind a page: soon where events were handled, else when `interval` has passed.
+    /// Saves what is not saved yet behind a page: soon where events were handled, otherwise when `interval` has passed.
     func saveBehindPage(_ interval: Duration) async throws {
         try await save(after: isAhead ? min(Self.pageInterval, interval) : interval)
     }
 
-    /// Saves it with another change, in one transaction; also where the task has been cancelled.
+    /// Saves the place together with another change in one transaction, also where the task was cancelled.
     func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
         let hadHandled = state.withLock { state in
             defer { (state.isSaved, state.hasHandled, state.savedAt) = (true, false, .now) }
@@ -103,13 +103,13 @@ final class ConsumerPlace: Sendable {
     }
 }
 
-/// Which events of a page are done.
+/// Tracks which events of a page are done.
 final class PageProgress: Sendable {
     private struct State {
-        /// How many parts of the event at a position are not done; and all these positions, in order.
+        /// The number of parts of the event at a position that are not done yet; and all positions in order.
         var open: [Position: Int]
         let positions: [Position]
-        /// The first of `positions` that is not done.
+        /// The index of the first of `positions` that is not done.
         var first = 0
     }
 
@@ -123,8 +123,8 @@ final class PageProgress: Sendable {
         state = Monitor(State(open: open, positions: open.keys.sorted()))
     }
 
-    /// Notes that events are done.
-    /// - Returns: the last place behind which nothing of the page is done.
+    /// Marks events as done.
+    /// - Returns: the checkpoint before the first event that is not done; the end of the page where all are done.
     func finish(_ events: some Collection<RecordedEvent>) -> Checkpoint {
         let open = state.withLock { state -> Position? in
             for event in events {
@@ -137,7 +137,7 @@ final class PageProgress: Sendable {
         return open.map { Checkpoint(epoch: end.epoch, position: $0.previous) } ?? end
     }
 
-    /// What is done behind the first that is not.
+    /// The positions of events that are done although an earlier one is not.
     var doneAhead: [Position] {
         state.withLock { state in state.positions[state.first...].filter { state.open[$0] == nil } }
     }

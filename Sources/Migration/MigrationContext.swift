@@ -3,19 +3,19 @@ package import EventModel
 internal import Logging
 package import Projections
 
-/// The store that a migration works on, and the job that it is. Locks are held under the name of the job.
-package struct MigrationSite: Sendable {
+/// The store that a migration works on, with its job, whose name the locks are held under.
+package struct MigrationContext: Sendable {
     package let evolving: VersionedLog
     package var options: Options
     package var job: Job
-    let teller = LockTeller()
+    let lockProgress = LockProgress()
 
     package init(_ evolving: VersionedLog, options: Options, _ job: Job) {
         (self.evolving, self.options) = (evolving, options)
         let log = ProgressLog(evolving.logger)
-        self.job = job.told { [teller] event in
+        self.job = job.reporting { [lockProgress] event in
             log.take(event)
-            teller.take(event)
+            lockProgress.take(event)
         }
     }
 
@@ -25,22 +25,22 @@ package struct MigrationSite: Sendable {
 
     private static let askInterval = Duration.seconds(2)
 
-    /// Takes in what other nodes of the cluster have done, and what this one had done when it was killed, before anything is planned. Where
-    /// that fails, or takes long, it goes on without: what needs the cluster log asks again.
+    /// Takes in what other nodes of the cluster have done, and what this node did before it was killed, before anything is planned. Where
+    /// that fails or takes long, the migration continues: work that needs the cluster log asks again.
     func takeInFrames() async throws(EvstoreError) {
         if log.membership == nil { return }
         do { try await log.takeInFrames(within: Self.askInterval) } catch {
             let failure = EvstoreError(converting: error)
             if case .interrupted = failure { throw failure }
-            logger.debug("taking in frames before a migration: \(failure.message)")
+            logger.debug("frames could not be taken in before a migration: \(failure.message)")
         }
         try job.check()
     }
 
-    /// Runs work that plans by the store's versions and changes something by that plan, under the lock of migrations; anew where another
-    /// node of the cluster log has changed the versions between the two. Each time some node has come further, so that nodes which all
-    /// migrate at one moment all come to an end.
-    /// - Throws: `EvstoreError.migrationInProgress` where others have changed them for as long as an opening waits for a migration.
+    /// Runs work that plans by the store's versions and then changes something by that plan, under the lock of migrations. Where another
+    /// node of the cluster log has changed the versions in between, runs it again. Some node makes progress each time, so that nodes that
+    /// migrate at the same time all finish.
+    /// - Throws: `EvstoreError.migrationInProgress` where others keep changing them for `Options.migrationDeadline`.
     func replanning<R>(_ work: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
         let end = ContinuousClock.Instant.within(options.migrationDeadline)
         while true {

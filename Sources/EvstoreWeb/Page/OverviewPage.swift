@@ -4,11 +4,11 @@ internal import Evstore
 internal import Foundation
 
 extension Page {
-    /// Versions and who is at which, rate, lag, health, the last drill and backup.
+    /// Shows the versions and who works at each, the rate, lag and health, the last drill and backup.
     func overview() throws -> Markup {
         let (status, consumers) = (try store.status(), try store.consumers())
         let complaints = status.complaints.map { complaint -> Markup in
-            let place = Self.placesOfComplaints[complaint.code].map { " <a href=\"\($0)\">Look</a>" as Markup }
+            let place = Self.complaintLinks[complaint.code].map { " <a href=\"\($0)\">Look</a>" as Markup }
             return "<li>\(complaint.description)\(place)</li>"
         }
         let health: Markup =
@@ -37,14 +37,14 @@ extension Page {
             """
     }
 
-    /// Where more is to be seen of a complaint, by its code.
-    private static let placesOfComplaints = [
+    /// The pages that show more about a complaint, by its code.
+    private static let complaintLinks = [
         "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
         "diskFull": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
         "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
     ]
 
-    /// Floor to head, with what stands at each.
+    /// The versions from floor to head, with what is at each.
     private func versionLine(_ status: StatusReport, _ consumers: [ConsumerStatus]) -> Markup {
         let versions = status.versions
         let births = Dictionary(uniqueKeysWithValues: status.births.map { ($0.version, $0.count) })
@@ -64,7 +64,7 @@ extension Page {
         return "<section><h2>Versions</h2><ol class=\"versions\">\(stops)</ol><p>\(window)</p></section>"
     }
 
-    /// Of the last thousand events.
+    /// The rate of the last thousand events.
     private func rate(upTo last: Position) throws -> String {
         let first = Position(last.rawValue.minus(1_000))
         guard first < last, let begin = try store.event(position: first.next), let end = try store.event(position: last)

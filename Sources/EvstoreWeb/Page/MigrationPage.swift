@@ -4,7 +4,7 @@ internal import Evstore
 extension Page {
     private static let journalRows = 100
 
-    /// What is running, the ways to go with their plans, and what happened before.
+    /// Shows the work that is running, the possible versions with their plans, and the journal.
     func migration(_ request: PageRequest) async throws -> Markup {
         let versions = try store.versions
         let links = Self.shown(from: versions.floor, versions).filter { $0 != versions.live }.map { version in
@@ -30,7 +30,7 @@ extension Page {
             """
     }
 
-    /// What this page has begun, or else what another program does.
+    /// The work that this page has begun, or else that of another program.
     func work() throws -> Markup? {
         if let changes, changes.work.isRunning { return changes.work.shown }
         guard let other = try store.migrationUnderWay() else { return changes?.work.shown }
@@ -43,10 +43,10 @@ extension Page {
         return "<p class=\"work\" role=\"status\"><strong>Under way</strong> in \(Markup.name(other.holder)) \(far)</p>"
     }
 
-    /// Seconds after which a page that shows work is taken anew; nil where none is under way.
+    /// The interval in seconds at which a page that shows running work reloads; nil where no work is running.
     func refreshSeconds() throws -> Int? { try changes?.work.isRunning == true || store.migrationUnderWay() != nil ? 2 : nil }
 
-    /// What a replay or a rollback would do, and a button for it where things may be changed.
+    /// Shows what a replay or a rollback would do, with a button for it where changes are allowed.
     private func plan(to version: SchemaVersion) async throws -> Markup {
         let plan = try await store.plan(to: version)
         let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
@@ -104,7 +104,7 @@ extension Page {
         return facts.filter { $0.value.text != Markup.name("").text }
     }
 
-    /// Nil where nothing may be changed, or it would be refused.
+    /// The button that starts the plan; nil where nothing may be changed, or the plan would be refused.
     private func button(for plan: PlanReport) -> Markup? {
         let version = plan.to
         if plan.isRollback {
@@ -113,7 +113,7 @@ extension Page {
                 "migration/rollback", ["to": version.description], "Roll back to \(version)",
                 "Events that were appended since stay, and are seen at \(version).")
         }
-        // A person's consent, which the button stands for, overcomes no other refusal.
+        // The button gives a person's consent, which overrides no other refusal.
         guard plan.refused.allSatisfy({ if case .consentNeeded = $0.error { true } else { false } }) else { return nil }
         let asks = !plan.oneWay.isEmpty || plan.loss.contains(where: \.asks) || !plan.appendsRefused.isEmpty
         return changes?.form(

@@ -29,7 +29,7 @@ extension Page {
             """
     }
 
-    /// Events that a version's read models could not take in.
+    /// Lists the events that a version's read models could not take in.
     func quarantine(_ request: PageRequest) throws -> Markup {
         let version = try version(request)
         let found = try store.quarantine(at: version, limit: Self.quarantineShown)
@@ -53,7 +53,7 @@ extension Page {
 
     // MARK: Drills
 
-    /// A report as the store keeps it below `drills`.
+    /// A drill's report in the form that the store keeps below `drills`.
     private struct DrillFile: Decodable {
         struct Step: Decodable {
             var name: String
@@ -69,7 +69,7 @@ extension Page {
 
     private static let drillsShown = 20
 
-    /// Each rehearsal that the store keeps a report of, its steps, and what recovery cost over time.
+    /// Lists the drills whose reports the store keeps, with their steps and the cost of recovery over time.
     func drills() throws -> Markup {
         let directory = store.path + "/drills"
         let names = FileManager.default.fileExists(atPath: directory) ? try FileManager.default.contentsOfDirectory(atPath: directory) : []
@@ -112,7 +112,7 @@ extension Page {
 
     private static let (samples, bands) = (400, 20)
 
-    /// Births by version and type, how they changed over the log, and which steps events still need.
+    /// Shows events by type and birth version, how births changed over the log, and which steps events still need.
     func census() throws -> Markup {
         let status = try store.status()
         let total = status.types.sum(\.count)
@@ -137,7 +137,7 @@ extension Page {
             """
     }
 
-    /// Births over the log, in parts of as many events, from events at even distances.
+    /// The birth versions over the log, in sections with equal numbers of events, from an evenly spaced sample.
     private func overTime(upTo last: UInt64) throws -> Markup {
         let count = min(UInt64(Self.samples), last)
         if count == 0 { return "" }
@@ -159,7 +159,7 @@ extension Page {
         return .table("Births over time, by a sample of \(count) events", ["From", "Born at"], rows, empty: "")
     }
 
-    /// Sizes of what the store keeps on its disk.
+    /// Shows the sizes of the store's files.
     func storage() throws -> Markup {
         let status = try store.status()
         let parts = try store.parts()

@@ -3,21 +3,21 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// An append under the names that the log holds its streams by.
-struct SpelledAppend {
+/// An append whose streams have the names that the log holds them by.
+struct ResolvedAppend {
     var events: [StoredEvent]
     var conditions: [StreamCondition]
-    /// Other spellings of streams that the append makes: none of them may have come to be in between.
+    /// Other names of streams that the append creates: no stream may be created under them meanwhile.
     var guarded: Set<StreamName> = []
-    /// The names as given, by those in the log.
+    /// The names as the caller gave them, by those in the log.
     var given: [StreamName: StreamName] = [:]
-    /// Those that were looked up already.
-    private var found: [SpelledName: StreamName] = [:]
+    /// Names that were already looked up.
+    private var found: [NameAtVersion: StreamName] = [:]
 
     init(events: [StoredEvent], conditions: [StreamCondition]) { (self.events, self.conditions) = (events, conditions) }
 
-    /// What a failed condition says in the caller's names; nil where another program has just made a stream under another
-    /// of its spellings, so that the append is to be spelled anew.
+    /// Translates a failed condition to the caller's names. Nil where another program has just created the stream under another of its
+    /// names: then the names have to be resolved again.
     func failure(_ error: EvstoreError) -> EvstoreError? {
         guard case .expectationFailed(let stream, let expected, let actual) = error else { return error }
         if guarded.contains(stream) { return nil }
@@ -26,12 +26,12 @@ struct SpelledAppend {
 }
 
 extension EventStore {
-    /// Finds the streams of an append. One that exists goes on under the name it has; one that does not is made under the
-    /// spelling of the event's birth version.
-    func spelled(
+    /// Resolves the streams of an append. A stream that exists keeps its name; a new one is created under its name at the event's birth
+    /// version.
+    func resolved(
         _ events: [StoredEvent], _ conditions: [StreamCondition] = [], at version: SchemaVersion, _ history: History
-    ) throws(EvstoreError) -> SpelledAppend {
-        var result = SpelledAppend(events: events, conditions: conditions)
+    ) throws(EvstoreError) -> ResolvedAppend {
+        var result = ResolvedAppend(events: events, conditions: conditions)
         guard history.rekeysStreams else { return result }
         try log.reading { reader in
             for index in events.indices {
@@ -46,8 +46,8 @@ extension EventStore {
     }
 }
 
-extension SpelledAppend {
-    fileprivate struct SpelledName: Hashable {
+extension ResolvedAppend {
+    fileprivate struct NameAtVersion: Hashable {
         var name: StreamName
         var version: SchemaVersion
     }
@@ -55,11 +55,11 @@ extension SpelledAppend {
     fileprivate mutating func find(
         _ name: StreamName, at version: SchemaVersion, isMade: Bool, _ history: History, _ reader: borrowing LogReader
     ) throws -> StreamName {
-        if let known = found[SpelledName(name: name, version: version)] { return known }
+        if let known = found[NameAtVersion(name: name, version: version)] { return known }
         let known = try history.storedName(of: name, at: version, reader)
         let stored = known ?? name
         given[stored] = name
-        found[SpelledName(name: name, version: version)] = stored
+        found[NameAtVersion(name: name, version: version)] = stored
         guard isMade, known == nil else { return stored }
         guard try reader.head(of: name) == nil else {
             throw EvstoreError.noImage(
@@ -68,7 +68,7 @@ extension SpelledAppend {
                     expected: "a name under which no other stream lies in the log", found: quoted(name.text)))
         }
         for spelling in history.spellings(of: name, at: version) {
-            for other in spelling.versions { found[SpelledName(name: spelling.name, version: other)] = stored }
+            for other in spelling.versions { found[NameAtVersion(name: spelling.name, version: other)] = stored }
             guard spelling.name != name, try reader.head(of: spelling.name) == nil else { continue }
             guarded.insert(spelling.name)
             conditions.append(StreamCondition(spelling.name, .noStream))

@@ -5,7 +5,7 @@ internal import Projections
 internal import SchemaEvolution
 
 /// Measures on a sample of the log how events convert to a version: which have no image, and what adoption does.
-struct Measure {
+struct ConversionMeasure {
     private struct Kind: Hashable {
         var type: String
         var born: SchemaVersion
@@ -14,28 +14,28 @@ struct Measure {
     private let history: History
     private let target: SchemaVersion
     private var failed: [Kind: UInt64] = [:]
-    /// How many were looked at.
+    /// The number of events that were examined.
     private var seen: [Kind: UInt64] = [:]
-    /// Why events without an image have none.
+    /// The failures of events that have no image.
     private var failures: [ImageFailure] = []
-    /// Of the events that are from before versions existed; nil where there are none.
+    /// The result of adopting events from before versions existed; nil where there are none.
     private(set) var adoption: AdoptionReport?
 
-    init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ site: MigrationSite) throws(EvstoreError) {
+    init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ context: MigrationContext) throws(EvstoreError) {
         (self.history, self.target) = (history, target)
         let viewer = PathRunner(history)
         viewer.listLeftBehind()
-        let merged = MergedAppends(site.log, viewer, StreamNames(site.log, history), at: target)
+        let merged = MergedAppends(context.log, viewer, StreamNames(context.log, history), at: target)
         let rekeys = history.rekeysStreams
         for (index, event) in sample.events.enumerated() {
-            if index % 1_000 == 0 { try site.job.check() }
+            if index % 1_000 == 0 { try context.job.check() }
             let kind = Kind(type: event.type, born: event.born)
             seen[kind, default: 0] += 1
             let before = viewer.counts
             do {
                 if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
                 if try viewer.path(type: event.type, born: event.born, to: target).merges {
-                    try site.log.read { try merged.view(event.position ?? .start, $0) { _ in } }
+                    try context.log.read { try merged.view(event.position ?? .start, $0) { _ in } }
                     continue
                 }
                 try viewer.view(
@@ -66,8 +66,8 @@ struct Measure {
         adoption?.quarantined = failed.sum { $0.key.born.rawValue == 0 ? $0.value : 0 }
     }
 
-    /// What becomes of the events of one type and birth version.
-    func outlook(of row: CensusRow) throws(EvstoreError) -> PlannedType {
+    /// What happens to the events of one type and birth version.
+    func forecast(of row: CensusRow) throws(EvstoreError) -> PlannedType {
         let path = try history.path(type: row.type, born: row.born, to: target)
         return PlannedType(
             type: row.type, born: row.born, count: row.count, becomes: path.types, changes: path.description,
@@ -86,13 +86,13 @@ struct Measure {
         return nil
     }
 
-    /// What events of a type may be seen as at the target.
+    /// The types that events of a type may have at the target.
     private func types(_ type: String, _ born: SchemaVersion) throws(EvstoreError) -> [String] {
         try history.path(type: type, born: born, to: target).types
     }
 
-    /// How many events that read models would consume were not looked at, of types that a step changes: they may have no image.
-    /// - Parameter others: that were looked at besides.
+    /// The number of events not examined that read models would consume and whose type a step changes: they may have no image.
+    /// - Parameter others: events that were examined in addition.
     func notSeen(_ census: [CensusRow], for entries: [GenerationSet.Entry], others: [LawEvent]) throws(EvstoreError) -> UInt64 {
         var seen = seen
         for event in others { seen[Kind(type: event.type, born: event.born), default: 0] += 1 }
