@@ -65,6 +65,15 @@ struct LeaseTests {
         "what a process that was killed had acknowledged, and a file has lost since, is missed at the next opening",
         arguments: [true, false])
     func lost(isCut: Bool) async throws {
+        // On a busy machine a checkpoint may have moved all entries into LMDB before the copy is made: then nothing is lost with the file.
+        for _ in 1 ... 5 {
+            let directory = try TemporaryDirectory()
+            if try await isMissed(isCut: isCut, in: directory) { return }
+        }
+        Issue.record("every copy was made behind a checkpoint")
+    }
+
+    private func isMissed(isCut: Bool, in directory: TemporaryDirectory) async throws -> Bool {
         let log = try makeLog(directory, .small { $0.appendInPlaceLimit = .seconds(600) })
         for _ in 0 ..< 40 { try await log.add(event("a")) }
         // As a kill leaves it: nothing is closed.
@@ -81,11 +90,14 @@ struct LeaseTests {
         let last = try entries(ahead).last
         let place = try #require(last, "no append was quick enough to be written ahead")
         if isCut { try ahead.truncate(to: place + 100) } else { try ahead.write([UInt8](repeating: 0, count: 4_096), at: place) }
-        #expect {
-            try EventLog.open(at: copy, options: .small())
-        } throws: { error in
-            guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
-            return reason.contains("has held 40")
+        do {
+            let opened = try EventLog.open(at: copy, options: .small())
+            #expect(try opened.payloads("a").count == 40)
+            try await opened.close()
+            return false
+        } catch EvstoreError.storeDamaged(_, let reason) {
+            #expect(reason.contains("has held 40"))
+            return true
         }
     }
 

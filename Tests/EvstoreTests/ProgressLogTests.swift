@@ -55,7 +55,7 @@ struct ProgressLogTests {
         try await store.rollback()
         #expect(recorded.lines.contains { $0.hasPrefix("info a rollback begins from=v2") && $0.hasSuffix("to=v1") })
         #expect(recorded.lines.contains { $0.hasPrefix("info a rollback ended live=v1") && $0.hasSuffix("tail=0") })
-        await #expect(throws: EvstoreError.self) { try await inCancelledTask { try await store.migrate(to: 2) } }
+        await #expect(throws: EvstoreError.self) { try await cancellable { cancel in try await store.migrate(to: 2) { _ in cancel() } } }
         #expect(recorded.lines.contains { $0.hasPrefix("info a replay was stopped error=") && $0.hasSuffix("to=v2") })
         try await store.close()
     }
