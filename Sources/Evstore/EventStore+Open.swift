@@ -134,9 +134,9 @@ extension EventStore {
 extension EventStore {
     /// Applies the policy where the program's version is not the live one.
     private func applyPolicy(_ progress: ProgressHandler?) async throws(EvstoreError) {
+        guard let version = programVersion else { return }
         let evolution = try evolving.current()
         try noteOtherProjections(evolution)
-        guard let version = programVersion else { return }
         let state = evolution.state
         try compareSchemas(evolution)
         if version == state.live { return }
@@ -184,7 +184,8 @@ extension EventStore {
         }
     }
 
-    /// Warns where the program's projection files differ from the store's at the live version: opening never changes the store's.
+    /// Warns where the projection files of a program that names its version differ from the store's at the live version: opening never
+    /// changes the store's.
     private func noteOtherProjections(_ evolution: SchemaSnapshot) throws(EvstoreError) {
         let live = evolution.state.live
         guard let schemas, live.rawValue > 0, live <= schemas.history.head else { return }

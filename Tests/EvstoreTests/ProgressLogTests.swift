@@ -33,6 +33,29 @@ struct ProgressLogTests {
         #expect(lines(.info, every: .zero).isEmpty)
     }
 
+    @Test("an opening warns of a read model that its projection file declares otherwise than the store, until a replay takes it in")
+    func otherProjections() async throws {
+        let (recorded, directory) = (RecordedLog(), try TemporaryDirectory())
+        try directory.write("evstore: 1\nversion: 1\nevents: {E: {properties: {n: {type: integer}}}}\n", to: "S/v1.yaml")
+        func open(_ indexes: String) async throws -> EventStore {
+            let rows = "rows: [{since: 1, key: $stream, on: {E: {set: {/n: /n}}}\(indexes)}]"
+            try directory.write("evstore: 1\nprojections: {\(rows)}\n", to: "S/projections.yaml")
+            return try await EventStore.open(
+                directory.path + "/store", creatingWith: Schemas.load(directory.path + "/S"), version: 1, options: .forTests,
+                logger: recorded.logger)
+        }
+        func warnings() -> Int { recorded.lines.count { $0.hasPrefix("warning") && $0.contains("projections=rows") } }
+        try await open("").close()
+        #expect(warnings() == 0)
+        let store = try await open(", indexes: {by-n: /n}")
+        #expect(warnings() == 1)
+        try await store.migrate(to: 1)
+        #expect(try await store.query("rows", index: "by-n").rows.isEmpty)
+        try await store.close()
+        try await open(", indexes: {by-n: /n}").close()
+        #expect(warnings() == 1)
+    }
+
     @Test("a replay and a rollback are in the log: that they begin, each step, the flip, the end, and why one stopped")
     func replay() async throws {
         let recorded = RecordedLog()
