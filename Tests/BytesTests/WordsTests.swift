@@ -93,4 +93,15 @@ struct WordsTests {
             #expect(!error.message.isEmpty || error.code == "schemaInvalid")
         }
     }
+
+    @Test("a place in the log is read from the text that it is written as, and from no other")
+    func checkpoints() {
+        for place in [Checkpoint.start, Checkpoint(epoch: Epoch(3), position: Position(42)), Checkpoint(epoch: .first, position: .largest)]
+        {
+            #expect(Checkpoint(place.description) == place)
+        }
+        for text in ["", ":", "1", "1:", ":1", "0:1", "+1:2", "01:2", "1:02", "1:2:3", " 1:2", "1:18446744073709551615"] {
+            #expect(Checkpoint(text) == nil, "\(text)")
+        }
+    }
 }

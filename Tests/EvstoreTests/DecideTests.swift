@@ -64,6 +64,25 @@ struct DecideTests {
         #expect(try store.last().position == Position(2))
     }
 
+    @Test("a decision that rests on another stream too is made while that is as expected, and else refused at once")
+    func alsoOnOthers() async throws {
+        let temporary = try await TemporaryStore.make(try files.load(), from: SchemaVersion(1))
+        let (store, other) = (temporary.store, try StreamName("order-2"))
+        func pay(_ cents: Int, _ conditions: [StreamCondition]) async throws -> Decision<Int> {
+            try await store.decide(on: stream, fold, also: conditions, id: EventID("pay-\(cents)")) { _ in [Self.placed(cents)] }
+        }
+        let made = try await pay(7, [StreamCondition(other, .noStream)])
+        #expect(try store.receipt(ofAppend: EventID("pay-7"))?.positions == made.receipt?.positions)
+        try await store.append(OrderVoided(id: "2"), to: other, expecting: .noStream)
+        let refused = EvstoreError.expectationFailed(stream: other, expected: .noStream, actual: .first)
+        await #expect(throws: refused) { try await pay(8, [StreamCondition(other, .noStream)]) }
+        #expect(try store.receipt(ofAppend: EventID("pay-8")) == nil)
+        await #expect {
+            try await pay(9, [StreamCondition(stream, .any)])
+        } throws: { ($0 as? EvstoreError)?.code == "misuse" }
+        #expect(try store.last().position == Position(2))
+    }
+
     @Test("the conflict is the caller's after the last attempt")
     func attempts() async throws {
         let temporary = try await TemporaryStore.make(try files.load(), from: SchemaVersion(1))
