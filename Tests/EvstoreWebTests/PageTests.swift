@@ -112,6 +112,39 @@ struct PageTests {
         #expect(try store.storedEvents(backwards: true, younger, limit: 9, examining: 9).events.isEmpty)
     }
 
+    @Test("from every position, in both directions, what is found is what a filter leaves of the stored events", .timeLimit(.minutes(5)))
+    func storedEverywhere() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        for number in 4 ... 60 {
+            let name = number % 3 == 0 ? "note-x\(number)" : "note-\(number)"
+            _ = try await store.append([.event(name, "NoteTaken", #"{"id":"\#(name.dropFirst(5))","text":"t"}"#, at: 2)])
+        }
+        let all = try (1 ... 60).compactMap { try store.event(position: Position($0)) }
+        for from in [nil, 0, 1, 2, 29, 59, 60, 61, UInt64.max] as [UInt64?] {
+            for (limit, count) in [(1, 1), (5, 7), (100, 100), (3, 100)] {
+                for prefix in [nil, "note-x", "nobody"] as [String?] {
+                    for isBackwards in [false, true] {
+                        let ordered = isBackwards ? Array(all.reversed()) : all
+                        let here = ordered.filter { event in
+                            from.map { isBackwards ? event.position.rawValue <= $0 : event.position.rawValue >= $0 } ?? true
+                        }
+                        var (expected, examined): ([Position], Int) = ([], 0)
+                        for event in here where expected.count < limit && examined < count {
+                            examined += 1
+                            if prefix.map({ event.stream.text.hasPrefix($0) }) ?? true { expected.append(event.position) }
+                        }
+                        let found = try store.storedEvents(
+                            from: from.map { Position($0) }, backwards: isBackwards, StoredEventFilter(stream: prefix), limit: limit,
+                            examining: count)
+                        let what = "from \(from ?? 0), \(limit) of \(count), \(prefix ?? "any"), backwards \(isBackwards)"
+                        #expect(found.events.map(\.position) == expected && found.examined == examined, "\(what)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("a read model that is not live is shown as it stands, and nothing catches it up")
     func standing() async throws {
         let temporary = try await store()
