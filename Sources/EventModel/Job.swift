@@ -27,8 +27,7 @@ package struct Job: Sendable {
     /// The operation's name, such as `replay to v5`; the error of an interruption proposes to run it again.
     package let name: String
     private let progress: ProgressHandler?
-    /// Nil if nobody can stop it.
-    private let stop: Stop?
+    private let stop: Stop
 
     private final class Stop: Sendable {
         let isRequested = Atomic<Bool>(false)
@@ -36,15 +35,12 @@ package struct Job: Sendable {
 
     package init(_ name: String, _ progress: ProgressHandler? = nil) { (self.name, self.progress, stop) = (name, progress, Stop()) }
 
-    private init(_ name: String, _ progress: ProgressHandler?, _ stop: Stop?) {
+    private init(_ name: String, _ progress: ProgressHandler?, _ stop: Stop) {
         (self.name, self.progress, self.stop) = (name, progress, stop)
     }
 
     /// This job without a progress handler.
     package var silent: Job { Job(name, nil, stop) }
-
-    /// This job from where nothing may be left undone: nobody can stop it any more.
-    package var unstoppable: Job { Job(name, progress, nil) }
 
     /// This job with another progress handler, which is called before the present one.
     package func reporting(to body: @escaping ProgressHandler) -> Job {
@@ -57,9 +53,9 @@ package struct Job: Sendable {
     }
 
     /// Asks the operation to stop at its next check, where its state is valid. Any thread may call this.
-    package func cancel() { stop?.isRequested.store(true, ordering: .releasing) }
+    package func cancel() { stop.isRequested.store(true, ordering: .releasing) }
 
-    package var isCancelled: Bool { stop.map { $0.isRequested.load(ordering: .acquiring) || Task.isCancelled } ?? false }
+    package var isCancelled: Bool { stop.isRequested.load(ordering: .acquiring) || Task.isCancelled }
 
     /// Order: called between chunks, never between the parts of one durable step.
     /// - Throws: `EvstoreError.interrupted` if the job was cancelled.

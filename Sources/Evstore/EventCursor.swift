@@ -69,23 +69,23 @@ struct EventCursor {
     /// - Parameter end: the log's end, or a place before it, in the epoch of its end: nothing behind it is read. What is read counts as
     ///   read in this epoch, even if a cut comes meanwhile. Nil is the log's end as of the page.
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what was read before. A page that fails moves nothing.
-    mutating func page(_ taker: some RecordVisitor, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
+    mutating func page(_ visitor: some RecordVisitor, through end: Checkpoint? = nil) throws(EvstoreError) -> [RecordedEvent] {
         if stream != nil {
-            return try store.log.reading { reader in try page(taker, through: end, reader) }
+            return try store.log.reading { reader in try page(visitor, through: end, reader) }
         }
-        var events = try backwards ? pageBefore(taker) : pageAfter(taker, through: end ?? seen)
+        var events = try backwards ? pageBefore(visitor) : pageAfter(visitor, through: end ?? seen)
         if !quota.take(&events) { isAtEnd = true }
         return events
     }
 
     /// The next page of a stream, within a read that is already open.
     mutating func page(
-        _ taker: some RecordVisitor, through end: Checkpoint? = nil, _ reader: borrowing LogReader
+        _ visitor: some RecordVisitor, through end: Checkpoint? = nil, _ reader: borrowing LogReader
     ) throws -> [RecordedEvent] {
         var events: [RecordedEvent] = []
         if seen.position > .start { try reader.requireUncut(seen) }
         var reached = Checkpoint(epoch: (end ?? reader.last).epoch, position: seen.position)
-        guard let stream, let stored = try taker.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
+        guard let stream, let stored = try visitor.storedName(of: stream, reader), let first = try firstRevision(stored, reader) else {
             (seen, isAtEnd) = (reached.reaching(end), true)
             return events
         }
@@ -95,7 +95,7 @@ struct EventCursor {
         try reader.stream(stored, from: first, limit: pageEvents, backwards: backwards) { record in
             if let end, record.position > end.position { return false }
             let begin = events.count
-            try taker.read(record, reader, into: &events)
+            try visitor.read(record, reader, into: &events)
             if backwards { events[begin...].reverse() }
             (revision, count) = (record.revision, count + 1)
             reached.position = max(reached.position, record.position)
@@ -127,7 +127,7 @@ struct EventCursor {
         return first
     }
 
-    private mutating func pageAfter(_ taker: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageAfter(_ visitor: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
         if end.position <= seen.position {
             try store.requireValid(seen)
             (seen.epoch, isAtEnd) = (end.epoch, true)
@@ -136,43 +136,43 @@ struct EventCursor {
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         let full = pageEvents
         try converting(at: store.path) {
-            try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: taker.storedTypes) {
+            try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: visitor.storedTypes) {
                 block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try taker.read(record, reader, into: &events)
+                    try visitor.read(record, reader, into: &events)
                     reached = record.position
-                    if taker.isFull { return false }
+                    if visitor.isFull { return false }
                 }
                 return events.count < full
             }
         }
-        isAtEnd = events.count < full && !taker.isFull || reached >= end.position
+        isAtEnd = events.count < full && !visitor.isFull || reached >= end.position
         seen = isAtEnd ? end : Checkpoint(epoch: end.epoch, position: reached)
         return events
     }
 
-    private mutating func pageBefore(_ taker: some RecordVisitor) throws(EvstoreError) -> [RecordedEvent] {
+    private mutating func pageBefore(_ visitor: some RecordVisitor) throws(EvstoreError) -> [RecordedEvent] {
         guard case .position(let top) = start else { return [] }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         var rest = store.options.followBatchEvents
-        let wanted = taker.storedTypes
+        let wanted = visitor.storedTypes
         try store.log.reading { reader in
             try reader.requireUncut(top)
-            while rest > 0, reached > Position(1), events.count < pageEvents, !taker.isFull {
+            while rest > 0, reached > Position(1), events.count < pageEvents, !visitor.isFull {
                 try reader.blockBackwards(from: reached.previous) { record in
                     (reached, rest) = (record.position, rest - 1)
                     if wanted?.contains(store.log.name(ofType: record.type)) ?? true {
                         let begin = events.count
-                        try taker.read(record, reader, into: &events)
+                        try visitor.read(record, reader, into: &events)
                         events[begin...].reverse()
                     }
-                    return rest > 0 && events.count < pageEvents && !taker.isFull
+                    return rest > 0 && events.count < pageEvents && !visitor.isFull
                 }
             }
         }
         seen.position = reached
-        isAtEnd = reached <= Position(1) || taker.isFull
+        isAtEnd = reached <= Position(1) || visitor.isFull
         return events
     }
 }

@@ -84,10 +84,10 @@ extension EventStore {
                 doing: "comparing \(projection) at \(a) and \(b)",
                 reason: "\(behind.version) is \(counted(behind.lag - ahead.lag, "event")) behind \(ahead.version): \(behind.reason ?? "")")
         }
-        var pairs = try RowPairs(
-            RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
-            RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
         try await StoreThreads.run {
+            var pairs = try RowPairs(
+                RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
+                RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
             while let pair = try pairs.next() {
                 if try pair.isReal, try !body(pair) { break }
             }

@@ -3,6 +3,7 @@ internal import EventLog
 public import EventModel
 public import Evstore
 internal import Platform
+internal import Projections
 
 /// A PostgreSQL server in a cluster log's connection string.
 public struct ClusterServer: Sendable {
@@ -67,7 +68,7 @@ extension StoreMaintenance {
                     throw EvstoreError.usage("\(marks.count) servers take writes and say which they are", fix: "leave exactly one running")
                 }
                 try await log.accept(mark)
-            } catch { throw storeError(error, path, doing: "asking \(membership.log)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "asking \(membership.log)") }
         }
     }
 }

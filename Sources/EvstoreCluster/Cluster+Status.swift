@@ -4,6 +4,7 @@ internal import EventLog
 public import EventModel
 package import Evstore
 internal import Platform
+internal import Projections
 
 /// The status of a cluster log and its nodes.
 public struct ClusterStatus: Sendable {
@@ -56,7 +57,7 @@ extension EventStore {
             do {
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 return try ClusterStatus(membership.log, database.readyRow(), database.nodes())
-            } catch { throw storeError(error, path, doing: "asking for the nodes of \(membership.log)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "asking for the nodes of \(membership.log)") }
         }
     }
 }

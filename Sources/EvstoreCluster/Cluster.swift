@@ -35,7 +35,7 @@ public struct Cluster: Sendable {
             }
             self.name = membership.log
             self.connection = if let connection { try ConnectionFile.given(connection) } else { try ConnectionFile.find(at: path) }
-        } catch { throw storeError(error, path, doing: "reading \(path)") }
+        } catch { throw EvstoreError(converting: error, at: path, doing: "reading \(path)") }
     }
 
     /// A warning about the connection string: it leads over a network and does not verify the server's identity. Nil where there is none.

@@ -37,7 +37,7 @@ extension StoreMaintenance {
                     try EventLog.join(database, as: node, at: path, options: options, progress: report)
                 }
                 try await becomeMember(new, at: path, which: place, options, logger)
-            } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "joining \(cluster.name)") }
         }
     }
 
@@ -87,7 +87,7 @@ extension StoreMaintenance {
                 _ = try await log.copy(to: cluster.database(), as: node) { done, total in
                     try job.advance("copy", done: done, total: total)
                 }
-            } catch { throw storeError(error, path, doing: "copying \(path) to \(cluster.name)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "copying \(path) to \(cluster.name)") }
         }
     }
 }
@@ -104,7 +104,7 @@ extension EventStore {
             do {
                 try await log.takeInFrames()
                 log.reportNode()
-            } catch { throw storeError(error, path, doing: "following the cluster log") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "following the cluster log") }
         }
     }
 }
@@ -132,7 +132,7 @@ extension StoreMaintenance {
                 try Manifest.set(isOrderedElsewhere: false, at: path)
                 try ConnectionFile.remove(at: path)
                 try log.shareAgain()
-            } catch { throw storeError(error, path, doing: "leaving \(membership.log)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "leaving \(membership.log)") }
         }
     }
 }

@@ -4,6 +4,7 @@ internal import EventLog
 public import EventModel
 public import Evstore
 internal import Platform
+internal import Projections
 
 /// The frames of a cluster log that a call has removed.
 public struct PruneReport: Sendable {
@@ -42,7 +43,7 @@ extension StoreMaintenance {
                 return try database.prune(
                     nodes, having: Checkpoint(epoch: made.epoch, position: made.position), membership
                 ) { done, total in try job.advance("prune", done: done, total: total) }
-            } catch { throw storeError(error, path, doing: "pruning \(membership.log)") }
+            } catch { throw EvstoreError(converting: error, at: path, doing: "pruning \(membership.log)") }
         }
     }
 }

@@ -65,6 +65,24 @@ struct ForgetTests {
         #expect(try temporary.store.read(StreamName("person-1"), at: SchemaVersion(2)).map(\.json) == [#"{"id":"1","smoker":false}"#])
     }
 
+    @Test("a call whose task is cancelled has forgotten the whole of it or nothing: events, read models and the journal say so alike")
+    func cancelled() async throws {
+        let person = try StreamName("person-1")
+        for microseconds in [0, 0, 200, 500, 1_000, 2_000, 4_000, 8_000, 20_000] {
+            let temporary = try await store()
+            let store = temporary.store
+            _ = try await store.migrate(to: 2)
+            let work = Task { try await store.forget([person]) }
+            try await Task.sleep(for: .microseconds(microseconds))
+            work.cancel()
+            var isDone = true
+            do { _ = try await work.value } catch EvstoreError.interrupted { isDone = false }
+            #expect(try store.read(person, at: 1).contains { $0.json.contains("Ada") } != isDone, "\(microseconds) µs")
+            #expect(try store.maintenance.journal().contains { $0.kind == .forget } == isDone, "\(microseconds) µs")
+            #expect(try await SealedPersons.people(store).contains { $0.contains("Ada") } != isDone, "\(microseconds) µs")
+        }
+    }
+
     @Test("an append said again after its stream was forgotten is told by what stays of it, at every version")
     func repeated() async throws {
         let temporary = try await store()

@@ -144,22 +144,20 @@ extension StoreMaintenance {
     private func changeParked(
         of consumer: String, at position: Position?, _ outcome: String, _ change: @escaping @Sendable (ParkedEvent) -> ParkedEvent?
     ) async throws(EvstoreError) -> Int {
-        do {
-            return try await log.update { update in
-                let rows = try ConsumerRow.all(in: update)
-                _ = try EventStore.required(consumer, rows)
-                let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
-                if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
-                if parked.isEmpty { return 0 }
-                for event in parked {
-                    try update.delete(.notes, event.key(consumer))
-                    if let now = change(event) { try update.put(.notes, now.key(consumer), now.value) }
-                }
-                let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
-                try Journal.append(
-                    Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
-                return parked.count
+        try await log.changing { update in
+            let rows = try ConsumerRow.all(in: update)
+            _ = try EventStore.required(consumer, rows)
+            let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
+            if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
+            if parked.isEmpty { return 0 }
+            for event in parked {
+                try update.delete(.notes, event.key(consumer))
+                if let now = change(event) { try update.put(.notes, now.key(consumer), now.value) }
             }
-        } catch { throw EvstoreError(converting: error, at: path) }
+            let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
+            try Journal.append(
+                Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
+            return parked.count
+        }
     }
 }

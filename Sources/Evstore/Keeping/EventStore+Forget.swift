@@ -3,6 +3,7 @@ internal import EventLog
 public import EventModel
 internal import JSONText
 public import LogKeeping
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -19,7 +20,8 @@ extension EventStore {
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress; storeDamaged and corruptBlock where damage
     ///   hides which keys belong to a stream.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
-        try await working("forget \(streams.map(\.text).joined(separator: ", "))") { (context) async throws(EvstoreError) in
+        let name = "forget \(streams.map(\.text).joined(separator: ", "))"
+        return try await working(name) { (context) async throws(EvstoreError) in
             let evolution = try evolving.current()
             let version = try effective(nil)
             // A key belongs to the name under which the log has the stream.
@@ -28,7 +30,15 @@ extension EventStore {
             }
             let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
             let redaction = LineRedactor(names, try validator(AppendRules(version: version, takesOld: true)), options)
-            return try await Forget.run(context, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
+            try context.job.check()
+            // Order: in a task and a job of its own. Nobody stops it once a key is overwritten, since read models and archives still show
+            // the data.
+            let work = Task { [whole = self.context(Job(name))] in
+                try await StoreThreads.run {
+                    try await Forget.run(whole, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
+                }
+            }
+            return try await awaiting(at: path) { try await work.value }
         }
     }
 }

@@ -30,7 +30,7 @@ package enum Backup {
                 }
             }
             return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: pruned ?? 0)
-        } catch { throw storeError(error, path, doing: "backing up to \(path)") }
+        } catch { throw EvstoreError(converting: error, at: path, doing: "backing up to \(path)") }
     }
 
     /// Passes the frames of a complete backup to `sink`.

@@ -3,6 +3,7 @@ internal import EventLog
 package import EventModel
 internal import LMDB
 internal import Platform
+internal import Projections
 
 extension Backup {
     /// The runs of a directory, oldest first.
@@ -47,7 +48,7 @@ extension Backup {
             let lock = try Restore.lock(path)
             defer { withExtendedLifetime(lock) {} }
             return try body(BackupDirectory(path))
-        } catch { throw storeError(error, path, doing: "reading the backups in \(path)") }
+        } catch { throw EvstoreError(converting: error, at: path, doing: "reading the backups in \(path)") }
     }
 }
 

@@ -4,6 +4,7 @@ package import EventModel
 package import Hashing
 internal import LMDB
 internal import Platform
+internal import Projections
 
 /// What a backup has written.
 package struct BackupSummary: Hashable, Sendable {
@@ -64,7 +65,8 @@ extension EventLog {
                 try frames.write(.end, logEnd.lent) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
             }
-        } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage
+        } catch let error as StorageError { throw EvstoreError(converting: error, at: path, doing: "backing up the store") } catch let
+            damage as BackupDamage
         {
             throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
         }

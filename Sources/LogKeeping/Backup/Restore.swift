@@ -65,7 +65,7 @@ package enum Restore {
                 position: summary.last.position, epoch: summary.last.epoch, backupPosition: summary.backup.position,
                 leftOut: summary.leftOut,
                 content: summary.content.hex, bytes: summary.bytes, seconds: began.duration(to: .now).inSeconds)
-        } catch { throw storeError(error, store.path, doing: "restoring \(name)") }
+        } catch { throw EvstoreError(converting: error, at: store.path, doing: "restoring \(name)") }
     }
 
     /// Locks a directory against backups, which remove files; nil where it has no lock file.
@@ -87,6 +87,6 @@ package enum Restore {
             let directory = BackupDirectory(path)
             let run = try directory.chosen(number)
             return (FileSequence(run.files(in: path), holding: lock), try directory.ledger())
-        } catch { throw storeError(error, path, doing: "reading the backup \(path)") }
+        } catch { throw EvstoreError(converting: error, at: path, doing: "reading the backup \(path)") }
     }
 }

@@ -43,7 +43,7 @@ package enum Follow {
                 }
             }
         } catch let damage as BackupDamage { throw .backupDamaged(path: source.name, reason: damage.reason) } catch {
-            throw storeError(error, replica, doing: "following \(source.name)")
+            throw EvstoreError(converting: error, at: replica, doing: "following \(source.name)")
         }
     }
 

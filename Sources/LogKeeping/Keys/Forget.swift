@@ -12,13 +12,10 @@ package enum Forget {
     /// - Parameter redact: called for each line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
-        _ given: MigrationContext, _ streams: [StreamName], redact: @escaping LineRedaction
+        _ context: MigrationContext, _ streams: [StreamName], redact: @escaping LineRedaction
     ) async throws(EvstoreError) -> ForgetReport {
-        let lock = try MigrationLock.take(given)
+        let lock = try MigrationLock.take(context)
         defer { lock.release() }
-        // Order: nothing stops the work once a key is overwritten, since read models and archives still show the data.
-        var context = given
-        context.job = given.job.unstoppable
         var report = ForgetReport()
         var failure: EvstoreError?
         var forgotten: [ForgottenSubject] = []

@@ -2,6 +2,7 @@ package import EventLog
 package import EventModel
 internal import LMDB
 internal import Platform
+internal import Projections
 
 /// The result of examining a damaged log without opening it.
 package struct Examination: Sendable {
@@ -47,7 +48,7 @@ extension EventLog {
                     id: "STORE020", severity: .note, message: "\(salvage.events) of \(salvage.log.end) events can be taken out",
                     advice: "\(.salvage(store: store))"))
             return Examination(findings: findings, events: salvage.events, end: salvage.log.end)
-        } catch { throw storeError(error, store, doing: "examining \(store)") }
+        } catch { throw EvstoreError(converting: error, at: store, doing: "examining \(store)") }
     }
 
     private static var findingsMax: Int { 100 }

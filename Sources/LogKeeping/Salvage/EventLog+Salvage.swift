@@ -4,6 +4,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 internal import Platform
+internal import Projections
 
 /// The result of salvaging a log.
 package struct SalvageSummary: Sendable {
@@ -76,6 +77,6 @@ extension EventLog {
             }
             guard let summary else { throw EvstoreError.misuse("a salvage ended without its result") }
             return summary
-        } catch { throw storeError(error, target, doing: "salvaging \(source)") }
+        } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 }

@@ -52,7 +52,7 @@ package enum SalvageRun {
                 endKnown: summary.isEndKnown, renumbered: summary.isRenumbered,
                 lostKeys: summary.lostKeys.map { LostKey(stream: $0.stream.text, events: $0.events) }, unopened: summary.unopened,
                 dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, seconds: began.duration(to: .now).inSeconds)
-        } catch { throw storeError(error, target, doing: "salvaging \(source)") }
+        } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 
     /// Reports the damage of a store that can't be opened, and how many events a salvage would copy.

@@ -46,7 +46,9 @@ package enum Verify {
         report.since = since
         if let key, let link = walk.link, let current, report.ok {
             // Order: synced before signing, since a head that says more than the disk has would be a false alarm after a power cut.
-            do { try context.log.makeDurable() } catch { throw storeError(error, context.log.path, doing: "syncing the log") }
+            do { try context.log.makeDurable() } catch {
+                throw EvstoreError(converting: error, at: context.log.path, doing: "syncing the log")
+            }
             let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, context))
             report.head = try SignedHead(end, of: walk.store, current.state, after: heads.last, by: key)
         }
