@@ -49,7 +49,7 @@ struct ReferenceTests {
     @Test("every codec and every policy has a section, and every such section is about one")
     func codecs() throws {
         let page = try DocPage("Codecs")
-        let codecs = CodecRegistry.codecs.map { $0.name }
+        let codecs = CodecRegistry.names
         for name in codecs { #expect(PageExample.all.contains { $0.block.section == name }, "\(name)") }
         let members = try Set(MemberTaker.all.flatMap { try $0.known() })
         let operands = try #require(page.sections.first { $0.heading == "Operands" }).listed

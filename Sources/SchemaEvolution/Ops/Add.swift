@@ -1,14 +1,14 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `add {path, value}` or `add {path, from}`: adds a member whose value is a constant or comes from beside the payload.
-package struct Add: Op {
+struct Add: Op {
     static let name = "add"
 
-    package let path: JSONPointer
+    let path: JSONPointer
     /// Nil if the file gives neither a value nor a source, which is reported as a finding.
-    package let source: Source?
+    let source: Source?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("add", allowing: ["path", "value", "from"])
@@ -52,9 +52,29 @@ package struct Add: Op {
         }
     }
 
+    var trait: OpTrait? {
+        switch source {
+        case .metadata(let pointer)?: .addsFromMetadata(pointer, at: path)
+        case .stream?: .addsFromStream(at: path)
+        default: nil
+        }
+    }
+
     var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
 
-    var statement: OpStatement { .add(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was added")] }
+        let what =
+            switch source {
+            case .constant(let value): value.text
+            case .time: "the event's time"
+            case .stream: "the name of the event's stream"
+            case .metadata(let pointer): "\(pointer) of the event's metadata"
+            default: "nothing says as what"
+            }
+        return [OpEffect(.appears(path), "is added: \(what)")]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape

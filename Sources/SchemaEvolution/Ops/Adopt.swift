@@ -31,8 +31,8 @@ package struct Adopt: Sendable {
     package let stream: StreamTemplate?
     /// The members to keep or rename. `moves`, `defaults` and `converts` describe what `ops` do.
     package let moves: [Move]
-    package let defaults: [Default]
-    package let converts: [Convert]
+    let defaults: [Default]
+    let converts: [Convert]
     let ops: [any BoundOp]
     let label: String
     let mark: FileLocation
@@ -150,6 +150,22 @@ package struct Adopt: Sendable {
         let codecs = chain.count > 1 ? "these codecs, one after the other" : "this codec"
         throw FileProblem(
             Rule.wrongKind, "no value becomes \(declared.noun) by \(codecs)\(problem?.words ?? "")", at: problem?.mark ?? marks[0])
+    }
+}
+
+extension Adopt {
+    /// What it does to members beyond moving them.
+    package var effects: [OpEffect] {
+        let added = defaults.map { one in
+            let words =
+                switch one.source {
+                case .constant(let value): "is \(value.text) where there is none"
+                case .metadata(let pointer): "is \(pointer) of the metadata where there is none"
+                default: "is the event's time where there is none"
+                }
+            return OpEffect(.appears(one.target), words)
+        }
+        return added + converts.flatMap { $0.effects(.up, in: JSONPointer()) }
     }
 }
 

@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `allow {path, down}`: version n allows more values at a pointer than the ops produce; `down` determines what the older version sees.
-package struct Allow: Op {
+struct Allow: Op {
     static let name = "allow"
 
-    package let path: JSONPointer
-    package let down: AllowedDown
+    let path: JSONPointer
+    let down: AllowedDown
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("allow", allowing: ["path", "down", "because"])
@@ -37,7 +37,10 @@ package struct Allow: Op {
 
     var summary: OpSummary { OpSummary(verb: "allow", object: path.description) }
 
-    var statement: OpStatement { .allow(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return direction == .up ? [OpEffect(.widens(path), "")] : [OpEffect(.changes(path), down.words)]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let declared = site.declared(at: path) else {

@@ -1,9 +1,9 @@
 internal import JSONText
 
 /// The `down:` argument of `allow`: what the older version sees in place of values that it does not know.
-package struct AllowedDown: Sendable {
+struct AllowedDown: Sendable {
     /// What happens to a value that does not fit the older shape.
-    package enum Misfit: Sendable {
+    enum Misfit: Sendable {
         case absent
         case value([UInt8])
         case block
@@ -14,13 +14,13 @@ package struct AllowedDown: Sendable {
         }
     }
 
-    package let misfit: Misfit?
+    let misfit: Misfit?
     /// New values in canonical form, each with the JSON text that the older version sees.
     let table: [(new: [UInt8], old: [UInt8])]
     /// The rows of the table as written in the file.
-    package let rows: [Table.Row]
+    let rows: [Table.Row]
     /// The JSON text that the older version sees if the member is absent.
-    package let absent: [UInt8]?
+    let absent: [UInt8]?
     /// All values that the older version may see.
     let values: [JSONValue]
 
@@ -76,5 +76,24 @@ package struct AllowedDown: Sendable {
         let scalar = Shape.value(key, .any)
         if case .string = scalar { return [text] }
         return [text, scalar.canonical()]
+    }
+
+    /// What the older version sees, in words.
+    var words: String {
+        let unknown = "where the older version does not know it"
+        let misfitWords: String? =
+            switch misfit {
+            case .absent?: "is left out \(unknown)"
+            case .value(let text)?: "is \(String(decoding: text, as: UTF8.self)) \(unknown)"
+            case .block?: "is refused \(unknown)"
+            case .hide(let why)?: "hides the event \(unknown): \(why)"
+            case nil: nil
+            }
+        let rows = rows.map { "is \($0.value.text) where it is \($0.key.inWords)" }
+        // The value that replaces unknown values also replaces an absent one.
+        var isSaid = false
+        if case .value(let text)? = misfit { isSaid = text == absent }
+        let absentWords = isSaid ? nil : absent.map { "is \(String(decoding: $0, as: UTF8.self)) where it is absent" }
+        return (rows + [misfitWords, absentWords].compactMap(\.self)).joined(separator: "; ")
     }
 }

@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `compute {path, template}`: a text composed of other members; absent if one of them is absent.
-package struct Compute: Op {
+struct Compute: Op {
     static let name = "compute"
 
-    package let path: JSONPointer
-    package let template: Template<JSONPointer>
+    let path: JSONPointer
+    let template: Template<JSONPointer>
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("compute", allowing: ["path", "template"])
@@ -28,7 +28,17 @@ package struct Compute: Op {
 
     var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
 
-    var statement: OpStatement { .compute(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was computed")] }
+        let text = template.parts.map { part in
+            switch part {
+            case .literal(let text): text
+            case .member(let pointer): "{\(pointer.below(holder))}"
+            }
+        }
+        return [OpEffect(.appears(path), "is computed: \(quoted(text.joined()))")]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape

@@ -1,21 +1,20 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `convert {path, to, using}`: a codec converts a value to another form.
-package struct Convert: Op {
+struct Convert: Op {
     static let name = "convert"
 
-    package let path: JSONPointer
+    let path: JSONPointer
     /// The kind of the converted value.
-    package let kind: Shape.Kind
+    let kind: Shape.Kind
     let codec: any Codec
-    package var codecStatement: CodecStatement { codec.statement }
     let codecName: String
     /// Whether values that the codec could read are refused unless they are in its canonical form.
-    package let isStrict: Bool
+    let isStrict: Bool
     /// The reason for losing what the codec can't restore.
-    package let because: String?
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("convert", allowing: ["path", "to", "using", "canonical", "because"])
@@ -34,7 +33,7 @@ package struct Convert: Op {
             case .boolean: BooleanText.name
             default: nil
             }
-        let choices = CodecRegistry.codecs.map { $0.name }.joined(separator: ", ")
+        let choices = CodecRegistry.names.joined(separator: ", ")
         codec = try CodecRegistry.codec(
             try arguments.required("using", of: "convert", choices: "one of \(choices)", guess: guess.map { .string($0) }))
         codecName = type(of: codec).name
@@ -50,9 +49,16 @@ package struct Convert: Op {
 
     var loss: String? { because ?? (codec as? Table)?.because }
 
+    var trait: OpTrait? { codec.rounds ? .rounds(path) : nil }
+
     var summary: OpSummary { OpSummary(verb: "convert", object: path.description) }
 
-    var statement: OpStatement { .convert(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let verb = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
+        let strict = isStrict && direction == .up ? "; any other form of it is refused" : ""
+        let why = because.map { direction == .up ? "; loses something: \($0)" : "" } ?? ""
+        return [OpEffect(.changes(path.below(holder)), "\(verb): \(codec.words(direction))\(strict)\(why)")]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }

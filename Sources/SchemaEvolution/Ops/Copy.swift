@@ -1,14 +1,13 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `copy {from, path, using}`: a copy of a member, optionally converted by a codec.
-package struct Copy: Op {
+struct Copy: Op {
     static let name = "copy"
 
-    package let from, path: JSONPointer
+    let from, path: JSONPointer
     let codec: (any Codec)?
-    package var codecStatement: CodecStatement? { codec?.statement }
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("copy", allowing: ["from", "path", "using"])
@@ -26,7 +25,13 @@ package struct Copy: Op {
 
     var summary: OpSummary { OpSummary(verb: "copy", object: from.description) }
 
-    var statement: OpStatement { .copy(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let (from, path) = (from.below(holder), path.below(holder))
+        let form = codec.map { ", \($0.words(.up))" } ?? ""
+        return direction == .up
+            ? [OpEffect(.appears(path), "is added: a copy of \(from)\(form)")]
+            : [OpEffect(.goes(path), "is left out: it was a copy of \(from)")]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var made = site.require(from) else { return nil }

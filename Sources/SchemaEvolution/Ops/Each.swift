@@ -1,12 +1,12 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `each {path, do}`: ops on every element of a list or every value of a map.
-package struct Each: Op {
+struct Each: Op {
     static let name = "each"
 
-    package let path: JSONPointer
-    package let entries: [OpEntry]
+    let path: JSONPointer
+    let entries: [OpEntry]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("each", allowing: ["path", "do"])
@@ -20,7 +20,10 @@ package struct Each: Op {
 
     var summary: OpSummary { OpSummary(verb: "each", object: path.description) }
 
-    var statement: OpStatement { .each(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let element = path.below(holder).appending("*")
+        return (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: element) }
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var holder = site.require(path) else { return nil }

@@ -1,11 +1,11 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `move {from, path}`: renames, nests or hoists a member.
-package struct Move: Op {
+struct Move: Op {
     static let name = "move"
 
-    package let from, path: JSONPointer
+    let from, path: JSONPointer
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("move", allowing: ["from", "path"])
@@ -31,7 +31,10 @@ package struct Move: Op {
 
     var summary: OpSummary { OpSummary(verb: "move") }
 
-    var statement: OpStatement { .move(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let (old, new) = direction == .up ? (from, path) : (path, from)
+        return [OpEffect(.moves(from: old.below(holder), to: new.below(holder)), "")]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape

@@ -1,4 +1,4 @@
-internal import JSONText
+package import JSONText
 
 /// One change to a payload, as declared in a version file. It is read once and bound once for each type that it changes.
 protocol Op: Sendable {
@@ -35,8 +35,23 @@ protocol Op: Sendable {
     /// A short description of the op: `move`, `split /customer`.
     var summary: OpSummary { get }
 
-    /// The op with its arguments, for tools that inspect version files.
-    var statement: OpStatement { get }
+    /// What the op does to members of the payload, in words.
+    /// - Parameter holder: the value to which the op's pointers are relative, such as an element of a list.
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect]
+
+    /// What the lint rules need to know of the op.
+    var trait: OpTrait? { get }
+}
+
+/// A property of an op for the lint rules.
+package enum OpTrait: Sendable {
+    /// Removes the member.
+    case removes(JSONPointer)
+    /// Rounds the member's value if it is not exact.
+    case rounds(JSONPointer)
+    /// Derives the member from the event's metadata or from the stream's name.
+    case addsFromMetadata(JSONPointer, at: JSONPointer)
+    case addsFromStream(at: JSONPointer)
 }
 
 /// A summary of an op for lists such as `move x2, split /customer`, in which equal ones are counted.
@@ -53,6 +68,8 @@ extension Op {
     var isTotal: Bool { false }
 
     var loss: String? { nil }
+
+    var trait: OpTrait? { nil }
 
     var blocks: Bool { inner.contains { $0.op.blocks } }
 
@@ -91,7 +108,10 @@ package struct OpEntry: Sendable {
     /// The name of the op in errors.
     var label: String { "\(name) (op \(number))" }
 
-    package var statement: OpStatement { op.statement }
+    /// What the op does to members of the payload, in words.
+    package func effects(_ direction: Direction) -> [OpEffect] { op.effects(direction, in: JSONPointer()) }
+
+    package var trait: OpTrait? { op.trait }
 
     /// The ops inside this one.
     package var inner: [OpEntry] { op.inner }

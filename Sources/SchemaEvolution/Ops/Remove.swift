@@ -1,15 +1,15 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `remove {path, restore, because}`: removes a member from images; its bytes stay in the log.
-package struct Remove: Op {
+struct Remove: Op {
     static let name = "remove"
 
-    package let path: JSONPointer
+    let path: JSONPointer
     /// The value that an older version sees; nil means that the member is absent there.
-    package let restore: JSONValue?
-    package let because: String?
+    let restore: JSONValue?
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("remove", allowing: ["path", "restore", "because"])
@@ -30,9 +30,17 @@ package struct Remove: Op {
 
     var loss: String? { because ?? "" }
 
+    var trait: OpTrait? { .removes(path) }
+
     var summary: OpSummary { OpSummary(verb: "remove", object: path.description) }
 
-    var statement: OpStatement { .remove(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return switch direction {
+        case .up: [OpEffect(.goes(path), "is removed" + (because.map { ": \($0)" } ?? ""))]
+        case .down: [OpEffect(.appears(path), restore.map { "is restored as \($0.text)" } ?? "is absent: it was removed")]
+        }
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }

@@ -22,7 +22,7 @@ struct Reserve: Op {
 
     var summary: OpSummary { OpSummary(verb: "reserve") }
 
-    var statement: OpStatement { .reserve }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] { [] }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? { nil }
 }

@@ -1,15 +1,15 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// The arguments that `split` and `join` share: how a text is split into parts and joined from them.
-package struct SeparatorRule: Sendable {
+struct SeparatorRule: Sendable {
     /// The members that hold the parts, in order; the first is always present.
-    package let parts: [JSONPointer]
-    package let separator: String
+    let parts: [JSONPointer]
+    let separator: String
     /// Whether a text with too many separators is split at the last ones.
-    package let isAtLast: Bool
+    let isAtLast: Bool
     /// Whether a text with too few separators is refused.
-    package let refusesMissing: Bool
+    let refusesMissing: Bool
     /// The reason for losing texts that change in a round trip.
     let because: String?
 
@@ -87,5 +87,25 @@ extension StreamTemplate {
             }
         }
         return StreamTemplate(parts: result)
+    }
+}
+
+extension SeparatorRule {
+    func effects(whole: JSONPointer, splits: Bool, in holder: JSONPointer) -> [OpEffect] {
+        let (whole, parts) = (whole.below(holder), parts.map { $0.below(holder) })
+        let all = parts.map(\.description).joined(separator: ", ")
+        let missing = refusesMissing ? "refused" : "absent"
+        if splits {
+            let rest = parts.dropFirst().map { part in
+                OpEffect(
+                    .appears(part),
+                    "is split off \(whole) at the \(isAtLast ? "last" : "first") \(quoted(separator)); without one, \(missing)")
+            }
+            let first = OpEffect(.changes(whole), "is split at the \(isAtLast ? "last" : "first") \(quoted(separator)) into \(all)")
+            return [first, OpEffect(.moves(from: whole, to: parts[0]), "")] + rest
+        }
+        let rest = parts.dropFirst().map { OpEffect(.goes($0), "goes into \(whole)") }
+        let first = OpEffect(.changes(parts[0]), "is joined of \(all) with \(quoted(separator)) between")
+        return [first, OpEffect(.moves(from: parts[0], to: whole), "")] + rest
     }
 }

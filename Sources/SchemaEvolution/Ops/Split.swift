@@ -1,12 +1,12 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `split {path, into, separator, at, missing}`: splits one text into several.
-package struct Split: Op {
+struct Split: Op {
     static let name = "split"
 
-    package let path: JSONPointer
-    package let rule: SeparatorRule
+    let path: JSONPointer
+    let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("split", allowing: ["path", "into", "separator", "at", "missing", "because"])
@@ -25,7 +25,9 @@ package struct Split: Op {
 
     var summary: OpSummary { OpSummary(verb: "split", object: path.description) }
 
-    var statement: OpStatement { .split(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        rule.effects(whole: path, splits: direction == .up, in: holder)
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape
@@ -49,11 +51,11 @@ package struct Split: Op {
 }
 
 /// `join {paths, path, separator, at, missing}`: joins several texts to one.
-package struct Join: Op {
+struct Join: Op {
     static let name = "join"
 
-    package let path: JSONPointer
-    package let rule: SeparatorRule
+    let path: JSONPointer
+    let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("join", allowing: ["paths", "path", "separator", "at", "missing", "because"])
@@ -71,7 +73,9 @@ package struct Join: Op {
 
     var summary: OpSummary { OpSummary(verb: "join", object: rule.parts.map(\.description).joined(separator: " ")) }
 
-    var statement: OpStatement { .join(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        rule.effects(whole: path, splits: direction == .down, in: holder)
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape

@@ -1,12 +1,12 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `swift {id, revision, class, reads, writes, down}`: the application's own code changes a payload.
-package struct SwiftOp: Op {
+struct SwiftOp: Op {
     static let name = "swift"
 
     /// How an event that is born above the step gets its images at older versions.
-    package enum Down: String, CaseIterable {
+    enum Down: String, CaseIterable {
         /// The code converts downwards when an image is requested.
         case inverse
         /// The code converts downwards when the event is appended, and the images are stored with it.
@@ -15,12 +15,12 @@ package struct SwiftOp: Op {
         case oneWay = "one-way"
     }
 
-    package let id: String
+    let id: String
     let revision: Int
     let declared: OpClass
-    package let reads: [JSONPointer]
-    package let writes: [JSONPointer]
-    package let down: Down
+    let reads: [JSONPointer]
+    let writes: [JSONPointer]
+    let down: Down
     let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -92,7 +92,13 @@ package struct SwiftOp: Op {
 
     var summary: OpSummary { OpSummary(verb: Self.name, object: id) }
 
-    var statement: OpStatement { .swift(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        if direction == .down, down == .oneWay { return writes.map { OpEffect(.changes($0), "has no way down: \(id) is one-way") } }
+        let source = reads.isEmpty ? "" : " from \(reads.map(\.description).joined(separator: ", "))"
+        let kept = down == .shadow ? " when the event is appended, and kept with it" : ""
+        let words = direction == .up ? "is made by the Swift step \(id)\(source)" : "is made again by the Swift step \(id)\(kept)"
+        return writes.map { OpEffect(.appears($0), words) }
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         let before = site.shape

@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `unset {path, equals: X}`: turns a sentinel value into an absent member.
-package struct Unset: Op {
+struct Unset: Op {
     static let name = "unset"
 
-    package let path: JSONPointer
-    package let sentinel: JSONValue
+    let path: JSONPointer
+    let sentinel: JSONValue
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("unset", allowing: ["path", "equals"])
@@ -21,7 +21,11 @@ package struct Unset: Op {
 
     var summary: OpSummary { OpSummary(verb: "unset", object: path.description) }
 
-    var statement: OpStatement { .unset(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let words =
+            direction == .up ? "is absent where it is \(sentinel.text)" : "is \(sentinel.text) where it is absent"
+        return [OpEffect(.changes(path.below(holder)), words)]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var member = site.require(path), !site.namesStream(path) else { return nil }

@@ -2,11 +2,11 @@ internal import EventModel
 internal import JSONText
 
 /// `when {guard, do, else}`: ops that keep the shape, applied to the events that a guard selects.
-package struct When: Op {
+struct When: Op {
     static let name = "when"
 
-    package let test: Guard
-    package let entries, otherwise: [OpEntry]
+    let test: Guard
+    let entries, otherwise: [OpEntry]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("when", allowing: Guard.members + ["do", "else"])
@@ -21,7 +21,14 @@ package struct When: Op {
 
     var summary: OpSummary { OpSummary(verb: "when") }
 
-    var statement: OpStatement { .when(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        func guarded(_ entries: [OpEntry], _ condition: String) -> [OpEffect] {
+            (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: holder) }.map { effect in
+                OpEffect(effect.kind, "\(condition) \(effect.words)")
+            }
+        }
+        return guarded(entries, "where \(test.words(in: holder))") + guarded(otherwise, "elsewhere")
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         switch test.source {

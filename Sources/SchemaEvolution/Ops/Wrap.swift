@@ -1,14 +1,14 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `wrap {path, empty}`: a scalar becomes a list of one element; an absent scalar, or one equal to `empty`, becomes an empty list.
-package struct Wrap: Op {
+struct Wrap: Op {
     static let name = "wrap"
 
-    package let path: JSONPointer
+    let path: JSONPointer
     /// The scalar that corresponds to an empty list.
-    package let empty: JSONValue?
+    let empty: JSONValue?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("wrap", allowing: ["path", "empty"])
@@ -20,7 +20,10 @@ package struct Wrap: Op {
 
     var summary: OpSummary { OpSummary(verb: "wrap", object: path.description) }
 
-    var statement: OpStatement { .wrap(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return [direction == .up ? .becomesList(path, empty) : .becomesFirst(path, empty)]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var element = site.require(path), !site.namesStream(path) else { return nil }
@@ -64,14 +67,14 @@ package struct Wrap: Op {
 }
 
 /// `head {path, empty}`: a list is replaced by its first element.
-package struct Head: Op {
+struct Head: Op {
     static let name = "head"
 
-    package let path: JSONPointer
+    let path: JSONPointer
     /// The scalar that replaces an empty list.
-    package let empty: JSONValue?
+    let empty: JSONValue?
     /// The reason for losing the elements after the first.
-    package let because: String?
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("head", allowing: ["path", "empty", "because"])
@@ -86,7 +89,10 @@ package struct Head: Op {
 
     var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
 
-    var statement: OpStatement { .head(self) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return [direction == .up ? .becomesFirst(path, empty, because) : .becomesList(path, empty)]
+    }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let list = site.require(path), !site.namesStream(path) else { return nil }
@@ -168,5 +174,18 @@ private final class BoundWrap: StagedOp {
         } else {
             throw doc.refusal(at: place.pointer, expected: "a list with an element", found: .words("an empty list"))
         }
+    }
+}
+
+extension OpEffect {
+    fileprivate static func becomesList(_ path: JSONPointer, _ empty: JSONValue?) -> OpEffect {
+        let none = empty.map { "absent or \($0.text)" } ?? "absent"
+        return OpEffect(.changes(path), "becomes a list of its value; \(none) becomes []")
+    }
+
+    fileprivate static func becomesFirst(_ path: JSONPointer, _ empty: JSONValue?, _ because: String? = nil) -> OpEffect {
+        let (none, why) = (empty?.text ?? "absent", because.map { ": \($0)" } ?? "")
+        return OpEffect(
+            .changes(path), "becomes the first of its list, and \(none) where that is empty; what follows the first is not seen\(why)")
     }
 }

@@ -65,8 +65,8 @@ struct Explainer {
             case .payload(let entries, let types):
                 guard types?.has(event.type) ?? true else { continue }
                 let ops = direction == .up ? entries : entries.reversed()
-                for effect in ops.flatMap({ $0.statement.effects(direction) }) { event.tracks.apply(effect, at: version) }
-            case .event(let op, _):
+                for effect in ops.flatMap({ $0.effects(direction) }) { event.tracks.apply(effect, at: version) }
+            case .event(let op):
                 guard let outcomes = op.effects(of: event.type, in: event.stream, direction) else { continue }
                 for outcome in outcomes {
                     var next = event

@@ -1,4 +1,5 @@
 internal import JSONText
+internal import SchemaEvolution
 
 /// Values at which readers and steps go wrong.
 enum Boundaries {
@@ -15,17 +16,15 @@ enum Boundaries {
         String(repeating: "x", count: 5_000), String(repeating: "/a", count: 200),
     ]
     /// Names that the formats know beside those in the examples.
-    static let words = [
-        "add", "remove", "move", "copy", "wrap", "head", "unset", "convert", "split", "join", "compute", "each", "when", "allow", "reserve",
-        "add-event", "rename-event", "drop-event", "split-event", "merge-events", "rekey", "on", "all", "do", "down", "block", "hide", "as",
-        "because", "restore", "absent", "empty", "equals", "missing", "error", "separator", "at", "first", "last", "using", "to",
-        "canonical",
-        "integer-text", "number-text", "boolean-text", "decimal", "epoch-seconds", "epoch-milliseconds", "local-time", "table", "lower",
-        "type", "object", "array", "string", "integer", "number", "boolean", "null", "enum", "const", "required", "properties", "items",
-        "additionalProperties", "$ref", "$defs", "format", "date-time", "uuid", "minimum", "maximum", "minLength", "maxLength", "pattern",
-        "nullable", "default", "adopt", "forward", "released", "labels", "like", "previous", "since", "key", "set", "append", "delete",
-        "only-existing", "value", "row", "initial", "case", "keep", "otherwise", "quarantine",
-    ]
+    static let words =
+        OpRegistry.names + CodecRegistry.names + [
+            "on", "all", "do", "down", "block", "hide", "as", "because", "restore", "absent", "empty", "equals", "missing", "error",
+            "separator", "at", "first", "last", "using", "to", "canonical", "type", "object", "array", "string", "integer", "number",
+            "boolean", "null", "enum", "const", "required", "properties", "items", "additionalProperties", "$ref", "$defs", "format",
+            "date-time", "uuid", "minimum", "maximum", "minLength", "maxLength", "pattern", "nullable", "default", "adopt", "forward",
+            "released", "labels", "like", "previous", "since", "key", "set", "append", "delete", "only-existing", "value", "row", "initial",
+            "case", "keep", "otherwise", "quarantine",
+        ]
     static let tokens = [
         "&a ", "*a", "!!binary ", "!x ", "<<: ", "- ", "? ", ": ", "| ", "> ", "---\n", "...\n", "%YAML 1.2\n", "\t", "\u{FEFF}", "\u{0}",
         "\u{2028}", "\u{85}", "\r", "\r\n", "{", "}", "[", "]", ",", "\"", "'", "#", "\\u0000", "\\ud800", "{a: 1, a: 2}", "[[[[[[",

@@ -11,12 +11,19 @@ protocol Codec: Sendable {
     ///   - using: the complete value of `using:`, for findings.
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem)
 
-    /// The codec with its arguments, for tools that inspect version files.
-    var statement: CodecStatement { get }
+    /// A short description of the codec. Only that of a table depends on the direction.
+    func words(_ direction: Direction) -> String
+
+    /// Whether it rounds values that are not exact.
+    var rounds: Bool { get }
 
     /// Binds the codec to a member's shape and the kind of the converted value. Returns nil, after adding a finding, if the codec does not
     /// convert between them.
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding?
+}
+
+extension Codec {
+    var rounds: Bool { false }
 }
 
 /// A codec that is bound to a shape, and the shape of its results.
@@ -54,11 +61,13 @@ struct CodecRefusal: Error {
 
 package enum Direction: Hashable, Sendable { case up, down }
 
-enum CodecRegistry {
+package enum CodecRegistry {
     static let codecs: [any Codec.Type] = [
         IntegerText.self, NumberText.self, BooleanText.self, DecimalText.self, EpochSeconds.self, EpochMillis.self,
         DateOfTime.self, LocalTime.self, Scale.self, Table.self,
     ]
+
+    package static var names: [String] { codecs.map { $0.name } }
 
     /// Reads `using:`, which is a name or a map with a single key.
     static func codec(_ node: FileNode) throws(FileProblem) -> any Codec {
@@ -70,7 +79,7 @@ enum CodecRegistry {
             let member = try OpRegistry.single(node, "using")
             (name, place, arguments) = (member.name, member.place, member.value)
         }
-        let known = codecs.map { $0.name }
+        let known = names
         guard let type = codecs.first(where: { $0.name == name }) else {
             let meant = nearest(to: name, among: known)
             throw node.problem(

@@ -15,7 +15,7 @@ struct DecimalText: PairCodec {
         scale = try arguments.required("scale", of: "decimal").integer("scale", from: 0, through: 100)
     }
 
-    var statement: CodecStatement { .decimal(scale: scale) }
+    func words(_ direction: Direction) -> String { "a decimal text <-> whole units, \(scale) digits" }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }

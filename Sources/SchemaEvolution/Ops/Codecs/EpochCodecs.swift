@@ -137,7 +137,9 @@ struct EpochSeconds: PairCodec {
         form = EpochForm(unit: 0, digits: digits, origin: start)
     }
 
-    var statement: CodecStatement { .epochSeconds(origin: form.origin) }
+    func words(_ direction: Direction) -> String {
+        "seconds since \(form.origin == 0 ? "1970" : "second \(form.origin) of 1970") <-> RFC 3339"
+    }
 
     var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
     var right: CodecSide { CodecSide(.dateTime) }
@@ -159,7 +161,7 @@ struct EpochMillis: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    var statement: CodecStatement { .epochMillis }
+    func words(_ direction: Direction) -> String { "milliseconds since 1970 <-> RFC 3339" }
 
     var left: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
     var right: CodecSide { CodecSide(.dateTime) }

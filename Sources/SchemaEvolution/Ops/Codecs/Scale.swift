@@ -30,7 +30,18 @@ struct Scale: Codec {
         }
     }
 
-    var statement: CodecStatement { .scale(num: num, den: den, rounding: rounding) }
+    var rounds: Bool { rounding != nil }
+
+    func words(_ direction: Direction) -> String {
+        let rounded =
+            switch rounding {
+            case nil: ""
+            case .down?: ", rounded down"
+            case .halfUp?: ", rounded half up"
+            case .halfEven?: ", rounded half to even"
+            }
+        return "times \(num) / \(den), and back\(rounded)"
+    }
 
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         let made = kind ?? declared?.kind ?? source.kind

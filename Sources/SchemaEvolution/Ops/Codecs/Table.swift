@@ -1,27 +1,27 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `table{map, otherwise, down}`: replaces scalars by other scalars.
-package struct Table: Codec {
+struct Table: Codec {
     static let name = "table"
 
     /// What happens, on the way up, to a value that is not in the map.
-    package enum Otherwise: Sendable {
+    enum Otherwise: Sendable {
         case refuse
         case keep
         case value(JSONValue)
     }
 
-    package struct Row: Sendable {
-        package let key: String
-        package let value: JSONValue
+    struct Row: Sendable {
+        let key: String
+        let value: JSONValue
     }
 
-    package let rows: [Row]
-    package let otherwise: Otherwise
+    let rows: [Row]
+    let otherwise: Otherwise
     /// What an older version sees in place of newer values.
-    package let down: [Row]
+    let down: [Row]
     let because: String?
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
@@ -60,7 +60,21 @@ package struct Table: Codec {
         return rows
     }
 
-    var statement: CodecStatement { .table(self) }
+    func words(_ direction: Direction) -> String {
+        var words: [String] = []
+        switch direction {
+        case .up:
+            words = rows.map { "\($0.key.inWords) is \($0.value.inWords)" }
+            if case .value(let value) = otherwise { words.append("anything else is \(value.inWords)") }
+        case .down:
+            words = down.map { "\($0.key.inWords) is \($0.value.inWords)" }
+            // If several keys have equal values, the way down produces the first key.
+            var known = Set(down.map(\.key))
+            for row in rows where known.insert(row.value.word).inserted { words.append("\(row.value.inWords) is \(row.key.inWords)") }
+        }
+        if case .keep = otherwise { words.append("anything else stays") }
+        return words.joined(separator: ", ")
+    }
 
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         guard source.isScalar else {
@@ -278,14 +292,14 @@ private struct BoundTable: BoundCodec {
 
 extension JSONValue {
     /// The scalar in the form of a table key.
-    package var word: String {
+    var word: String {
         if case .string(let text) = self { text } else { text }
     }
 }
 
 extension Shape {
     /// The scalar of the given kind that a table key denotes.
-    package static func value(_ word: String, _ kind: Kind) -> JSONValue {
+    static func value(_ word: String, _ kind: Kind) -> JSONValue {
         guard kind != .string else { return .string(word) }
         do { return try JSONValue(parsing: Array(word.utf8).lent) } catch { return .string(word) }
     }

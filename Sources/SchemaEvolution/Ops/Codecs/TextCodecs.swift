@@ -7,7 +7,7 @@ struct IntegerText: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    var statement: CodecStatement { .text }
+    func words(_ direction: Direction) -> String { "a text <-> its value" }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
@@ -49,7 +49,7 @@ struct NumberText: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    var statement: CodecStatement { .text }
+    func words(_ direction: Direction) -> String { "a text <-> its value" }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.number)) }
@@ -88,7 +88,7 @@ struct BooleanText: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    var statement: CodecStatement { .text }
+    func words(_ direction: Direction) -> String { "a text <-> its value" }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.boolean)) }

@@ -10,7 +10,7 @@ struct DateOfTime: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    var statement: CodecStatement { .dateOfTime }
+    func words(_ direction: Direction) -> String { "a moment <-> its day" }
 
     var left: CodecSide { CodecSide(.dateTime) }
 
@@ -65,7 +65,7 @@ struct LocalTime: PairCodec {
         (suffix, offsetMinutes) = (Array(text.utf8), probe.offsetMinutes)
     }
 
-    var statement: CodecStatement { .localTime }
+    func words(_ direction: Direction) -> String { "a local time <-> RFC 3339" }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(.dateTime) }

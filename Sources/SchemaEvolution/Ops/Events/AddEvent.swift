@@ -1,26 +1,26 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `add-event {type, down}`: a type that exists from version n on.
-package struct AddEvent: EventOp {
+struct AddEvent: EventOp {
     static let name = "add-event"
 
-    package enum Down: Sendable {
+    enum Down: Sendable {
         case hide(why: String)
         case block
         case parts([PartRule])
     }
 
     /// One of the events that the previous version sees in place of the new event.
-    package struct PartRule: Sendable {
-        package let type: String
-        package let pick: [JSONPointer]
-        package let moves: [(from: JSONPointer, path: JSONPointer)]
+    struct PartRule: Sendable {
+        let type: String
+        let pick: [JSONPointer]
+        let moves: [(from: JSONPointer, path: JSONPointer)]
         let mark: FileLocation
     }
 
-    package let type: String
-    package let down: Down
+    let type: String
+    let down: Down
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("add-event", allowing: ["type", "down"])
@@ -62,7 +62,19 @@ package struct AddEvent: EventOp {
         if case .hide(let why) = down { (type, why) } else { nil }
     }
 
-    var statement: EventOpStatement { .add(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        guard direction == .down, type.isSame(as: self.type) else { return nil }
+        switch down {
+        case .hide(let why): return [EventEffect(type: nil, words: "is hidden: \(why)")]
+        case .block: return [EventEffect(type: nil, words: "has no image: such events are refused while the older version is promised")]
+        case .parts(let parts):
+            return parts.map { part in
+                EventEffect(
+                    type: part.type, words: "is seen as \(part.type)", pick: part.pick, otherwise: { _ in "is not seen in \(part.type)" },
+                    later: part.moves.map { OpEffect(.moves(from: $0.from, to: $0.path), "") })
+            }
+        }
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.isFree(type) else { return nil }

@@ -2,11 +2,11 @@ internal import EventModel
 internal import JSONText
 
 /// `drop-event {type, because}`: a type that has no images from version n on; its events stay in the log.
-package struct DropEvent: EventOp {
+struct DropEvent: EventOp {
     static let name = "drop-event"
 
-    package let type: String
-    package let because: String
+    let type: String
+    let because: String
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("drop-event", allowing: ["type", "because"])
@@ -22,7 +22,9 @@ package struct DropEvent: EventOp {
 
     var loss: (type: String, why: String)? { (type, because) }
 
-    var statement: EventOpStatement { .drop(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        direction == .up && type.isSame(as: self.type) ? [EventEffect(type: nil, words: "is dropped: \(because)")] : nil
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.require(type) != nil else { return nil }

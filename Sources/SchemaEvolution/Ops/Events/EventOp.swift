@@ -29,8 +29,9 @@ protocol EventOp: Sendable {
     /// The payload ops inside this op.
     var inner: [OpEntry] { get }
 
-    /// The op with its arguments, for tools that inspect version files.
-    var statement: EventOpStatement { get }
+    /// What happens to an event of a type, in words; nil if the op does not affect the type.
+    /// - Parameter stream: the template of its stream; nil if the stream may have any name.
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]?
 }
 
 extension EventOp {

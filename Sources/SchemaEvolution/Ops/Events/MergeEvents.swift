@@ -1,17 +1,17 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `merge-events {types, into, on}`: several events of one append, one of each type, become one event.
 ///
 /// They must belong to the same stream and birth version, and have equal values in the members `on`, which are the only members that the
 /// types share. The merged event has the position of the last one. On the way down, it becomes an event of each type whose members it
 /// contains. An event without the others becomes one of the merged type by itself, if its members fit that type.
-package struct MergeEvents: EventOp {
+struct MergeEvents: EventOp {
     static let name = "merge-events"
 
-    package let types: [String]
-    package let into: String
-    package let on: [JSONPointer]
+    let types: [String]
+    let into: String
+    let on: [JSONPointer]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("merge-events", allowing: ["types", "into", "on"])
@@ -42,7 +42,27 @@ package struct MergeEvents: EventOp {
 
     var loss: (type: String, why: String)? { nil }
 
-    var statement: EventOpStatement { .merge(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        let key = on.map(\.description).joined(separator: ", ")
+        switch direction {
+        case .up:
+            guard types.has(type) else { return nil }
+            let others = types.filter { !$0.isSame(as: type) }
+            return [
+                EventEffect(
+                    type: into, words: "is merged with \(others.joined(separator: ", ")) of its append that has the same \(key)",
+                    joined: others.map { ($0, []) })
+            ]
+        case .down:
+            guard type.isSame(as: into) else { return nil }
+            return types.map { one in
+                let others = types.filter { !$0.isSame(as: one) }.joined(separator: " or ")
+                return EventEffect(
+                    type: one, words: "is \(one) again, where it has what only \(one) has", otherwise: { _ in "is in \(others)" },
+                    isApart: true)
+            }
+        }
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         var states: [StepContext.TypeState] = []

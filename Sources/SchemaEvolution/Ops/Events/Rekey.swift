@@ -2,10 +2,10 @@ internal import EventModel
 internal import JSONText
 
 /// `rekey {from: "setting-legacy_{key}", to: "setting-{key}"}`: renames streams by their names alone, without a payload.
-package struct Rekey: EventOp {
+struct Rekey: EventOp {
     static let name = "rekey"
 
-    package let from, to: StreamPattern
+    let from, to: StreamPattern
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("rekey", allowing: ["from", "to"])
@@ -28,7 +28,14 @@ package struct Rekey: EventOp {
 
     var loss: (type: String, why: String)? { nil }
 
-    var statement: EventOpStatement { .rekey(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        let (old, new) = direction == .up ? (from, to) : (to, from)
+        if let stream, let made = old.renaming(stream, to: new) {
+            return [EventEffect(type: type, words: "is in a stream \(new), which was \(old)", stream: made)]
+        }
+        if let stream, !old.mayMatch(stream) { return nil }
+        return [EventEffect(type: type, words: "is in a stream \(new) where that was \(old)")]
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         for type in site.types.sortedNames {
@@ -62,7 +69,7 @@ package struct Rekey: EventOp {
 
 extension StreamPattern {
     /// The template that produces the new names; nil if the parts of the old template do not match this pattern.
-    package func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
+    func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
         let parts = self.template.parts
         guard template.parts.count == parts.count else { return nil }
         var members: [String: JSONPointer] = [:]
@@ -83,7 +90,7 @@ extension StreamPattern {
     }
 
     /// Whether names that a template produces may match, judged by the first literals.
-    package func mayMatch(_ template: StreamTemplate) -> Bool {
+    func mayMatch(_ template: StreamTemplate) -> Bool {
         guard case .literal(let mine)? = self.template.parts.first, case .literal(let other)? = template.parts.first else { return true }
         return mine.hasPrefix(other) || other.hasPrefix(mine)
     }

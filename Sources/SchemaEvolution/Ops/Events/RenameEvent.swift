@@ -1,18 +1,18 @@
 internal import Bytes
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `rename-event {from, to}`, or by a member's value: `{from, by, to: {value: Type}}`, which drops the member.
-package struct RenameEvent: EventOp {
+struct RenameEvent: EventOp {
     static let name = "rename-event"
 
-    package enum Target: Sendable {
+    enum Target: Sendable {
         case one(String)
         case dispatch(by: JSONPointer, cases: [(value: String, type: String)])
     }
 
-    package let from: String
-    package let target: Target
+    let from: String
+    let target: Target
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("rename-event", allowing: ["from", "to", "by"])
@@ -53,7 +53,24 @@ package struct RenameEvent: EventOp {
 
     var loss: (type: String, why: String)? { nil }
 
-    var statement: EventOpStatement { .rename(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        switch (target, direction) {
+        case (.one(let name), .up): return type.isSame(as: from) ? [EventEffect(type: name, words: "is called \(name)")] : nil
+        case (.one(let name), .down): return type.isSame(as: name) ? [EventEffect(type: from, words: "is called \(from)")] : nil
+        case (.dispatch(let by, let cases), .up):
+            guard type.isSame(as: from) else { return nil }
+            return cases.map { value, name in
+                EventEffect(
+                    type: name, words: "is \(name), where \(by) is \(quoted(value))",
+                    effects: [OpEffect(.goes(by), "became the type \(name)")])
+            }
+        case (.dispatch(let by, let cases), .down):
+            guard let (value, _) = cases.first(where: { $0.type.isSame(as: type) }) else { return nil }
+            return [
+                EventEffect(type: from, words: "is called \(from)", effects: [OpEffect(.appears(by), "is \(quoted(value)), for the type")])
+            ]
+        }
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard let state = site.require(from) else { return nil }

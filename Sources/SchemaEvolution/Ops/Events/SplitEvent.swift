@@ -1,33 +1,33 @@
 internal import EventModel
-package import JSONText
+internal import JSONText
 
 /// `split-event {type, into: [{type, pick, when, do, down}], because}`: one event becomes several at one position.
 ///
 /// On the way back, the parts of one event are joined again. Only a lone part uses its own `down`: `as` (the original event, with given
 /// values for missing members: `{as: {/pointer: value}}`), `{hide: why}` or `block`.
-package struct SplitEvent: EventOp {
+struct SplitEvent: EventOp {
     static let name = "split-event"
 
-    package enum Down: Sendable {
+    enum Down: Sendable {
         case alone(fills: [(pointer: JSONPointer, value: JSONValue)])
         case hide(why: String)
         case block
     }
 
-    package struct PartRule: Sendable {
-        package let type: String
-        package let pick: [JSONPointer]
+    struct PartRule: Sendable {
+        let type: String
+        let pick: [JSONPointer]
         /// Selects the events that have the part, by their state before the split; nil selects all.
-        package let test: Guard?
-        package let entries: [OpEntry]
-        package let down: Down
+        let test: Guard?
+        let entries: [OpEntry]
+        let down: Down
         let mark: FileLocation
     }
 
-    package let type: String
-    package let parts: [PartRule]
+    let type: String
+    let parts: [PartRule]
     /// The reason for losing members that no part takes.
-    package let because: String?
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("split-event", allowing: ["type", "into", "because"])
@@ -62,7 +62,37 @@ package struct SplitEvent: EventOp {
 
     var inner: [OpEntry] { parts.flatMap(\.entries) }
 
-    var statement: EventOpStatement { .split(self) }
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        switch direction {
+        case .up:
+            guard type.isSame(as: self.type) else { return nil }
+            let because = because.map { ": \($0)" } ?? ""
+            return parts.map { part in
+                EventEffect(
+                    type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words())" } ?? ""), pick: part.pick,
+                    otherwise: { [parts] place in
+                        let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
+                        return others.isEmpty ? "is in no part\(because)" : "is in \(others.joined(separator: " and "))"
+                    },
+                    later: part.entries.flatMap { $0.op.effects(.up, in: JSONPointer()) })
+            }
+        case .down:
+            guard let part = parts.first(where: { $0.type.isSame(as: type) }) else { return nil }
+            let back = part.entries.reversed().flatMap { $0.op.effects(.down, in: JSONPointer()) }
+            let joined = "is joined with the other parts to \(self.type)"
+            let others = parts.filter { !$0.type.isSame(as: type) }.map { other in
+                (type: other.type, effects: other.entries.reversed().flatMap { $0.op.effects(.down, in: JSONPointer()) })
+            }
+            switch part.down {
+            case .alone(let fills):
+                let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where the part is alone") }
+                return [EventEffect(type: self.type, words: joined, effects: back, joined: others, later: made)]
+            case .hide(let why):
+                return [EventEffect(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
+            case .block: return [EventEffect(type: self.type, words: "\(joined); alone it is refused", effects: back, joined: others)]
+            }
+        }
+    }
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard let state = site.require(type) else { return nil }

@@ -2,24 +2,6 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// A description of what an op does to members in one direction.
-struct OpEffect: Sendable {
-    enum Kind: Sendable {
-        /// The member gets another value.
-        case changes(JSONPointer)
-        case moves(from: JSONPointer, to: JSONPointer)
-        case appears(JSONPointer)
-        case goes(JSONPointer)
-        /// The member may have more values than before, or is new and optional; values of old events are unchanged.
-        case widens(JSONPointer)
-    }
-
-    let kind: Kind
-    var words: String
-
-    init(_ kind: Kind, _ words: String) { (self.kind, self.words) = (kind, words) }
-}
-
 /// A member that is traced through the steps.
 struct MemberTrack: Sendable {
     let before: JSONPointer?
@@ -86,5 +68,14 @@ extension [MemberTrack] {
                 return
             }
         }
+    }
+}
+
+extension Adopt {
+    /// The members of version 1 that old data becomes. Other members are dropped and counted.
+    var tracks: [MemberTrack] {
+        var tracks = moves.map { MemberTrack(before: $0.from, place: $0.target) }
+        for effect in effects { tracks.apply(effect, at: SchemaVersion(1)) }
+        return tracks
     }
 }

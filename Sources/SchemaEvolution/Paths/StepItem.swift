@@ -1,48 +1,16 @@
 package import EventModel
-package import JSONText
 
-/// An op on payloads with its arguments, for tools that explain or lint version files. Events are converted by the bound op.
-package enum OpStatement: Sendable {
-    case add(Add)
-    case remove(Remove)
-    case move(Move)
-    case copy(Copy)
-    case wrap(Wrap)
-    case head(Head)
-    case unset(Unset)
-    case convert(Convert)
-    case split(Split)
-    case join(Join)
-    case compute(Compute)
-    case each(Each)
-    case when(When)
-    case allow(Allow)
-    case swift(SwiftOp)
-    case reserve
-}
+/// An op on whole events.
+package struct EventOpEntry: Sendable {
+    let op: any EventOp
 
-/// An op on whole events, with its arguments.
-package enum EventOpStatement: Sendable {
-    case add(AddEvent)
-    case rename(RenameEvent)
-    case drop(DropEvent)
-    case split(SplitEvent)
-    case merge(MergeEvents)
-    case rekey(Rekey)
-}
+    package var name: String { type(of: op).name }
 
-/// A codec with its arguments.
-package enum CodecStatement: Sendable {
-    /// `integer-text`, `number-text` and `boolean-text`: a text and the value that it denotes.
-    case text
-    case decimal(scale: Int)
-    /// - Parameter origin: in seconds since 1970-01-01T00:00:00Z.
-    case epochSeconds(origin: Int64)
-    case epochMillis
-    case dateOfTime
-    case localTime
-    case scale(num: Int, den: Int, rounding: DecimalNumber.Rounding?)
-    case table(Table)
+    /// What happens to an event of a type, in words; nil if the op does not affect the type.
+    /// - Parameter stream: the template of its stream; nil if the stream may have any name.
+    package func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
+        op.effects(of: type, in: stream, direction)
+    }
 }
 
 /// One item of a version's `upcast` list.
@@ -50,7 +18,7 @@ package struct StepItem: Sendable {
     package enum Action: Sendable {
         /// Ops on the payloads of these types; nil means all types.
         case payload([OpEntry], types: [String]?)
-        case event(EventOpStatement, name: String)
+        case event(EventOpEntry)
         case reserve
     }
 
@@ -69,7 +37,7 @@ extension History {
                     switch item.action {
                     case .payload(.all, let entries): .payload(entries, types: nil)
                     case .payload(.types(let types), let entries): .payload(entries, types: types)
-                    case .event(let op, _): .event(op.statement, name: type(of: op).name)
+                    case .event(let op, _): .event(EventOpEntry(op: op))
                     case .reserve: .reserve
                     }
                 return StepItem(version: compiled.version, action: action, mark: item.node.mark)
