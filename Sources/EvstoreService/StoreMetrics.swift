@@ -4,7 +4,7 @@
     public import Metrics
     internal import Synchronization
 
-    /// A store's metrics for swift-metrics. The page "In a service" lists names and labels; no label contains the name of a stream.
+    /// A store's metrics for swift-metrics. The page "Services, metrics and traces" lists names and labels; no label contains the name of a stream.
     ///
     ///     let metrics = StoreMetrics()
     ///     var options = Options()

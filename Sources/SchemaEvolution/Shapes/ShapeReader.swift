@@ -37,7 +37,7 @@ struct ShapeReader {
 
     private mutating func read(_ node: FileNode, allowing more: [String], isRoot: Bool) -> Shape? {
         budget -= 1
-        guard budget > 0 else {
+        guard budget >= 0 else {
             note(node.problem("the shape is too large once its references are followed", rule: FileRule.reference))
             return nil
         }

@@ -1,4 +1,4 @@
-"""P1 to P10: who does what, and what is asked of ours. The figures' meaning stands in `tools/bench/README.md`.
+"""P1 to P17: who does what, and what is asked of ours. The figures' meaning stands in `tools/bench/README.md`.
 
 P11 to P16 are in `further.py`, P17 in `clusters.py`."""
 import dataclasses
