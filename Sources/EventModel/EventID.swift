@@ -23,10 +23,20 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: `EvstoreError.invalidEventID` if the text is empty, longer than 64 bytes or contains a control character.
     public init(_ text: String) throws(EvstoreError) {
         let utf8 = text.utf8
-        guard !utf8.isEmpty, utf8.count <= Self.longestBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
-        else { throw .invalidEventID(text) }
+        guard Self.allows(bytes: utf8.count), utf8.allSatisfy(Self.allows) else { throw .invalidEventID(text) }
         self.init(unchecked: text)
     }
+
+    /// Whether a text in UTF-8 may be an id.
+    package static func isValid(_ text: RawSpan) -> Bool {
+        guard allows(bytes: text.byteCount) else { return false }
+        for index in 0 ..< text.byteCount { if !allows(text.byte(at: index)) { return false } }
+        return true
+    }
+
+    private static func allows(bytes count: Int) -> Bool { (1 ... longestBytes).contains(count) }
+
+    private static func allows(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7f }
 
     /// An id that was validated before, from the log's own bytes.
     package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(Name(text)) }

@@ -98,9 +98,11 @@ extension Options {
     /// limits of appends and commits.
     /// - Throws: `EvstoreError.eventTooLarge`.
     package func checkEvent(payloadBytes: Int, metadataBytes: Int) throws(EvstoreError) {
-        let bytes = payloadBytes + metadataBytes
-        if bytes > eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: eventBytesMax) }
+        if allowsEvent(payloadBytes: payloadBytes, metadataBytes: metadataBytes) { return }
+        throw .eventTooLarge(bytes: payloadBytes + metadataBytes, limit: eventBytesMax)
     }
+
+    package func allowsEvent(payloadBytes: Int, metadataBytes: Int) -> Bool { payloadBytes + metadataBytes <= eventBytesMax }
 }
 
 extension Duration {

@@ -6,10 +6,12 @@ internal import SchemaEvolution
 
 /// Validates events that lie in a text: no event value is created before the event is to be appended.
 extension AppendValidator {
-    /// The checks for the event of a line; nil where the store keeps more of such an event than the line says (shadows).
+    /// The checks for the event of a line; nil where the store keeps more of such an event than the line says (shadows), and where the
+    /// event is refused for its version or its size.
     func entry(for line: LineFields, _ text: RawSpan) throws(EvstoreError) -> Entry? {
         let birth = line.version ?? rules.version
-        guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld else { return nil }
+        guard birth.rawValue > 0, allows(birth), options.allowsEvent(payloadBytes: line.payload.count, metadataBytes: line.metadata.count)
+        else { return nil }
         let name = text.slice(line.type)
         if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.shadowed.isEmpty ? last : nil }
         guard let type = String(utf8: name), type.utf8.count <= options.typeNameBytesMax else { return nil }
@@ -19,7 +21,6 @@ extension AppendValidator {
 
     /// Checks the event of a line that is valid JSON. Returns whether its stream is the one that its type's template names.
     func check(_ line: LineFields, _ entry: Entry, _ text: borrowing ByteBuffer, time: Timestamp) throws(EvstoreError) -> Bool {
-        try options.checkEvent(payloadBytes: line.payload.count, metadataBytes: line.metadata.count)
         let payload = text.slice(line.payload.lowerBound, line.payload.count)
         let stream = text.slice(line.stream.lowerBound, line.stream.count)
         var isInItsStream = !entry.isTemplated

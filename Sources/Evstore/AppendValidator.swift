@@ -118,7 +118,7 @@ final class AppendValidator: @unchecked Sendable {
         do { return try template.name(for: event.payload.lent) == event.stream.text } catch { return false }
     }
 
-    private func allows(_ birth: SchemaVersion) -> Bool { birth <= stamp.top && (birth >= stamp.floor || rules.takesOld) }
+    func allows(_ birth: SchemaVersion) -> Bool { birth <= stamp.top && (birth >= stamp.floor || rules.takesOld) }
 
     /// Whether one pass proves that the event fits its shape and stream; false where the full check must decide and name the reason.
     private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {

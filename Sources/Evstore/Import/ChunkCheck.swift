@@ -74,7 +74,8 @@ private struct LineReader: ~Copyable {
     init(_ validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, _ sealer: LineSealer?) {
         (self.validator, self.pass, self.sealer) = (validator, pass, sealer)
         let options = form.options
-        limits = JSONLimits(depth: options.jsonDepthMax + 1, members: options.jsonMembersMax, bytes: .max)
+        limits = JSONLimits(
+            depth: options.jsonDepthMax + 1, members: options.jsonMembersMax, bytes: EventLineParser.lineBytesMax(options))
         parser = EventLineParser(form)
     }
 

@@ -34,9 +34,9 @@ final class Importer {
     private static let patience = Duration.seconds(1)
     /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
-    /// The lines that the first reading refused, and the checksum of each chunk, by its first line.
+    /// The lines that the first reading refused, and what it noted of each chunk, by its first line.
     private var refusedLines: Set<UInt64> = []
-    private var checksums: [UInt64: UInt64] = [:]
+    private var firstReadings: [UInt64: Reading] = [:]
     private var linesChecked: UInt64 = 0
     /// Whether any line had the form of an event, refused or not.
     private var hasEvents = false
@@ -44,6 +44,12 @@ final class Importer {
     var contents: [EventID: UInt64] = [:]
     /// The event that each id without its source stands for.
     var plainIDs: [EventID: EventID] = [:]
+
+    /// The checksum of a chunk, and the state of the store's versions for which it was checked.
+    private struct Reading {
+        var checksum: UInt64
+        var stamp: StateStamp
+    }
 
     enum Pass {
         /// Nothing is appended.
@@ -223,15 +229,18 @@ final class Importer {
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
-        Task { [store, rules, form, refusedLines] in
-            chunk.check(by: try store.validator(rules), form, pass, refused: refusedLines, opening: store.log.lineSealer)
+        Task { [store, rules, form, refusedLines, stamp = firstReadings[chunk.firstLine]?.stamp] in
+            let validator = try store.validator(rules)
+            // Where the versions have changed since the first reading, the lines are checked again.
+            let pass = pass == .applying && validator.stamp != stamp ? .streaming : pass
+            return chunk.check(by: validator, form, pass, refused: refusedLines, opening: store.log.lineSealer)
         }
     }
 
     private func finish(_ entry: Entry, _ task: Task<CheckedChunk, any Error>, _ pass: Pass) async throws(EvstoreError) {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
-        try compareReadings(entry.chunk.firstLine, chunk.checksum, pass)
+        try compareReadings(entry.chunk.firstLine, Reading(checksum: chunk.checksum, stamp: chunk.stamp), pass)
         try resolveIDs(&chunk, pass)
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
@@ -278,9 +287,9 @@ final class Importer {
     }
 
     /// Throws where the input has changed between its two readings: unchecked lines would be appended.
-    private func compareReadings(_ firstLine: UInt64, _ checksum: UInt64, _ pass: Pass) throws(EvstoreError) {
-        if pass == .checking { checksums[firstLine] = checksum }
-        if pass == .applying, checksums[firstLine] != checksum {
+    private func compareReadings(_ firstLine: UInt64, _ reading: Reading, _ pass: Pass) throws(EvstoreError) {
+        if pass == .checking { firstReadings[firstLine] = reading }
+        if pass == .applying, firstReadings[firstLine]?.checksum != reading.checksum {
             throw .ioFailure(doing: "importing \(name)", reason: "the file changed from line \(firstLine) on while it was read")
         }
     }

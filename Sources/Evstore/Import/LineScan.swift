@@ -16,8 +16,8 @@ struct LineFields {
 
 /// Finds the members of event lines in place. Reused from line to line; allocates nothing.
 ///
-/// It reads lines of this product's own form whose names have no escapes, as almost all are. For every other line it returns nil, and the
-/// parser reads it.
+/// It reads lines of this product's own form whose names have no escapes, as almost all are. For every other line it returns nil, and so
+/// for one with a stream, id, time or version that is refused: the parser reads it, and names the error.
 struct LineScan: ~Copyable {
     private var slots = UniqueArray<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
     private var order = MemberOrder()
@@ -49,7 +49,7 @@ struct LineScan: ~Copyable {
         guard StreamName.isValid(text.slice(stream.lowerBound, stream.count)) else { return nil }
         if isThere(Member.metadata) { fields.metadata = place(Member.metadata) }
         if isThere(Member.id) {
-            guard let id = plainText(Member.id) else { return nil }
+            guard let id = plainText(Member.id), EventID.isValid(text.slice(id.lowerBound, id.count)) else { return nil }
             fields.id = id
         }
         if isThere(Member.time) {
