@@ -55,12 +55,15 @@ extension ShapeProgram {
 
     /// The index of the member with a given name; the expected next member is tried first.
     private func member(_ text: RawSpan, _ name: JSONName, of node: Node, from next: Int) -> Int? {
+        if name.hasEscapes {
+            guard let decoded = decodedString(text.slice(name)) else { return nil }
+            return node.members.first { names[members[$0].name].elementsEqual(decoded.utf8) }
+        }
         if next < node.members.upperBound, matches(text, name, next) { return next }
-        for index in node.members where matches(text, name, index) { return index }
-        guard name.hasEscapes, let decoded = decodedString(text.slice(name)) else { return nil }
-        return node.members.first { Array(names[members[$0].name]) == Array(decoded.utf8) }
+        return node.members.first { matches(text, name, $0) }
     }
 
+    /// Whether a name without escapes is that of a member.
     @inline(__always)
     private func matches(_ text: RawSpan, _ name: JSONName, _ index: Int) -> Bool {
         let range = members[index].name
