@@ -56,17 +56,12 @@ extension ResolvedAppend {
         _ name: StreamName, at version: SchemaVersion, isMade: Bool, _ history: History, _ reader: borrowing LogReader
     ) throws -> StreamName {
         if let known = found[NameAtVersion(name: name, version: version)] { return known }
-        let known = try history.storedName(of: name, at: version, reader)
+        let known = try isMade ? history.storedName(of: name, at: version, reader) : history.storedName(ofAny: name, at: version, reader)
         let stored = known ?? name
         given[stored] = name
         found[NameAtVersion(name: name, version: version)] = stored
-        guard isMade, known == nil else { return stored }
-        guard try reader.head(of: name) == nil else {
-            throw EvstoreError.noImage(
-                ImageFailure(
-                    type: "the stream", born: version, target: version, step: version, op: "rekey", pointer: "$stream",
-                    expected: "a name under which no other stream lies in the log", found: quoted(name.text)))
-        }
+        guard known == nil else { return stored }
+        if isMade, try reader.head(of: name) != nil { throw try Self.otherName(of: name, at: version, history, reader) }
         for spelling in history.spellings(of: name, at: version) {
             for other in spelling.versions { found[NameAtVersion(name: spelling.name, version: other)] = stored }
             guard spelling.name != name, try reader.head(of: spelling.name) == nil else { continue }
@@ -74,5 +69,19 @@ extension ResolvedAppend {
             conditions.append(StreamCondition(spelling.name, .noStream))
         }
         return stored
+    }
+
+    /// The error for an event that would create a stream under a name that the log gives to another one.
+    private static func otherName(
+        of name: StreamName, at version: SchemaVersion, _ history: History, _ reader: borrowing LogReader
+    ) throws -> EvstoreError {
+        var found = quoted(name.text)
+        if let born = try reader.birth(ofStream: name) {
+            do { found += ", which is \(quoted(try history.streamName(name, from: born, to: version).text)) at \(version)" } catch {}
+        }
+        return .noImage(
+            ImageFailure(
+                type: "the stream", born: version, target: version, step: version, op: "rekey", pointer: ImageFailure.streamName,
+                expected: "a name under which no other stream lies in the log", found: found))
     }
 }

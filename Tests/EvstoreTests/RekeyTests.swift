@@ -65,7 +65,9 @@ struct RekeyTests {
             }
             #expect(all == [name, name, name])
         }
-        #expect(try store.read(try StreamName("pref-theme"), at: SchemaVersion(2)).isEmpty)
+        // The older name leads to the stream at the newer version, too, which shows it under its own.
+        let again = try store.read(try StreamName("pref-theme"), at: SchemaVersion(2))
+        #expect(again.map(\.stream.text) == ["setting-theme", "setting-theme", "setting-theme"])
         var born: [String] = []
         try await store.export { lines in
             born += String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
