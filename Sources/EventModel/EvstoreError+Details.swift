@@ -108,7 +108,7 @@ extension EvstoreError {
             .init("appendTooLarge", "the append is too large: \(reason)", fix: "append in smaller groups")
         case .versionNotAllowed(let version, let floor, let top):
             .init(
-                "versionNotAllowed", "events are appended at \(floor) to \(top), not at \(version)",
+                "versionNotAllowed", "events are appended at \(floor == top ? "\(floor)" : "\(floor) to \(top)"), not at \(version)",
                 fix: version > top
                     ? "replay the store to \(version) first"
                     : "write events of \(floor) or newer, and update programs that write older ones")
@@ -145,7 +145,7 @@ extension EvstoreError {
     }
 
     private static var registering: Advice {
-        "run the application's own command line; in the application, register it where the store is opened"
+        "run the application's own command line; in the application, register it, in that revision, where the store is opened"
     }
 
     private var readingOrEvolving: ErrorDetails? {
@@ -159,7 +159,7 @@ extension EvstoreError {
         case .unknownVersion(let text, let known):
             .init(
                 "unknownVersion", "there is no version \(quoted(text))",
-                fix: "known: \(known.joined(separator: ", "))")
+                advice: "known: \(known.joined(separator: ", ")); a store learns of newer version files by \(.nameSchemas)")
         case .unknownProjection(let name, let known):
             .init(
                 "unknownProjection", "there is no projection \(quoted(name))",
@@ -185,7 +185,7 @@ extension EvstoreError {
                 fix: "undo the edit, or make it a new version")
         case .programNeeded(let what, let instead):
             .init(
-                "programNeeded", "\(what) is written in Swift and this program does not have it",
+                "programNeeded", "\(what) is written in Swift, and this program lacks that code",
                 advice: instead.map { "\(Self.registering); or \($0)" } ?? Self.registering)
         default: nil
         }
@@ -201,10 +201,14 @@ extension EvstoreError {
             .init(
                 "buildStopped",
                 "building \(projection) stopped at position \(position): \(reason); nothing was changed",
-                fix: (inFold ? "mend \(projection) in projections.yaml" : "mend the event's step in the version's file")
+                fix: (inFold ? "mend \(projection) in projections.yaml or its Swift code" : "mend the event's step in the version's file")
                     + ", or accept such events by quarantining them",
                 place: .init(position: position))
-        case .invalidRow(let projection, let key, let reason):
+        case .invalidRow(let projection, let key, let reason, let type?):
+            .init(
+                "invalidRow", "\(type) can't read the row \(quoted(key)) of \(projection): \(reason)",
+                fix: "read it as a type with the members that its rows have at this version")
+        case .invalidRow(let projection, let key, let reason, nil):
             .init(
                 "invalidRow", "the row \(quoted(key)) of \(projection) does not keep its shape: \(reason)",
                 fix: "append an event that sets it right, or loosen row: of \(projection) in projections.yaml, and run it again")

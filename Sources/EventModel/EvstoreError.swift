@@ -88,7 +88,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     /// - Parameter inFold: true if the event has an image that the projection could not fold; false if it has no image.
     case buildStopped(projection: String, position: Position, reason: String, inFold: Bool = false)
     /// A row of a read model does not fit the shape that its definition declares.
-    case invalidRow(projection: String, key: String, reason: String)
+    /// - Parameter type: the Swift type that can't read the row; nil where the row violates its shape.
+    case invalidRow(projection: String, key: String, reason: String, type: String? = nil)
     case nothingToRollBackTo(live: SchemaVersion)
     case belowFloor(SchemaVersion, floor: SchemaVersion)
     case notLive(SchemaVersion, live: SchemaVersion)

@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 
 /// The name of a stream: 1 to 200 bytes of printable ASCII without spaces, quotes, braces and backslashes. Stream templates percent-encode
 /// all other characters.
@@ -15,6 +15,16 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
     package init(unchecked text: String) { self.text = text }
 
     public static let longestBytes = 200
+
+    /// A text as a stream template inserts it: bytes that a name can't contain, and `%` itself, as `%` and two hexadecimal digits.
+    ///
+    ///     try StreamName("lot-" + StreamName.encoded(key))
+    public static func encoded(_ text: String) -> String {
+        var bytes = ByteBuffer(capacity: text.utf8.count + 16)
+        bytes.append(text)
+        bytes.encodeForStreamName(from: 0)
+        return String(utf8: bytes.bytes) ?? ""
+    }
 
     /// Whether a byte is allowed in a name without encoding.
     public static func allows(_ byte: UInt8) -> Bool {
@@ -61,4 +71,18 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
     public static func < (a: StreamName, b: StreamName) -> Bool { a.text < b.text }
 
     public var description: String { text }
+}
+
+extension ByteBuffer {
+    /// Percent-encodes the bytes from an offset on that are not allowed in a stream name, and percent signs.
+    package mutating func encodeForStreamName(from start: Int) {
+        func isPlain(_ byte: UInt8) -> Bool { StreamName.allows(byte) && byte != UInt8(ascii: "%") }
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10 }
+        guard let odd = (start ..< count).first(where: { !isPlain(byte(at: $0)) }) else { return }
+        let rest = [UInt8](copying: slice(odd, count - odd))
+        truncate(to: odd)
+        for byte in rest {
+            if isPlain(byte) { append(byte) } else { append([UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]) }
+        }
+    }
 }

@@ -153,10 +153,14 @@ extension EventStore {
             _ = try history(serving: version, evolution.history)
         case (_, ...state.top) where !isDue: try requirePromised(version, state)
         case (.require, _):
-            throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
+            throw .policyRefused(
+                program: version, live: state.live,
+                how: "make it live first, by another program: \(.replay(to: version)); or let this one do so: Policy.migrate")
         case (.migrate(let when, let onError, let keepWindow, let yes), _):
             if try await !mayMigrate(to: version, when) {
-                throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
+                throw .policyRefused(
+                    program: version, live: state.live,
+                    how: "the policy's `when` does not allow it: see \(.plan(to: version)), and make it live: \(.replay(to: version))")
             }
             do {
                 let options = MigrationOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)

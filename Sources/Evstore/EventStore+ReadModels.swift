@@ -66,7 +66,7 @@ extension EventStore {
         let reason =
             isReadOnly
             ? "the store is opened to be read only"
-            : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it")
+            : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift, and this program lacks that code")
         // A node may have applied a cut meanwhile, which moves the log's end back.
         let isSame = header.checkpoint.epoch == evolution.state.epoch
         let now = try isSame ? end : min(end, evolving.current().last.position)
@@ -165,7 +165,6 @@ extension EventStore {
     private func build(_ definition: Definition, at version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
-        logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
         // Only one of several concurrent callers builds the read model; the others wait, then find it built.
         let end = ContinuousClock.Instant.within(options.readModelDeadline)
         while true {

@@ -171,8 +171,9 @@ extension TypedRow: Equatable where Value: Equatable {}
 extension ReadModelRow {
     func value<Value: Decodable>(of projection: String, as type: Value.Type) throws(EvstoreError) -> Value {
         do { return try decode(type) } catch {
-            let place = EventJSON.pointer(error)
-            throw .invalidRow(projection: projection, key: key, reason: "\(type) can't read \(place): \(EventJSON.reason(error))")
+            let (place, reason) = (EventJSON.pointer(error), EventJSON.reason(error))
+            throw .invalidRow(
+                projection: projection, key: key, reason: place.isEmpty ? reason : "\(place): \(reason)", type: "\(type)")
         }
     }
 }

@@ -133,16 +133,16 @@ final class QuarantineCount: Sendable {
 extension EventStore {
     /// Reports the store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
+        // Order: read models first, so that none is beyond the events counted here.
+        let projections = try projections(at: evolving.current().state.live)
         let evolution = try evolving.current()
-        let census = try log.reading { reader in try reader.census() }
-        let projections = try projections(at: evolution.state.live)
+        let (census, member, last) = try log.reading { reader in (try reader.census(), try reader.membership(), reader.last) }
         let usage = try converting(at: path) { try log.usage }
-        let member = try log.reading { try $0.membership() }
         let replica = try converting(at: path) { try log.replica() }
         let trouble = log.clusterTrouble
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
         var report = StatusReport(
-            versions: StoreVersions(evolution.state), position: evolution.last.position,
+            versions: StoreVersions(evolution.state), position: last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: try drills.newest(in: log),

@@ -28,7 +28,7 @@ extension EvstoreError {
         case .refusedLine(_, _, let error): error.command
         case .unknownProjection(_, let known) where known.isEmpty: "none is registered: evstore replay --schemas DIR --to vN"
         case .buildStopped(let projection, _, _, let inFold):
-            (inFold ? "mend \(projection) in projections.yaml" : "mend the event's step in the version's file")
+            (inFold ? "mend \(projection) in projections.yaml or its Swift code" : "mend the event's step in the version's file")
                 + ", or accept such events: --on-error quarantine"
         case .nothingToRollBackTo: "see: evstore status"
         case .belowFloor(_, let floor):

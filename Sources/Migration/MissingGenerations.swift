@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Logging
 internal import Projections
 
 /// Builds the missing read models of a promised version: a new store has none, and a definition may be newer than the read models.
@@ -24,6 +25,8 @@ package enum MissingGenerations {
         var generationSet = try wanted(context, at: version)
         if generationSet.isMapped(in: state) { return }
         try GenerationSweep.run(context)
+        let missing = generationSet.missing.map(\.name).joined(separator: ", ")
+        context.logger.notice("building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
         _ = try generationSet.build(context, onError: .quarantine)
         let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
         repeat { try generationSet.follow(context) } while try await Flip.run(order, context) == nil

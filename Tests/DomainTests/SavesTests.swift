@@ -124,7 +124,7 @@ struct SavesTests {
         _ = try await store.migrate(to: SchemaVersion(3))
         for rule in [FailureRule.stop, .quarantine] {
             await #expect { try await store.migrate(to: SchemaVersion(4), options: MigrationOptions(onError: rule)) } throws: {
-                guard case .invalidRow(projection: "slots", key: "nobody", let reason)? = $0 as? EvstoreError else { return false }
+                guard case .invalidRow(projection: "slots", key: "nobody", let reason, _)? = $0 as? EvstoreError else { return false }
                 return reason.contains("/level")
             }
         }

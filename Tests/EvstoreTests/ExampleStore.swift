@@ -72,7 +72,7 @@ struct ExampleStore {
             return "invalid \(pointer)"
         } catch EvstoreError.streamMismatch(_, let expected, _, _) {
             return "belongs in \(expected)"
-        } catch EvstoreError.invalidRow(_, let key, let reason) {
+        } catch EvstoreError.invalidRow(_, let key, let reason, _) {
             return "invalid row \(key): \(reason)"
         }
     }

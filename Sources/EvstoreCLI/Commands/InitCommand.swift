@@ -6,8 +6,9 @@ struct InitCommand: Command {
         commandName: "init",
         abstract: "Makes a new, empty store.",
         discussion: """
-            The version files and projections of --schemas are registered in the store, which can \
-            then be read without them.
+            The version files of --schemas up to the version to begin at, and the projections, are \
+            registered in the store, which can then be read without them. `evstore replay --schemas` \
+            brings newer ones.
 
             Example: evstore --store shop init --schemas Schemas/shop --at v1
             """)

@@ -66,20 +66,6 @@ extension StreamTemplate {
     }
 }
 
-extension ByteBuffer {
-    /// Percent-encodes the bytes from an offset on that are not allowed in a stream name.
-    fileprivate mutating func encodeForStreamName(from start: Int) {
-        func isPlain(_ byte: UInt8) -> Bool { StreamName.allows(byte) && byte != UInt8(ascii: "%") }
-        func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10 }
-        guard let odd = (start ..< count).first(where: { !isPlain(byte(at: $0)) }) else { return }
-        let rest = [UInt8](copying: slice(odd, count - odd))
-        truncate(to: odd)
-        for byte in rest {
-            if isPlain(byte) { append(byte) } else { append([UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]) }
-        }
-    }
-}
-
 extension JSONWalker {
     /// Moves to the value of a member of the object that begins at the offset. Returns false if there is none.
     @_lifetime(self: copy self)

@@ -58,6 +58,7 @@ struct Explainer {
             let version = item.version
             let here = direction == .up ? version.previous : version
             if index == 0 || items[index - 1].version != version {
+                if index > 0 { event.leave(history, after: items[index - 1].version, direction) }
                 event.stream = history.shape(of: event.type, at: here)?.stream
             }
             switch item.action {
@@ -119,6 +120,17 @@ struct Explainer {
 }
 
 extension Explainer.TracedEvent {
+    /// Ends the tracks of members that the shape does not have once the items of a version are done.
+    fileprivate mutating func leave(_ history: History, after version: SchemaVersion, _ direction: Direction) {
+        let here = direction == .up ? version : version.previous
+        guard let shape = history.shape(of: type, at: here)?.shape else { return }
+        for index in tracks.indices {
+            guard let place = tracks[index].place, shape.memberNoun(at: place) == nil else { continue }
+            tracks[index].changes.append(.init(version: version, words: "is not in \(type) of version \(here.number)"))
+            tracks[index].place = nil
+        }
+    }
+
     /// Adds the members of another event that this one lacks.
     fileprivate mutating func join(_ other: String, _ shape: EventShape?, _ effects: [OpEffect], at version: SchemaVersion) {
         let words = "comes from \(other), where there is one"

@@ -55,7 +55,7 @@ package struct Lint {
         do throws(EvstoreError) { findings += try fixtures.differences(history) } catch {
             guard case .programNeeded(let what, _) = error, let mark = history.versions.last?.mark else { throw error }
             note(
-                Rule.fixture, .note, mark, "the fixtures were not compared: \(what) is written in Swift and this program does not have it",
+                Rule.fixture, .note, mark, "the fixtures were not compared: \(what) is written in Swift, and this program lacks that code",
                 "run the application's own program")
         }
     }
