@@ -52,7 +52,7 @@ struct Guide {
 
     /// What another page does before this one begins.
     private func scene() throws -> [Block] {
-        guard let match = text.firstMatch(of: #/those of <doc:([A-Za-z]+)#Overview>/#) else { return [] }
+        guard let match = text.firstMatch(of: #/those of\s+<doc:([A-Za-z]+)#Overview>/#) else { return [] }
         return try Guide(String(match.1)).blocks.filter { $0.heading == "Overview" }
     }
 

@@ -5,7 +5,7 @@ import Testing
 /// What the pages for contributors say of the sources.
 @Suite("The pages for contributors")
 struct ContributorTests {
-    static let pages = ["Architecture", "AddingAnOp", "AddingATable", "AddingACommand"]
+    static let pages = ["Architecture", "AddingAnOp", "AddingATable", "AddingACommand", "FastWays"]
 
     private static func text(_ page: String) throws -> String {
         try DocPage(page).text

@@ -20,12 +20,27 @@ struct NamedTestsTests {
         return tests
     }
 
-    @Test("the suites that a page names are there", arguments: ["Consistency", "Fleet", "Promises", "Testing"])
+    @Test("the suites that a page names are there", arguments: ["Consistency", "FastWays", "Fleet", "Promises", "Testing"])
     func named(page: String) throws {
         let named = try DocPage(page).text.matches(of: #/`([A-Z][A-Za-z]+Tests)\b/#).map(\.1)
         #expect(named.count >= 5)
         let tests = try Self.tests.get()
         for name in Set(named) { #expect(tests[String(name)] != nil, "\(page) names \(name)") }
+    }
+
+    @Test("each fast way has a test that compares it, which is there")
+    func fastWays() throws {
+        let tests = try Self.tests.get()
+        let rows = try ["Append", "Read", "Replay and read models", "Import and backup", "Numbers, times, JSON"]
+            .flatMap { try DocPage("FastWays").rows(below: $0) }
+        #expect(rows.count > 70)
+        for row in rows {
+            let compared = try #require(row.last)
+            for match in compared.matches(of: #/`([A-Z][A-Za-z]+Tests)\/([a-zA-Z]+)`/#) {
+                #expect(tests[String(match.1)]?.contains(String(match.2)) == true, "\(match.1) has no test \(match.2)")
+            }
+            #expect(compared.contains(#/[tT]ests\b|torture|`[a-z][A-Za-z]+`|verify/#), "nothing compares: \(row[0])")
+        }
     }
 
     @Test("each test that holds the mend of a fault is there")

@@ -1,0 +1,83 @@
+import Bytes
+import JSONText
+import TestSupport
+import Testing
+
+@testable import SchemaEvolution
+
+/// Rows of numbers, and what happens to others: what a table is made of, and what one without indexes or canonical forms would do.
+private struct NaiveTable {
+    let rows: [(key: String, value: String)]
+    /// `"error"`, `"keep"` or `{"value":…}`.
+    let otherwise: String
+
+    var using: String {
+        let map = rows.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
+        return #"{"table":{"map":{\#(map)},"otherwise":\#(otherwise),"because":"words"}}"#
+    }
+
+    /// What a number becomes; nil where it is refused. Numbers are equal as numbers, and the first row that fits counts.
+    func up(_ spelled: String) -> String? {
+        if let row = rows.first(where: { NaiveNumber($0.key) == NaiveNumber(spelled) }) { return row.value }
+        return otherwise == #""keep""# ? spelled : otherwise == #""error""# ? nil : String(otherwise.dropFirst(9).dropLast())
+    }
+
+    func down(_ spelled: String) -> String? {
+        if let row = rows.first(where: { NaiveNumber($0.value) == NaiveNumber(spelled) }) { return row.key }
+        return otherwise == #""keep""# ? spelled : nil
+    }
+}
+
+@Suite("Tables over numbers")
+struct TableWordTests {
+    private static func one<T>(_ choices: [T], _ random: inout SeededGenerator) -> T {
+        choices[.random(in: choices.indices, using: &random)]
+    }
+
+    /// A number of few values, and of many spellings; some differ in their last digit alone, where a double has none.
+    private static func spelled(_ random: inout SeededGenerator) -> String {
+        let digits = one(["0", "1", "7", "12", "120", "9007199254740992", "9007199254740993", "123456789012345678901234"], &random)
+        let sign = one(["", "", "-"], &random)
+        if digits == "0" { return sign + one(["0", "0.0", "0e7", "0.00E-3"], &random) }
+        let power = one([0, 0, 0, -1, 3], &random)
+        let shift = Int.random(in: 0 ... digits.count, using: &random)
+        let zeros = String(repeating: "0", count: Int.random(in: 0 ... 3, using: &random))
+        switch Int.random(in: 0 ..< 4, using: &random) {
+        case 0 where power == 0: return sign + digits
+        case 1 where power >= 0: return sign + digits + String(repeating: "0", count: power) + "." + zeros + "0"
+        case 2: return sign + digits + zeros + one(["e", "E"], &random) + "\(power - zeros.count)"
+        default:
+            let (whole, fraction) = (shift == 0 ? "0" : String(digits.prefix(shift)), digits.dropFirst(shift) + zeros)
+            return sign + whole + (fraction.isEmpty ? "" : "." + fraction) + "e\(power + digits.count - shift)"
+        }
+    }
+
+    private static func table(_ random: inout SeededGenerator) -> NaiveTable {
+        var rows: [(key: String, value: String)] = []
+        for _ in 0 ..< Int.random(in: 1 ... 8, using: &random) {
+            let key = spelled(&random)
+            if !rows.contains(where: { $0.key == key }) { rows.append((key, spelled(&random))) }
+        }
+        return NaiveTable(rows: rows, otherwise: one([#""error""#, #""keep""#, #"{"value":\#(spelled(&random))}"#], &random))
+    }
+
+    @Test("find a number by its value, however it and the word of the table are spelled, up and down", arguments: [1, 2, 3])
+    func numbers(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed, "table", 0)
+        var found = 0
+        for _ in 0 ..< rounds(30) {
+            let table = Self.table(&random)
+            let codec = try boundCodec(table.using, from: .number, to: .number)
+            for _ in 0 ..< 20 {
+                let number = Self.spelled(&random)
+                let (up, down) = (converted(number, .number, codec, .up).json, converted(number, .number, codec, .down).json)
+                let wanted = [table.up(number), table.down(number)].map { $0.map(NaiveNumber.init) }
+                let isRight = [up, down].map { $0.map(NaiveNumber.init) } == wanted
+                #expect(isRight, "seed \(seed): \(number) up to \(up ?? "none"), down to \(down ?? "none") by \(table.using)")
+                if !isRight { return }
+                if table.rows.contains(where: { NaiveNumber($0.key) == NaiveNumber(number) && $0.key != number }) { found += 1 }
+            }
+        }
+        #expect(found > rounds(30), "seed \(seed): \(found) numbers were found by another spelling")
+    }
+}
