@@ -7,7 +7,7 @@ import JSONText
 import TestSupport
 import Testing
 
-@Suite("An import of a file while the store's versions change")
+@Suite("Importing a file while the store's versions change")
 struct ChangedVersionsTests {
     /// What becomes of the store's versions between the two readings of a file.
     private enum Change: Sendable {
@@ -50,7 +50,7 @@ struct ChangedVersionsTests {
         }
     }
 
-    /// Waits on this thread, which is none of Swift's pool, for work that others do.
+    /// Waits on this thread, which is one of the store's own, for work that others do.
     private static func waiting(for work: @escaping @Sendable () async throws -> Void) {
         let done = DispatchSemaphore(value: 0)
         Task.detached {
@@ -95,7 +95,7 @@ struct ChangedVersionsTests {
         }
     }
 
-    @Test("appends the lines that the store takes before the change and after it, and lists each other line with its first error")
+    @Test("what is appended is what the store takes before the change and after it, and every other line is listed with its first error")
     func changed() async throws {
         var (appended, late) = (0, 0)
         for seed in 0 ..< UInt64(rounds(3)) {
@@ -116,7 +116,7 @@ struct ChangedVersionsTests {
 
             try await one.change.make(in: changed.store)
             let refused = Set(before.map { Int($0.line) })
-            // An empty line keeps the numbers of those behind it.
+            // A line that the first reading refuses stays refused. An empty line keeps the numbers of those behind it.
             let pipe = try FilledPipe(lines.indices.map { refused.contains($0 + 1) ? "\n" : lines[$0] }.joined())
             let wanted = try await changed.store.importLines(
                 from: .descriptor(pipe.descriptor), as: SchemaVersion(1), options: ImportOptions(onError: .quarantine))

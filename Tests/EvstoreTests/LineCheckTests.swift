@@ -18,6 +18,9 @@ private struct LineMaker: RandomNumberGenerator {
     /// How many more faults the line may have.
     private var faults = 0
 
+    /// More elements than a payload or metadata may have.
+    private let list = "[\(Array(repeating: "1", count: 15).joined(separator: ","))]"
+
     init(seed: UInt64, _ options: Options) { (numbers, bytesMax) = (SeededGenerator(seed: seed), EventLineParser.lineBytesMax(options)) }
 
     mutating func next() -> UInt64 { numbers.next() }
@@ -51,7 +54,7 @@ private struct LineMaker: RandomNumberGenerator {
             let code = usually("12", "x")
             if chance(2) { members.append(#""code":\#(version < 3 ? "\"\(code)\"" : code == "x" ? "1.5" : code)"#) }
         }
-        let more = usually("", #""more":1"#, #""id":"2""#, #""more":"\#(String(repeating: "7", count: 300))""#)
+        let more = usually("", #""more":1"#, #""id":"2""#, #""more":"\#(String(repeating: "7", count: 300))""#, #""more":\#(list)"#)
         if !more.isEmpty { members.append(more) }
         let text = "{\(members.shuffled(using: &self).joined(separator: space + "," + space))}"
         return usually(text, "[]", "null", #""x""#, "{}", #"{"id":1}"#, #"{"id":{"a":{"b":{"c":{}}}}}"#)
@@ -67,14 +70,15 @@ private struct LineMaker: RandomNumberGenerator {
             ("data", payload(of: type, id, at: version)),
             ("version", usually("\(version)", "0", "5", "6", "\"1\"", "1.0", "null", "4294967297", "-1")),
         ]
-        if chance(3) {
-            let text = String(repeating: pick("i", "é"), count: Int(usually("20", "0", "32", "33", "64", "65")) ?? 0)
+        if chance(2) {
+            let count = faults > 0 && chance(3) ? pick("0", "33", "65") : pick("1", "20", "32")
+            let text = String(repeating: pick("i", "é"), count: Int(count) ?? 0)
             found.append(("id", usually("\"\(text)\"", "null", "7", #""\u0001""#, #""\u0061""#, "\"\u{7F}\"")))
         }
         let time = pick(#""2026-01-02T03:04:05Z""#, #""0000-01-01T00:00:00.1234567+23:59""#)
         if chance(3) { found.append(("time", usually(time, "null", #""today""#, "7", #""2026-02-30T00:00:00Z""#))) }
         let metadata = pick("{}", #"{"by":"me"}"#, "null")
-        if chance(3) { found.append(("metadata", usually(metadata, "[]", #"{"a":{"b":{"c":{"d":1}}}}"#, #""x""#))) }
+        if chance(3) { found.append(("metadata", usually(metadata, "[]", #"{"a":\#(list)}"#, #"{"a":{"b":{"c":{"d":1}}}}"#, #""x""#))) }
         if chance(8) {
             found.append((usually(pick("position", "epoch", "born"), "steam", "expect", "specversion"), pick("1", #""x""#, "[[]]")))
         }
@@ -111,7 +115,7 @@ private struct LineMaker: RandomNumberGenerator {
     }
 }
 
-@Suite("Lines of an import that are read in one pass")
+@Suite("Import lines that are read in one pass")
 struct LineCheckTests {
     /// What a check finds of a chunk of lines.
     private struct Outcome: Equatable {
@@ -124,7 +128,7 @@ struct LineCheckTests {
         init(_ chunk: CheckedChunk, isWhole: Bool) {
             (refused, read, streamMismatches) = (chunk.refused, chunk.read, chunk.streamMismatches)
             taken = chunk.plain + UInt64(chunk.lines.count)
-            for line in chunk.lines where isWhole {
+            for line in chunk.lines where isWhole || line.event.id != nil {
                 var event = line.event
                 // Else it is the moment of the check.
                 if !line.hasTime { event.time = ExampleEvents.time }
@@ -153,13 +157,13 @@ struct LineCheckTests {
         return AppendValidator(history: try Orders.schemas().history, stamp: stamp, rules: rules, options: options)
     }
 
-    @Test("give the events, the refused lines with their errors and the counts that they give where the parser reads them")
+    @Test("each gives the event or the error that it gives where the parser reads it, and is counted alike")
     func bothWays() throws {
         var options = Options.forTests
         (options.eventBytesMax, options.jsonDepthMax, options.jsonMembersMax, options.typeNameBytesMax) = (250, 3, 14, 20)
         let form = LineForm(options: options, source: "urn:test")
         var (plain, taken, refused): (UInt64, UInt64, Int) = (0, 0, 0)
-        for seed in 0 ..< UInt64(rounds(10)) {
+        for seed in 0 ..< UInt64(rounds(8)) {
             var maker = LineMaker(seed: seed, options)
             let lines = (0 ..< 60).map { _ in maker.line() }
             let (one, other) = (chunk(lines.map(\.plain)), chunk(lines.map(\.parsed)))
@@ -170,7 +174,9 @@ struct LineCheckTests {
                 let wanted = other.check(by: checks[1], form, pass, refused: known, opening: nil)
                 let (a, b) = (Outcome(found, isWhole: pass != .checking), Outcome(wanted, isWhole: pass != .checking))
                 let differing = Set(a.refused).symmetricDifference(b.refused).sorted { $0.line < $1.line }
-                let words = differing.prefix(2).map { "\($0): \(String(decoding: lines[Int($0.line) - 1].plain, as: UTF8.self))" }
+                let words = differing.prefix(2).map {
+                    "\($0): \(String(decoding: lines[Int($0.line) - 1].plain.prefix(300), as: UTF8.self))"
+                }
                 try #require(a == b && wanted.plain == 0, "seed \(seed), \(pass): \(words)")
                 if pass == .streaming { known = Set(found.refused.map(\.line)) }
                 if pass == .checking { (plain, taken) = (plain + found.plain, taken + a.taken) }
@@ -178,7 +184,7 @@ struct LineCheckTests {
             refused += known.count
         }
         #expect(
-            plain > taken / 3 && taken > rounds(150) && refused > rounds(100),
+            plain > rounds(40) && taken > rounds(100) && refused > rounds(100),
             "\(plain) of \(taken) were read in one pass, \(refused) were refused")
     }
 }

@@ -100,9 +100,9 @@ private indirect enum Content: Hashable {
     }
 }
 
-@Suite("Whether a repeated event has the content of the stored one")
+@Suite("Comparing a repeated event with the stored one")
 struct RepeatedContentTests {
-    @Test("it has where both say the same, however they are spelled, and where personal data was forgotten, without that")
+    @Test("two payloads are equal where they say the same, however they are spelled, and a forgotten name does not count")
     func spelling() throws {
         var person = Shape(.string)
         person.isPersonal = true

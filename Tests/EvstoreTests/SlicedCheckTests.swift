@@ -7,7 +7,7 @@ import Testing
 
 @testable import Evstore
 
-@Suite("The check of a large append in slices")
+@Suite("Checking a large append in slices")
 struct SlicedCheckTests {
     private func event(_ number: Int, _ random: inout SeededGenerator) throws -> NewEvent {
         try .event(
@@ -33,7 +33,7 @@ struct SlicedCheckTests {
         do { return .success(try await store.check(events, [], isFresh: false).resolved.events) } catch { return .failure(error) }
     }
 
-    @Test("stores what was given in its order, or names the first event that is refused, by any number of threads")
+    @Test("any number of threads gives the events in their order, or the error of the first invalid one")
     func slices() async throws {
         let temporary = try await Orders.store(at: 3)
         var stores: [EventStore] = []

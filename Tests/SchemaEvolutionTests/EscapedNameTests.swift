@@ -9,7 +9,7 @@ import Testing
 private struct NameMaker: RandomNumberGenerator {
     private var numbers: SeededGenerator
 
-    /// Characters, and how JSON writes them: each is the text of a name here.
+    /// Characters, and texts that are escapes of them in JSON.
     private static let pieces = ["a", "A", #"\u0041"#, "\n", #"\n"#, #"\u000a"#, "\"", #"\""#, "\\", #"\\"#, "/", #"\/"#]
 
     init(seed: UInt64) { numbers = SeededGenerator(seed: seed) }
@@ -76,7 +76,7 @@ private struct NameMaker: RandomNumberGenerator {
 
 @Suite("Members whose names need escapes")
 struct EscapedNameTests {
-    @Test("a member whose name needs escapes is the one that the decoded name says, however a payload spells it")
+    @Test("a payload's name counts as decoded, however it is spelled")
     func escapedNames() throws {
         var (fitting, misfitting) = (0, 0)
         for seed in 0 ..< UInt64(rounds(200)) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SchemaEvolution
 
-@Suite("A stream's name that is compared with the payload's bytes")
+@Suite("Stream names that are compared with a payload's bytes")
 struct PlainTemplateTests {
     /// What a member adds to a name.
     private struct Value {
@@ -83,7 +83,7 @@ struct PlainTemplateTests {
         }
     }
 
-    @Test("it is found equal only where the template makes that name of the payload, and always where the values are plain")
+    @Test("a name is found equal only where the template makes it of the payload, and always where the values are plain")
     func templates() throws {
         var told = 0
         for seed in 0 ..< UInt64(rounds(2_000)) {

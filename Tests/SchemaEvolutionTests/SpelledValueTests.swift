@@ -54,7 +54,7 @@ struct SpelledValueTests {
         try #require(event.plain()?.accepts(text.lent, JSONLimits(), &scratch) == fits, "\(comment()): \(value) in one pass")
     }
 
-    @Test("of a number all spellings are accepted or none, as its value lies within bounds and among choices")
+    @Test("a number fits by its value, however it is spelled")
     func numbers() throws {
         var fitting = 0
         for seed in 0 ..< UInt64(rounds(1_500)) {
@@ -86,7 +86,7 @@ struct SpelledValueTests {
         #expect(fitting > rounds(300) && fitting < rounds(1_200), "\(fitting)")
     }
 
-    @Test("of a text all spellings are accepted or none, as its characters are a choice and as many as are allowed")
+    @Test("a text fits by its characters, however they are escaped")
     func texts() throws {
         func some(_ random: inout SeededGenerator) -> [Unicode.Scalar] {
             let scalars: [Unicode.Scalar] = ["a", "b", "\"", "\\", "\n", "é", "e", "\u{301}", "€", "\u{10000}", "\u{10FFFF}", "/"]
