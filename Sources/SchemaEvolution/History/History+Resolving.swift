@@ -20,7 +20,7 @@ extension History {
             }
         }
         guard let newest else { throw unknown(text) }
-        guard asked <= newest else { throw unknown(text, hint: "\(bare) is newer than \(newest), the newest label known") }
+        guard asked <= newest else { throw unknown(text, hint: "\(bare) is newer than \(newest), the newest label known: upgrade") }
         guard let best else { throw unknown(text, hint: "\(bare) is older than every label") }
         return best.version
     }
