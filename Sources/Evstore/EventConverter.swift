@@ -18,8 +18,8 @@ protocol RecordVisitor {
     /// Whether no more records are wanted.
     var isFull: Bool { get }
 
-    /// The name under which the log holds a stream that is called `stream`, first of all at the version of the reader; nil where there is
-    /// no such stream.
+    /// The name under which the log holds a stream that is called `stream` at the version of the reader, or else in the log; nil where
+    /// there is no such stream.
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName?
 
     /// Takes in a record and appends the events that come of it.
@@ -82,7 +82,9 @@ final class EventConverter: RecordVisitor {
 
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? {
         guard let version else { return stream }
-        return try history.storedName(ofAny: stream, at: version, reader)
+        if let stored = try history.storedName(of: stream, at: version, reader) { return stored }
+        // The name by which the log holds a stream: no append creates another one under it.
+        return try reader.head(of: stream) == nil ? nil : stream
     }
 
     /// The name of an event's stream at the version where the event is shown.

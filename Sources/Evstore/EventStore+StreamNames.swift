@@ -56,12 +56,15 @@ extension ResolvedAppend {
         _ name: StreamName, at version: SchemaVersion, isMade: Bool, _ history: History, _ reader: borrowing LogReader
     ) throws -> StreamName {
         if let known = found[NameAtVersion(name: name, version: version)] { return known }
-        let known = try isMade ? history.storedName(of: name, at: version, reader) : history.storedName(ofAny: name, at: version, reader)
+        let known = try history.storedName(of: name, at: version, reader)
         let stored = known ?? name
         given[stored] = name
         found[NameAtVersion(name: name, version: version)] = stored
         guard known == nil else { return stored }
-        if isMade, try reader.head(of: name) != nil { throw try Self.otherName(of: name, at: version, history, reader) }
+        if try reader.head(of: name) != nil {
+            if isMade { throw try Self.otherName(of: name, at: version, history, reader) }
+            return stored
+        }
         for spelling in history.spellings(of: name, at: version) {
             for other in spelling.versions { found[NameAtVersion(name: spelling.name, version: other)] = stored }
             guard spelling.name != name, try reader.head(of: spelling.name) == nil else { continue }

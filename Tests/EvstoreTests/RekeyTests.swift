@@ -1,6 +1,10 @@
-import Evstore
+import EventLog
+import EventModel
 import EvstoreTesting
+import JSONText
 import Testing
+
+@testable import Evstore
 
 @Suite("Streams with other names")
 struct RekeyTests {
@@ -68,12 +72,48 @@ struct RekeyTests {
         // The older name leads to the stream at the newer version, too, which shows it under its own.
         let again = try store.read(try StreamName("pref-theme"), at: SchemaVersion(2))
         #expect(again.map(\.stream.text) == ["setting-theme", "setting-theme", "setting-theme"])
+        _ = try await store.append(
+            [try set("setting-other", "other", 1, at: 2)],
+            conditions: [StreamCondition(try StreamName("pref-theme"), .revision(Revision(2)))])
+        await #expect { try await store.append(try set("pref-theme", "theme", 4, at: 2), expecting: .any) } throws: {
+            "\($0)".contains("setting-theme")
+        }
         var born: [String] = []
         try await store.export { lines in
             born += String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             return true
         }
-        #expect(born.map { $0.contains("pref-theme") } == [true, false, true])
+        #expect(born.map { $0.contains("pref-theme") } == [true, false, true, false])
+    }
+
+    @Test("a condition that a stream does not exist holds for its other names too, until the commit")
+    func absentUnderEachName() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        let condition = StreamCondition(try StreamName("setting-theme"), .noStream)
+        let resolved = try store.resolved([], [condition], at: SchemaVersion(2), store.history)
+        #expect(Set(resolved.conditions.map(\.stream.text)) == ["setting-theme", "pref-theme"])
+        // An older program makes the stream between the look at its names and the commit.
+        _ = try await store.append(try set("pref-theme", "theme", 1, at: 1), expecting: .noStream)
+        let late = StoredEvent(
+            stream: try StreamName("setting-late"), type: "Set", born: SchemaVersion(2), payload: Array(#"{"key":"late","value":1}"#.utf8),
+            time: .now)
+        await #expect { try await store.log.append(AppendRequest(events: [late], conditions: resolved.conditions)) } throws: {
+            guard let error = $0 as? EvstoreError, case .expectationFailed(let stream, _, _) = error else { return false }
+            return stream.text == "pref-theme" && resolved.failure(error) == nil
+        }
+        await #expect(throws: EvstoreError.self) {
+            try await store.append([try set("setting-other", "other", 1, at: 2)], conditions: [condition])
+        }
+    }
+
+    @Test(
+        "a text that is encoded for a stream's name is what the template makes of it", arguments: ["a b", "50%", "é\"{}", "plain", "%20"])
+    func encoded(_ key: String) async throws {
+        let temporary = try await store()
+        let payload = #"{"key":\#(JSONValue.string(key).text),"value":1}"#
+        let name = "setting-" + StreamName.encoded(key)
+        _ = try await temporary.store.append(.event(name, "Set", payload, at: 2), expecting: .noStream)
     }
 
     @Test("a stream that is named by an empty text is one stream under both names, appended, imported, read, folded and verified")

@@ -169,3 +169,22 @@ func explainsMergeAndRekey() throws {
             "is in a stream old-{key} where that was talk-{key}", "is Asked again, where it has what only Asked has",
         ])
 }
+
+@Test("a member that no longer exists is said to end at the version that does not have it, and not at the last one")
+func explainsWhereAMemberEnds() throws {
+    let history = try history([
+        "events: {E: {required: [kind], properties: {kind: {type: string, enum: [a, b]}, extra: {type: string}}}}",
+        """
+        upcast: [{rename-event: {from: E, by: /kind, to: {a: A, b: B}}}]
+        events: {A: {properties: {}}, B: {properties: {extra: {type: string}}}}
+        """,
+        """
+        upcast: [{on: [A, B], do: [{add: {path: /n, value: 1}}]}]
+        events: {A: {required: [n], properties: {n: {type: integer}}}, B: {required: [n], properties: {extra: {type: string}, n: {type: integer}}}}
+        """,
+    ])
+    let outcomes = try history.explain("E", from: SchemaVersion(1), to: SchemaVersion(3)).outcomes
+    let extra = try #require(outcomes.first { $0.type == "A" }?.members.first { $0.before?.description == "/extra" })
+    #expect(extra.after == nil && extra.changes == [.init(version: SchemaVersion(2), words: "is not in A of version 2")])
+    #expect(try #require(outcomes.first { $0.type == "B" }?.members.first { $0.before?.description == "/extra" }).after != nil)
+}

@@ -127,22 +127,6 @@ package final class SharedStreamNames: Sendable {
 }
 
 extension History {
-    /// The name under which the log stores the stream that is called so: at `version`, else at the newest other version that has such a
-    /// stream, if it has a name at `version`. Nil if there is none.
-    package func storedName(
-        ofAny stream: StreamName, at version: SchemaVersion, _ reader: borrowing LogReader
-    ) throws -> StreamName? {
-        if let stored = try storedName(of: stream, at: version, reader) { return stored }
-        for other in otherNamings(than: version) {
-            guard let stored = try storedName(of: stream, at: other, reader) else { continue }
-            do throws(EvstoreError) {
-                _ = try streamName(stream, from: other, to: version)
-                return stored
-            } catch { continue }
-        }
-        return nil
-    }
-
     /// The name under which the log stores the stream that has this name at a version, newest form first; nil if there is no such stream.
     package func storedName(of stream: StreamName, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName? {
         guard rekeysStreams else { return stream }

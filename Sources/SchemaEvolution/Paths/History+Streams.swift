@@ -17,13 +17,6 @@ extension History {
         try renaming(from: from, to: to).name(of: name)
     }
 
-    /// The versions at which streams may have other names than at `version`, newest first; one for each run of versions between two rekeys.
-    package func otherNamings(than version: SchemaVersion) -> [SchemaVersion] {
-        let ends = chain.steps.filter { !$0.rekeys.isEmpty }.map(\.version.previous) + [head]
-        let own = ends.first { $0 >= version }
-        return ends.reversed().filter { $0 != own }
-    }
-
     /// The names under which the log may store a stream, given its name at a version; newest first, each with the versions that use it. A
     /// stream is stored under the name that it had at the birth version of its first event.
     package func spellings(of stream: StreamName, at version: SchemaVersion) -> [StreamAlias] {

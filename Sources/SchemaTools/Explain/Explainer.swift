@@ -92,18 +92,19 @@ struct Explainer {
         arrive(event)
     }
 
-    private mutating func arrive(_ event: TracedEvent) {
+    private mutating func arrive(_ arrived: TracedEvent) {
+        var event = arrived
         guard let shape = history.shape(of: event.type, at: to) else { return }
-        func change(_ words: String) -> Explanation.Change { .init(version: direction == .up ? to : to.next, words: words) }
+        let last = direction == .up ? to : to.next
+        func change(_ words: String) -> Explanation.Change { .init(version: last, words: words) }
+        event.leave(history, after: last, direction)
         var members = event.tracks.compactMap { track -> Explanation.Member? in
             let noun = track.place.flatMap(shape.shape.memberNoun)
             if noun == nil, track.before == nil { return nil }
             // A type that a dispatch produced need not declare members that none of its events has.
             let wasNoun = track.before.flatMap(origin.memberNoun)
             var changes = track.changes
-            if noun == nil, track.place != nil {
-                changes.append(change("is not in \(event.type) of version \(to.number)"))
-            } else if changes.isEmpty, let noun, let wasNoun, noun != wasNoun {
+            if changes.isEmpty, let noun, let wasNoun, noun != wasNoun {
                 changes.append(change("is \(noun) in \(event.type) of version \(to.number)"))
             }
             return Explanation.Member(
