@@ -347,3 +347,8 @@ if Context.environment["EVSTORE_FUZZERS"] != nil {
             path: "tools/fuzz/Targets", swiftSettings: lending),
     ]
 }
+
+// The tests to build, where not all are wanted: the gate builds some of them optimized, too.
+if let wanted = Context.environment["EVSTORE_TESTS"]?.split(separator: " ") {
+    package.targets.removeAll { $0.isTest && !wanted.contains($0.name[...]) }
+}
