@@ -12,6 +12,9 @@ package struct DecimalNumber: Hashable, Sendable {
     /// with.
     package static let exponentMax = 9_999
 
+    /// What a number has that is computed with, in words.
+    package static let exponents = "an exponent from -\(exponentMax) to \(exponentMax)"
+
     package static let zero = DecimalNumber(0)
 
     package init(_ integer: Int) { self.init(integer < 0, Magnitude(UInt64(integer.magnitude)), 0) }

@@ -97,6 +97,9 @@ extension JSONEditor {
         return arena.slice(Int(record.start), Int(record.count))
     }
 
+    /// Where a value that no edit has opened begins in the text that was loaded.
+    package func start(of node: Node) -> Int { Int(record(node).start) }
+
     /// Whether a value's children are known, which means that it no longer has a text of its own.
     package func isOpened(_ node: Node) -> Bool { records[Int(node.index)].isOpened }
 

@@ -1,3 +1,4 @@
+import Bytes
 import EventModel
 import Testing
 
@@ -67,6 +68,24 @@ func refusesOldData() throws {
     #expect(try failure { try viewer.images("$unknown", #"{"x":1}"#, from: 0, to: 1) }.op == "adopt")
     #expect(try failure { try viewer.images("$unknown", #"{"created":1}"#, from: 0, to: 1) }.op == "shape")
     #expect(try failure { try viewer.images("$unknown", #"{"id":"1","created":"x"}"#, from: 0, to: 1) }.pointer == "/at")
+}
+
+@Test("an adoption whose template names no stream is one, with the reason, and says what each adoption leaves behind and no other one")
+func adoptsWithoutStream() throws {
+    let viewer = PathRunner(
+        try history([
+            "adopt: [{as: E, stream: \"e-{/who}\", keep: [/n]}, {otherwise: quarantine}]\nevents: {E: {properties: {n: {type: integer}}}}"
+        ]))
+    func adopt(_ json: String) throws -> AdoptionResult {
+        try viewer.adopt(
+            type: "$unknown", payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), metadata: [UInt8]().lent)
+    }
+    let unnamed = try adopt(#"{"n":1,"a":2}"#)
+    #expect(unnamed.type == "E" && unnamed.stream == nil && unnamed.unnamed?.pointer == "/who" && unnamed.leftBehind == ["/a": 1])
+    #expect(try failure { try adopt(#"{"n":"x","b":1}"#) }.pointer == "/n")
+    let named = try adopt(#"{"n":1,"who":"w"}"#)
+    #expect(named.stream?.text == "e-w" && named.unnamed == nil && named.leftBehind == ["/who": 1])
+    #expect(named.counts.kept == 1 && named.counts.notKept == 1)
 }
 
 @Test(

@@ -1,3 +1,4 @@
+import Bytes
 import EventModel
 import JSONText
 import TestSupport
@@ -53,10 +54,28 @@ struct ExplainOpsTests {
         #expect(try said(history, one.types.down, 2, 1) == one.down)
     }
 
-    @Test("every op has an example")
+    @Test(
+        "what is said of an event that lacks a member, or has an empty list or null there, is what becomes of it",
+        arguments: ExplainedAbsence.members + ExplainedAbsence.events)
+    func absence(_ one: ExplainedAbsence) throws {
+        let history = try history(["events: {\(one.before)}", "upcast: [\(one.item)]\nevents: {\(one.after)}"])
+        #expect(history.check().errors == [])
+        for (type, from, to, cases) in [(one.types.up, 1, 2, one.up), (one.types.down, 2, 1, one.down)] {
+            let words = try said(history, type, from, to).joined(separator: "\n")
+            for (event, image, clause) in cases {
+                #expect(clause.isEmpty || words.contains(clause), "\(clause) is not in \(words)")
+                #expect(try seen(history, type, event, from, to) == image, "\(event) from v\(from)")
+            }
+        }
+    }
+
+    @Test("every op has an example, and beside those whose effect the application decides one of an event that lacks something")
     func complete() {
         let shown = Set((ExplainedOp.members + ExplainedOp.events).map(\.op))
-        for op in OpRegistry.payloadOps.map({ $0.name }) + OpRegistry.eventOps.map({ $0.name }) { #expect(shown.contains(op), "\(op)") }
+        let absent = Set((ExplainedAbsence.members + ExplainedAbsence.events).map(\.op)).union(["reserve", "swift"])
+        for op in OpRegistry.payloadOps.map({ $0.name }) + OpRegistry.eventOps.map({ $0.name }) {
+            #expect(shown.contains(op) && absent.contains(op), "\(op)")
+        }
     }
 
     @Test("a rekey is said of the types whose streams it names, with the names that they have by then")
@@ -97,6 +116,26 @@ struct ExplainOpsTests {
                 }
             }
         }
+    }
+
+    /// The images of an event that is alone in its append, in canonical form; `refused` where one is missing, `nothing` where none is.
+    private func seen(_ history: History, _ type: String, _ event: String, _ from: Int, _ to: Int) throws -> String {
+        let (runner, born, target) = (PathRunner(history), SchemaVersion(from), SchemaVersion(to))
+        var images: [String] = []
+        do {
+            if try runner.path(type: type, born: born, to: target).merges {
+                let alone = AppendedEvent(
+                    type: type, payload: Array(event.utf8), metadata: [], time: Timestamp(microseconds: 0), stream: "s")
+                var failure: ImageFailure?
+                try runner.view(appended: [alone], born: born, at: target, failed: { failure = $1 }) { _, image in
+                    images.append(String(decoding: [UInt8](copying: image.payload), as: UTF8.self))
+                }
+                if failure != nil { return "refused" }
+            } else {
+                images = try runner.images(type, event, from: from, to: to, validating: true).map(\.json)
+            }
+        } catch EvstoreError.noImage { return "refused" }
+        return try images.isEmpty ? "nothing" : images.map(canonical).joined(separator: " + ")
     }
 
     /// Every outcome: its type, what becomes of the event, and a line for each member.

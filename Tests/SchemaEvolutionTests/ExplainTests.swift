@@ -42,7 +42,8 @@ func explainsUp() throws {
     #expect(outcome.type == "Placed")
     #expect(
         lines(outcome) == [
-            "/id /id", #"/customer /name/first; is split at the first " " into /name/first, /name/last; moves to /name/first"#,
+            "/id /id",
+            #"/customer /name/first; is split at the first " " into /name/first, /name/last; null stays null; moves to /name/first"#,
             "/total /cents; becomes an integer: a decimal text <-> whole units, 2 digits; moves to /cents",
             #"new /name/last; is split off /customer at the first " "; without one, absent"#, #"new /currency; is added: "USD""#,
         ])
@@ -160,13 +161,15 @@ func explainsMergeAndRekey() throws {
     #expect(up.type == "Talked")
     #expect(
         up.changes.map(\.words) == [
-            "is merged with Answered of its append that has the same /id", "is in a stream talk-{key} where that was old-{key}",
+            "is merged with Answered of its append and stream that has the same /id; "
+                + "alone it is Talked where that requires no more, and refused otherwise",
+            "is in a stream talk-{key} where that was old-{key}",
         ])
     let down = try history.explain("Talked", from: SchemaVersion(2), to: SchemaVersion(1)).outcomes
     #expect(down.map(\.type) == ["Asked", "Answered"])
     #expect(
         down.first?.changes.map(\.words) == [
-            "is in a stream old-{key} where that was talk-{key}", "is Asked again, where it has what only Asked has",
+            "is in a stream old-{key} where that was talk-{key}", "is Asked again, where it has what Asked alone has and requires",
         ])
 }
 

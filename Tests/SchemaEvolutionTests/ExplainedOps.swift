@@ -1,10 +1,17 @@
+/// What is said of the first of two members that are joined.
+private func joined(_ separator: String) -> String {
+    "/b /a; is joined of those of /b, /c that are there, with \"\(separator)\" between; where it is null, the others are lost; "
+        + "where it is absent and another is there, the event is refused; moves to /a"
+}
+
 extension ExplainedOp {
     static let members: [ExplainedOp] = [
         .member(
             "add", "", #"{path: /a, value: ""}"#, "a: {type: string}", up: [#"new /a; is added: """#],
             down: ["/a gone; is left out: it was added"]),
         .member(
-            "add", "", "{path: /a, from: $metadata/app}", "a: {type: string}", up: ["new /a; is added: /app of the event's metadata"],
+            "add", "", "{path: /a, from: $metadata/app}", "a: {type: string}",
+            up: ["new /a; is added: /app of the event's metadata; without it, absent, or refused where the newer version requires it"],
             down: ["/a gone; is left out: it was added"]),
         .member(
             "remove", "a: {type: string}", #"{path: /a, restore: "", because: unread}"#, "", up: ["/a gone; is removed: unread"],
@@ -17,16 +24,25 @@ extension ExplainedOp {
             up: ["/a /b/c; moves to /b/c"], down: ["/b/c /a; moves to /a"]),
         .member(
             "copy", "a: {type: string}", "{from: /a, path: /b, using: integer-text}", "a: {type: string}, b: {type: integer}",
-            up: ["/a /a", "new /b; is added: a copy of /a, a text <-> its value"],
+            up: ["/a /a", "new /b; is added where /a is there: a copy of it, a text <-> its value"],
             down: ["/a /a", "/b gone; is left out: it was a copy of /a"]),
         .member(
             "wrap", "a: {type: string}", "{path: /a}", "a: {type: array, items: {type: string}}",
-            up: ["/a /a; becomes a list of its value; absent becomes []"],
-            down: ["/a /a; becomes the first of its list, and absent where that is empty; what follows the first is not seen"]),
+            up: ["/a /a; becomes a list of its value; absent becomes []; null stays null"],
+            down: [
+                "/a /a; becomes the first of its list; [] becomes absent where the older version does not require it; null stays null; "
+                    + "what follows the first is not seen"
+            ]),
         .member(
             "head", "a: {type: array, items: {type: string}}", #"{path: /a, empty: "", because: one will do}"#, "a: {type: string}",
-            up: [#"/a /a; becomes the first of its list, and "" where that is empty; what follows the first is not seen: one will do"#],
-            down: [#"/a /a; becomes a list of its value; absent or "" becomes []"#]),
+            up: [
+                #"/a /a; becomes the first of its list; [] becomes "" where the older version requires the list, and absent otherwise; "#
+                    + "null stays null; what follows the first is not seen: one will do"
+            ],
+            down: [
+                #"/a /a; becomes a list of its value; "" becomes []; absent becomes [] where the older version requires the list; "#
+                    + "null stays null"
+            ]),
         ExplainedOp(
             op: "unset", before: type("E", "id", "a"), item: #"{on: E, do: [{unset: {path: /a, equals: ""}}]}"#,
             after: "E: {required: [id], properties: {id: {type: string}, a: {type: string}}}",
@@ -36,46 +52,47 @@ extension ExplainedOp {
             #"{path: /a, to: string, using: {table: {map: {"": none, x: ""}, otherwise: {value: "7"}, down: {"7": x}, because: few}}}"#,
             #"a: {type: string, enum: [none, "", "7"]}"#,
             up: [#"/a /a; becomes a string: "" is none, x is "", anything else is "7""#],
-            down: [#"/a /a; is converted back: 7 is x, none is "", "" is x"#]),
+            down: [#"/a /a; is converted back: 7 is x, none is "", "" is x, anything else is refused"#]),
         .member(
             "convert", "a: {type: string}", "{path: /a, to: integer, using: integer-text, canonical: require}", "a: {type: integer}",
             up: ["/a /a; becomes an integer: a text <-> its value; any other form of it is refused"],
-            down: ["/a /a; is converted back: a text <-> its value"]),
+            down: ["/a /a; is converted back: a text <-> its value; any other form of it is refused"]),
         .member(
             "convert", "a: {type: integer}",
             "{path: /a, to: integer, using: {scale: {num: 1, den: 10, round: half-even}}, because: tens will do}", "a: {type: integer}",
-            up: ["/a /a; becomes an integer: times 1 / 10, and back, rounded half to even; loses something: tens will do"],
-            down: ["/a /a; is converted back: times 1 / 10, and back, rounded half to even"]),
+            up: ["/a /a; becomes an integer: times 1 / 10, rounded half to even; what does not come back may be lost: tens will do"],
+            down: ["/a /a; is converted back: times 10 / 1, rounded half to even"]),
         .member(
             "split", "a: {type: string}", "{path: /a, into: [/b, /c], separator: \"-\", at: last, missing: absent}",
             "b: {type: string}, c: {type: string}",
             up: [
-                #"/a /b; is split at the last "-" into /b, /c; moves to /b"#,
+                #"/a /b; is split at the last "-" into /b, /c; null stays null; moves to /b"#,
                 #"new /c; is split off /a at the last "-"; without one, absent"#,
-            ], down: [#"/b /a; is joined of /b, /c with "-" between; moves to /a"#, "/c gone; goes into /a"]),
+            ], down: [joined("-"), "/c gone; goes into /a"]),
         .member(
             "join", "b: {type: string}, c: {type: string}", "{paths: [/b, /c], path: /a, separator: \" \", at: first, missing: absent}",
-            "a: {type: string}", up: [#"/b /a; is joined of /b, /c with " " between; moves to /a"#, "/c gone; goes into /a"],
+            "a: {type: string}", up: [joined(" "), "/c gone; goes into /a"],
             down: [
-                #"/a /b; is split at the first " " into /b, /c; moves to /b"#,
+                #"/a /b; is split at the first " " into /b, /c; null stays null; moves to /b"#,
                 #"new /c; is split off /a at the first " "; without one, absent"#,
             ]),
         ExplainedOp(
             op: "compute", before: type("E", "id", "a"), item: #"{on: E, do: [{compute: {path: /b, template: "{/id}: {/a}"}}]}"#,
-            after: type("E", "id", "a", "b"), up: ["E", "/id /id", "/a /a", #"new /b; is computed: "{/id}: {/a}""#],
+            after: type("E", "id", "a", "b"),
+            up: ["E", "/id /id", "/a /a", #"new /b; is computed: "{/id}: {/a}"; absent where one of these is absent or null"#],
             down: ["E", "/id /id", "/a /a", "/b gone; is left out: it was computed"]),
         .member(
             "each", "l: {type: array, items: {type: object, properties: {a: {type: string}, n: {type: string}}}}",
             "{path: /l, do: [{copy: {from: /a, path: /b}}, {move: {from: /n, path: /m}}]}",
             "l: {type: array, items: {type: object, properties: {a: {type: string}, b: {type: string}, m: {type: string}}}}",
-            up: ["/l /l", "/l/*/a /l/*/a", "/l/*/n /l/*/m; moves to /l/*/m", "new /l/*/b; is added: a copy of /l/*/a"],
+            up: ["/l /l", "/l/*/a /l/*/a", "/l/*/n /l/*/m; moves to /l/*/m", "new /l/*/b; is added where /l/*/a is there: a copy of it"],
             down: ["/l /l", "/l/*/a /l/*/a", "/l/*/b gone; is left out: it was a copy of /l/*/a", "/l/*/m /l/*/n; moves to /l/*/n"]),
         .member(
             "when", "k: {type: string}, a: {type: integer}",
             #"{path: /k, equals: "", do: [{convert: {path: /a, to: integer, using: {scale: {num: 10, den: 1}}}}]}"#,
             "k: {type: string}, a: {type: integer}",
-            up: ["/k /k", #"/a /a; where /k is "" becomes an integer: times 10 / 1, and back"#],
-            down: ["/k /k", #"/a /a; where /k is "" is converted back: times 10 / 1, and back"#]),
+            up: ["/k /k", #"/a /a; where /k is "" becomes an integer: times 10 / 1; what is not exact is refused"#],
+            down: ["/k /k", #"/a /a; where /k is "" is converted back: times 1 / 10; what is not exact is refused"#]),
         .member(
             "allow", "", "{path: /a, down: absent}", "a: {type: string}",
             up: ["new /a; may be there; nothing that was written before has it"],
@@ -84,7 +101,10 @@ extension ExplainedOp {
             "allow", "a: {type: string, enum: [\"\", x]}", #"{path: /a, down: {table: {y: ""}, value: x}}"#,
             "a: {type: string, enum: [\"\", x, y, z]}",
             up: ["/a /a; may be more than version 1 knows; what was written before stays"],
-            down: [#"/a /a; is "" where it is y; is "x" where the older version does not know it"#]),
+            down: [
+                #"/a /a; is "" where it is y; is "x" where the older version does not know it, "#
+                    + "or it is absent and the older version requires it"
+            ]),
         .member("reserve", "a: {type: string}", "[old]", "a: {type: string}", up: ["/a /a"], down: ["/a /a"]),
         ExplainedOp(
             op: "swift", before: type("E", "id", "a"),
@@ -130,20 +150,23 @@ extension ExplainedOp {
             ],
             down: [
                 "E", "is joined with the other parts to E", "/id /id", "/a /a",
-                #"new /b; comes from B, where there is one; moves to /b; is "" where the part is alone"#,
-                #"new /c; is "" where the part is alone"#,
+                #"new /b; comes from B, where there is one; moves to /b; is "" where no part that is there has it"#,
+                #"new /c; is "" where no part that is there has it"#,
             ]),
         .event(
             "merge-events", "\(type("A", "id", "a")), \(type("B", "id", "b"))", "{types: [A, B], into: E, on: /id}",
             "E: {required: [id], properties: {id: {type: string}, a: {type: string}, b: {type: string}}}", types: ("A", "E"),
             up: [
-                "E", "is merged with B of its append that has the same /id", "/id /id", "/a /a; is optional string in E of version 2",
+                "E",
+                "is merged with B of its append and stream that has the same /id; "
+                    + "alone it is E where that requires no more, and refused otherwise",
+                "/id /id", "/a /a; is optional string in E of version 2",
                 "new /b; comes from B, where there is one",
             ],
             down: [
-                "A", "is A again, where it has what only A has", "/id /id", "/a /a; is string in A of version 1",
+                "A", "is A again, where it has what A alone has and requires", "/id /id", "/a /a; is string in A of version 1",
                 "/b gone; is in B",
-                "B", "is B again, where it has what only B has", "/id /id", "/a gone; is in A",
+                "B", "is B again, where it has what B alone has and requires", "/id /id", "/a gone; is in A",
                 "/b /b; is string in B of version 1",
             ]),
         .event(

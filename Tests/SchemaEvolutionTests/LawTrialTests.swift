@@ -195,6 +195,27 @@ struct LawTrialTests {
         real.check(event, at: SchemaVersion(2))
         #expect(real.tally.failures.map(\.verdict.law) == ["T-up"])
     }
+
+    @Test("a refusal that the step declares is no failure, unless the log has such an event")
+    func declaredRefusal() throws {
+        let history = try history([
+            "events: {E: {required: [n], properties: {n: {type: string, enum: [a]}}}}",
+            """
+            upcast: [{add-event: {type: F, down: block}}, {on: E, do: [{allow: {path: /n, down: block}}]}]
+            events: {E: {required: [n], properties: {n: {type: string, enum: [a, b]}}}, F: {properties: {n: {type: string}}}}
+            """,
+        ])
+        let made = trial(history, each: 100).tally
+        #expect(made.refused > 100 && made.failures.isEmpty, "\(made.refused) refused, \(made.failures)")
+        for (type, payload) in [("E", #"{"n":"b"}"#), ("F", "{}")] {
+            var real = LawTrial(history, isFull: true)
+            let event = LawEvent(
+                origin: .log, position: Position(3), stream: "s-1", type: type, born: SchemaVersion(2), time: Timestamp(microseconds: 0),
+                payload: Array(payload.utf8), metadata: [])
+            real.check(event, at: SchemaVersion(1))
+            #expect(real.tally.failures.map(\.verdict.law) == ["T-down"])
+        }
+    }
 }
 
 /// An op that does something more than it should.

@@ -182,7 +182,8 @@ struct NaiveCodec {
     }
 
     private func table(_ value: JSONValue) -> (JSONValue, Bool)? {
-        guard case .object(let rows)? = arguments["map"] else { return nil }
+        guard case .object(let members)? = arguments["map"] else { return nil }
+        let rows = members.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
         guard case .string(let text) = value else {
             if case .number = value { return (value, true) }
             if case .bool = value { return (value, true) }

@@ -7,14 +7,17 @@ import Testing
 
 /// Rows of numbers, and what happens to others: what a table is made of, and what one without indexes or canonical forms would do.
 private struct NaiveTable {
-    let rows: [(key: String, value: String)]
+    let given: [(key: String, value: String)]
     /// `"error"`, `"keep"` or `{"value":…}`.
     let otherwise: String
 
     var using: String {
-        let map = rows.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
+        let map = given.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
         return #"{"table":{"map":{\#(map)},"otherwise":\#(otherwise),"because":"words"}}"#
     }
+
+    /// In the order of canonical JSON, whatever the order in the file.
+    var rows: [(key: String, value: String)] { given.sorted { $0.key.utf16.lexicographicallyPrecedes($1.key.utf16) } }
 
     /// What a number becomes; nil where it is refused. Numbers are equal as numbers, and the first row that fits counts.
     func up(_ spelled: String) -> String? {
@@ -58,7 +61,7 @@ struct TableWordTests {
             let key = spelled(&random)
             if !rows.contains(where: { $0.key == key }) { rows.append((key, spelled(&random))) }
         }
-        return NaiveTable(rows: rows, otherwise: one([#""error""#, #""keep""#, #"{"value":\#(spelled(&random))}"#], &random))
+        return NaiveTable(given: rows, otherwise: one([#""error""#, #""keep""#, #"{"value":\#(spelled(&random))}"#], &random))
     }
 
     @Test("find a number by its value, however it and the word of the table are spelled, up and down", arguments: [1, 2, 3])

@@ -42,6 +42,8 @@ package enum Rule {
     package static let rounds = "LOSS203"
     /// Personal data is in a place that is never sealed.
     package static let exposed = "PERS401"
+    /// A step can't convert the plainest value of a personal member.
+    package static let unforgettable = "PERS402"
     /// The name of a type is not written LikeThis, or that of a member not likeThis.
     package static let spelling = "STYLE401"
     /// A version or an event type has no description.

@@ -95,6 +95,7 @@ package struct Guard: Sendable {
             if let number = DecimalNumber(json: Array(node.json.text.utf8).lent) { return .number(number) }
             // Order: this comes before the error, since a registered projection may contain such a bound.
             if place == .fold { return .unordered(node.json.text) }
+            throw node.problem("below must be a number with \(DecimalNumber.exponents), not \(node.json.text)", rule: Rule.opArgument)
         }
         guard case .string(let text) = node.kind else {
             throw node.problem("below must be a number or a text", rule: place == .step ? Rule.opArgument : FileRule.value)

@@ -51,11 +51,13 @@ extension Template: CustomStringConvertible where Member: CustomStringConvertibl
 }
 
 /// Why a text is not a valid expression, as a clause, and what to write instead.
-package struct ExpressionError: Error, Hashable, Sendable {
+package struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertible {
     package let reason: String
     package let fix: String?
 
     package init(_ reason: String, fix: String? = nil) { (self.reason, self.fix) = (reason, fix) }
+
+    package var description: String { reason }
 }
 
 extension JSONPointer {

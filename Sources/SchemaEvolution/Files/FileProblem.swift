@@ -1,7 +1,7 @@
 package import EventModel
 
 /// A problem with a file.
-package struct FileProblem: Error, Hashable, Sendable {
+package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
     package var finding: Finding
 
     package init(_ id: String, _ message: String, at mark: FileLocation, fix: String? = nil) {
@@ -9,6 +9,8 @@ package struct FileProblem: Error, Hashable, Sendable {
     }
 
     package init(_ finding: Finding) { self.finding = finding }
+
+    package var description: String { finding.message }
 }
 
 /// Collects the findings about files, so that one run reports all of them.

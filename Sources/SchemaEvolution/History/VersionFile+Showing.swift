@@ -11,13 +11,15 @@ extension VersionFile {
         return .object([.init(name: type, value: .object(members))])
     }
 
-    /// Checks a payload as an append does: valid JSON, one object, fitting the type's shape.
-    package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) {
+    /// Checks a payload as an append does: valid JSON, one object, fitting the type's shape and naming a stream.
+    /// - Returns: the stream that the type's template names; nil if there is none.
+    @discardableResult
+    package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) -> String? {
         guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }
         do throws(JSONError) { _ = try JSONScanner.validate(payload.lent, limits: limits) } catch {
             throw EvstoreError(error)
         }
-        do throws(ShapeError) { try event.validate(payload.lent) } catch {
+        do throws(ShapeError) { return try event.validatedStream(of: payload.lent) } catch {
             throw .invalidEvent(type: type, version: number, pointer: error.pointer, reason: error.reason)
         }
     }

@@ -180,14 +180,15 @@ package struct LawTrial {
         return steps.contains(where: \.hasSwiftSteps) && steps.allSatisfy { $0.opClass == .iso } ? .required : .measured
     }
 
-    /// Whether an error is allowed. A partial step or a codec may refuse an event that is not from the log, since no gate has accepted it.
+    /// Whether an error is allowed. A partial step, a codec or a declared `block` may refuse an event that is not from the log, since no gate
+    /// has accepted it.
     /// If the log has a shadow of the event, the program may lack the code for the downcast.
     func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
         if case .programNeeded = error, event.hasShadow, target < event.born { return true }
         guard event.origin != .log else { return false }
         // A rekey may refuse a generated stream name.
         if error.isByCodec { return true }
-        if case .noImage(let failure) = error, failure.pointer == ImageFailure.streamName { return true }
+        if case .noImage(let failure) = error, failure.pointer == ImageFailure.streamName || failure.isDeclared { return true }
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 

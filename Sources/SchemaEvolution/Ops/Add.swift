@@ -70,10 +70,12 @@ struct Add: Op {
             case .constant(let value): value.text
             case .time: "the event's time"
             case .stream: "the name of the event's stream"
-            case .metadata(let pointer): "\(pointer) of the event's metadata"
+            case .metadata(let pointer):
+                "\(pointer) of the event's metadata; without it, absent, or refused where the newer version requires it"
             default: "nothing says as what"
             }
-        return [OpEffect(.appears(path), "is added: \(what)")]
+        let absent = self.path.tokens.count > 1 ? "; where the object around it is neither there nor new, absent" : ""
+        return [OpEffect(.appears(path), "is added: \(what)\(absent)")]
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {

@@ -19,6 +19,8 @@ struct AllowedDown: Sendable {
     let table: [(new: [UInt8], old: [UInt8])]
     /// The rows of the table as written in the file.
     let rows: [Table.Row]
+    /// What `absent-as` says.
+    private let absentAs: JSONValue?
     /// The JSON text that the older version sees if the member is absent.
     let absent: [UInt8]?
     /// All values that the older version may see.
@@ -34,7 +36,7 @@ struct AllowedDown: Sendable {
                     "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
                 ).withRepairs(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
             }
-            (table, rows, absent, values) = ([], [], nil, [])
+            (table, rows, absentAs, absent, values) = ([], [], nil, nil, [])
             return
         }
         let members = try node.map("down", allowing: ["value", "table", "absent-as", "hide", "because"])
@@ -54,8 +56,9 @@ struct AllowedDown: Sendable {
             for new in Self.spellings(row.key) { table.append((new, Array(row.value.text.utf8))) }
             values.append(row.value)
         }
-        absent = node.member("absent-as").map { Array($0.constant.text.utf8) } ?? node.member("value").map { Array($0.constant.text.utf8) }
-        if let value = node.member("absent-as") { values.append(value.constant) }
+        absentAs = node.member("absent-as")?.constant
+        absent = (absentAs ?? node.member("value")?.constant).map { Array($0.text.utf8) }
+        if let absentAs { values.append(absentAs) }
         guard members.contains(where: { $0.name != "because" }) else {
             throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").withRepairs(node.becomes(.string("absent")))
         }
@@ -80,20 +83,18 @@ struct AllowedDown: Sendable {
 
     /// What the older version sees, in words.
     var words: String {
-        let unknown = "where the older version does not know it"
-        let misfitWords: String? =
+        let (unknown, lacking) = ("the older version does not know it", "it is absent and the older version requires it")
+        // What replaces, hides or refuses an unknown value does so with an absent one, unless `absent-as` has one for that.
+        let always = absentAs == nil ? "where \(unknown), or \(lacking)" : "where \(unknown)"
+        let misfitWords =
             switch misfit {
-            case .absent?: "is left out \(unknown)"
-            case .value(let text)?: "is \(String(decoding: text, as: UTF8.self)) \(unknown)"
-            case .block?: "is refused \(unknown)"
-            case .hide(let why)?: "hides the event \(unknown): \(why)"
-            case nil: nil
+            case .absent?: "is left out where \(unknown)"
+            case .value(let text)?: "is \(String(decoding: text, as: UTF8.self)) \(always)"
+            case .block?: "is refused \(always)"
+            case .hide(let why)?: "hides the event \(always): \(why)"
+            case nil: "is refused where \(unknown)"
             }
         let rows = rows.map { "is \($0.value.text) where it is \($0.key.inWords)" }
-        // The value that replaces unknown values also replaces an absent one.
-        var isSaid = false
-        if case .value(let text)? = misfit { isSaid = text == absent }
-        let absentWords = isSaid ? nil : absent.map { "is \(String(decoding: $0, as: UTF8.self)) where it is absent" }
-        return (rows + [misfitWords, absentWords].compactMap(\.self)).joined(separator: "; ")
+        return (rows + [misfitWords] + (absentAs.map { ["is \($0.text) where \(lacking)"] } ?? [])).joined(separator: "; ")
     }
 }

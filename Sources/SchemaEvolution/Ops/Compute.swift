@@ -37,7 +37,7 @@ struct Compute: Op {
             case .member(let pointer): "{\(pointer.below(holder))}"
             }
         }
-        return [OpEffect(.appears(path), "is computed: \(quoted(text.joined()))")]
+        return [OpEffect(.appears(path), "is computed: \(quoted(text.joined())); absent where one of these is absent or null")]
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {

@@ -55,8 +55,8 @@ struct Convert: Op {
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let verb = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
-        let strict = isStrict && direction == .up ? "; any other form of it is refused" : ""
-        let why = because.map { direction == .up ? "; loses something: \($0)" : "" } ?? ""
+        let strict = isStrict ? "; any other form of it is refused" : ""
+        let why = because.map { direction == .up ? "; what does not come back may be lost: \($0)" : "" } ?? ""
         return [OpEffect(.changes(path.below(holder)), "\(verb): \(codec.words(direction))\(strict)\(why)")]
     }
 

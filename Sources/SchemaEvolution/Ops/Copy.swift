@@ -29,7 +29,7 @@ struct Copy: Op {
         let (from, path) = (from.below(holder), path.below(holder))
         let form = codec.map { ", \($0.words(.up))" } ?? ""
         return direction == .up
-            ? [OpEffect(.appears(path), "is added: a copy of \(from)\(form)")]
+            ? [OpEffect(.appears(path), "is added where \(from) is there: a copy of it\(form)")]
             : [OpEffect(.goes(path), "is left out: it was a copy of \(from)")]
     }
 

@@ -43,6 +43,9 @@ package struct EventEffect: Sendable {
 extension JSONPointer {
     /// The pointer from the payload's root to a member that this pointer names relative to a holder.
     func below(_ holder: JSONPointer) -> JSONPointer { JSONPointer(tokens: holder.tokens + tokens) }
+
+    /// The condition of an op that sets the member and makes no object for it; empty for a member at the top.
+    func around(_ word: String) -> String { tokens.count > 1 ? " \(word) the object around it is there" : "" }
 }
 
 extension String {

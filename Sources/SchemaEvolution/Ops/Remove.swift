@@ -38,8 +38,12 @@ struct Remove: Op {
         let path = path.below(holder)
         return switch direction {
         case .up: [OpEffect(.goes(path), "is removed" + (because.map { ": \($0)" } ?? ""))]
-        case .down: [OpEffect(.appears(path), restore.map { "is restored as \($0.text)" } ?? "is absent: it was removed")]
+        case .down: [OpEffect(.appears(path), restoredWords)]
         }
+    }
+
+    private var restoredWords: String {
+        restore.map { "is restored as \($0.text)\(path.around("where"))" } ?? "is absent: it was removed"
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {

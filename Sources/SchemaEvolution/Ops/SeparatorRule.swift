@@ -94,18 +94,18 @@ extension SeparatorRule {
     func effects(whole: JSONPointer, splits: Bool, in holder: JSONPointer) -> [OpEffect] {
         let (whole, parts) = (whole.below(holder), parts.map { $0.below(holder) })
         let all = parts.map(\.description).joined(separator: ", ")
-        let missing = refusesMissing ? "refused" : "absent"
+        let missing = refusesMissing ? "the event is refused" : "absent"
         if splits {
-            let rest = parts.dropFirst().map { part in
-                OpEffect(
-                    .appears(part),
-                    "is split off \(whole) at the \(isAtLast ? "last" : "first") \(quoted(separator)); without one, \(missing)")
-            }
-            let first = OpEffect(.changes(whole), "is split at the \(isAtLast ? "last" : "first") \(quoted(separator)) into \(all)")
+            let place = "at the \(isAtLast ? "last" : "first") \(quoted(separator))"
+            let rest = parts.dropFirst().map { OpEffect(.appears($0), "is split off \(whole) \(place); without one, \(missing)") }
+            let first = OpEffect(.changes(whole), "is split \(place) into \(all); null stays null")
             return [first, OpEffect(.moves(from: whole, to: parts[0]), "")] + rest
         }
         let rest = parts.dropFirst().map { OpEffect(.goes($0), "goes into \(whole)") }
-        let first = OpEffect(.changes(parts[0]), "is joined of \(all) with \(quoted(separator)) between")
+        let first = OpEffect(
+            .changes(parts[0]),
+            "is joined of those of \(all) that are there, with \(quoted(separator)) between; "
+                + "where it is null, the others are lost; where it is absent and another is there, the event is refused")
         return [first, OpEffect(.moves(from: parts[0], to: whole), "")] + rest
     }
 }

@@ -23,7 +23,7 @@ struct Unset: Op {
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let words =
-            direction == .up ? "is absent where it is \(sentinel.text)" : "is \(sentinel.text) where it is absent"
+            direction == .up ? "is absent where it is \(sentinel.text)" : "is \(sentinel.text) where it is absent\(path.around("and"))"
         return [OpEffect(.changes(path.below(holder)), words)]
     }
 

@@ -21,8 +21,12 @@ struct Wrap: Op {
     var summary: OpSummary { OpSummary(verb: "wrap", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
-        let path = path.below(holder)
-        return [direction == .up ? .becomesList(path, empty) : .becomesFirst(path, empty)]
+        let none = empty.map { "\($0.text) becomes []" } ?? "absent becomes []\(path.around("where"))"
+        return [
+            direction == .up
+                ? .becomesList(path.below(holder), none, empty)
+                : .becomesFirst(path.below(holder), empty?.text ?? "absent where the older version does not require it", empty)
+        ]
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
@@ -90,8 +94,11 @@ struct Head: Op {
     var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let required = "where the older version requires the list"
+        let none = (empty.map { "\($0.text) becomes []; " } ?? "") + "absent becomes [] \(required)\(self.path.around("and"))"
+        let first = empty.map { "\($0.text) \(required), and absent otherwise" } ?? "absent"
         let path = path.below(holder)
-        return [direction == .up ? .becomesFirst(path, empty, because) : .becomesList(path, empty)]
+        return [direction == .up ? .becomesFirst(path, first, empty, because) : .becomesList(path, none, empty)]
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
@@ -103,6 +110,7 @@ struct Head: Op {
         let before = site.shape
         var scalar = element
         scalar.isNullable = list.isNullable || empty == .null
+        if let empty, scalar.enumeration?.contains(empty) == false { scalar.enumeration?.append(empty) }
         if let empty, let why = scalar.rejection(of: empty) {
             site.note(Rule.upNotTotal, "empty: \(empty.text) does not fit the newer shape: it \(why.reason)")
         }
@@ -178,14 +186,20 @@ private final class BoundWrap: StagedOp {
 }
 
 extension OpEffect {
-    fileprivate static func becomesList(_ path: JSONPointer, _ empty: JSONValue?) -> OpEffect {
-        let none = empty.map { "absent or \($0.text)" } ?? "absent"
-        return OpEffect(.changes(path), "becomes a list of its value; \(none) becomes []")
+    /// - Parameter none: what becomes an empty list, as a clause.
+    fileprivate static func becomesList(_ path: JSONPointer, _ none: String, _ empty: JSONValue?) -> OpEffect {
+        OpEffect(.changes(path), "becomes a list of its value; \(none)\(nullWords(empty))")
     }
 
-    fileprivate static func becomesFirst(_ path: JSONPointer, _ empty: JSONValue?, _ because: String? = nil) -> OpEffect {
-        let (none, why) = (empty?.text ?? "absent", because.map { ": \($0)" } ?? "")
+    /// - Parameter none: what an empty list becomes.
+    fileprivate static func becomesFirst(
+        _ path: JSONPointer, _ none: String, _ empty: JSONValue?, _ because: String? = nil
+    ) -> OpEffect {
+        let why = because.map { ": \($0)" } ?? ""
         return OpEffect(
-            .changes(path), "becomes the first of its list, and \(none) where that is empty; what follows the first is not seen\(why)")
+            .changes(path),
+            "becomes the first of its list; [] becomes \(none)\(nullWords(empty)); what follows the first is not seen\(why)")
     }
+
+    private static func nullWords(_ empty: JSONValue?) -> String { empty == .null ? "" : "; null stays null" }
 }

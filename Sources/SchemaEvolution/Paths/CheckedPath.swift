@@ -20,6 +20,15 @@ extension Path {
                 type: type, born: born, target: target, step: step, op: op, pointer: pointer, expected: expected, found: found))
     }
 
+    func failure(_ block: PathBlock) -> EvstoreError {
+        var failure = ImageFailure(
+            type: type, born: born, target: target, step: block.step, op: block.label, pointer: "",
+            expected: "an event of a type that \(target) knows", found: block.why)
+        // Blocks that no item declares have no place in a file.
+        failure.isDeclared = block.mark != nil
+        return .noImage(failure)
+    }
+
     /// The error for stored bytes that are not JSON, which no append accepts.
     func malformed(_ error: JSONError) -> EvstoreError {
         failure(step: born, op: "load", pointer: "", expected: "JSON text", found: "\(error.reason) at byte \(error.offset)")

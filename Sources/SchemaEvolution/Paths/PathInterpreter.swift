@@ -214,9 +214,7 @@ package struct PathInterpreter: ~Copyable {
             waiting.add(&doc.splice, object, junction, arm, of: PartSource(event: source, origin: origin))
         case .hidden: doc.run.counts.hidden += 1
         case .dropped: doc.run.counts.dropped += 1
-        case .blocked(let block):
-            throw path.failure(
-                step: block.step, op: block.label, pointer: "", expected: "an event of a type that \(path.target) knows", found: block.why)
+        case .blocked(let block): throw path.failure(block)
         }
     }
 
@@ -244,6 +242,7 @@ package struct PathInterpreter: ~Copyable {
                         type: path.type, born: path.born, target: path.target, step: ops[index].step, op: ops[index].label,
                         pointer: pointer, expected: expected, found: found)
                     failure.isByCodec = byCodec
+                    failure.isDeclared = ops[index].blocks && ops[index].direction == .down
                     throw .noImage(failure)
                 }
             }

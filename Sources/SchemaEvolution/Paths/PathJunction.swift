@@ -140,12 +140,18 @@ struct JunctionQueue: ~Copyable {
         cursor += 1
     }
 
-    /// The text of the members that the parts share.
+    /// The members that the parts share, in canonical form: however values are spelled, equal ones have one key.
     private mutating func key(_ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction) -> [UInt8] {
         if junction.on.isEmpty { return [] }
         let start = texts.count
+        var value = ByteBuffer()
         for pointer in junction.on {
-            if let node = doc.find(pointer, from: object) { doc.content(of: node, into: &texts) }
+            if let node = doc.find(pointer, from: object) {
+                value.removeAll()
+                doc.write(node, into: &value)
+                // A number beyond what can be canonical is compared as it is spelled.
+                do throws(JSONError) { try Canonical.write(value.bytes, into: &texts) } catch { texts.append(value.bytes) }
+            }
             texts.append(0)
         }
         defer { texts.truncate(to: start) }

@@ -2,7 +2,7 @@ internal import Bytes
 package import JSONText
 
 /// Why a payload or a constant does not fit a shape.
-package struct ShapeError: Error, Hashable, Sendable {
+package struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
     /// An RFC 6901 pointer; empty for the whole payload.
     package var pointer: String
     package var expected: String
@@ -15,6 +15,8 @@ package struct ShapeError: Error, Hashable, Sendable {
 
     /// `should be …, found …`, to be appended to the pointer.
     package var reason: String { "should be \(expected), found \(found)" }
+
+    package var description: String { "\(pointer.isEmpty ? "the payload" : pointer) \(reason)" }
 }
 
 /// The declaration of an event type at one version: the payload's shape and the stream template.
@@ -36,6 +38,12 @@ package struct EventShape: Hashable, Sendable {
 
     /// Validates a payload that is known to be valid JSON.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
+
+    /// Validates a payload that is known to be valid JSON, and returns the stream that the template names; nil if there is none.
+    package func validatedStream(of payload: RawSpan) throws(ShapeError) -> String? {
+        try validate(payload)
+        return try stream?.name(for: payload)
+    }
 
     /// The shape and the stream, independent of the order in the file.
     var content: Content { Content(stream: stream?.description, shape: shape.ordered) }

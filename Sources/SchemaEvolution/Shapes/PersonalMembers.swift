@@ -1,4 +1,5 @@
 package import Bytes
+internal import EventModel
 package import JSONText
 
 /// The locations of personal values in a type's payloads, and the substitutes for values that were forgotten.
@@ -34,8 +35,7 @@ package struct PersonalMembers: Sendable {
         let index = nodes.count
         nodes.append(.plain)
         if shape.isPersonal {
-            let nothing = shape.isNullable ? JSONValue.null : shape.rejection(of: .string("")) == nil ? .string("") : shape.sample
-            nodes[index] = .personal(emptiest: Array(nothing.text.utf8), sample: Array(shape.sample.text.utf8))
+            nodes[index] = .personal(emptiest: Array(shape.emptiest.text.utf8), sample: Array(shape.sample.text.utf8))
         } else if let others = shape.additional {
             if others.hasPersons { nodes[index] = .object([:], others: add(others)) }
         } else if let items = shape.items {
@@ -111,6 +111,24 @@ extension EventShape {
 extension Shape {
     fileprivate var hasPersons: Bool {
         isPersonal || properties.contains { $0.shape.hasPersons } || items?.hasPersons == true || additional?.hasPersons == true
+    }
+
+    /// The value that replaces a forgotten one, if its event then has the images that it needs.
+    fileprivate var emptiest: JSONValue { isNullable ? .null : rejection(of: .string("")) == nil ? .string("") : sample }
+
+    /// The personal values within a value.
+    /// - Parameter withPlainest: false to leave out those that may be in the place of a forgotten one.
+    package func persons(in value: JSONValue, withPlainest: Bool) -> [JSONValue] {
+        if isPersonal { return withPlainest || ![.null, emptiest, sample].contains(value) ? [value] : [] }
+        switch value {
+        case .object(let members):
+            return members.flatMap { member -> [JSONValue] in
+                let shape = additional ?? properties.first { $0.name.isSame(as: member.name) }?.shape
+                return shape?.persons(in: member.value, withPlainest: withPlainest) ?? []
+            }
+        case .array(let elements): return elements.flatMap { items?.persons(in: $0, withPlainest: withPlainest) ?? [] }
+        default: return []
+        }
     }
 
     /// Whether the member at a pointer, or one that contains it, is personal.

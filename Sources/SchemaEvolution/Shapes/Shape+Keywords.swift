@@ -18,8 +18,9 @@ extension Shape {
             if name == "minLength" { minLength = count } else { maxLength = count }
         case "minimum", "maximum":
             try only([.integer, .number], member)
-            guard case .number(let text) = value.kind, let number = DecimalNumber(json: Array(text.utf8).lent) else {
-                throw value.problem("\(name) must be a number, not \(value.words)")
+            guard case .number(let text) = value.kind else { throw value.problem("\(name) must be a number, not \(value.words)") }
+            guard let number = DecimalNumber(json: Array(text.utf8).lent) else {
+                throw value.problem("\(name) must be a number with \(DecimalNumber.exponents), not \(text)")
             }
             if name == "minimum" { minimum = number } else { maximum = number }
         case "format":

@@ -160,7 +160,7 @@ extension ShapeProgram {
             return
         }
         guard let number = DecimalNumber(json: text.slice(start, end - start)) else {
-            throw failure(node, "a number with a smaller exponent", text, start)
+            throw failure(node, "a number with \(DecimalNumber.exponents)", text, start)
         }
         if node.kind == .integer, !number.isInteger { throw failure(node, node.noun, text, start) }
         if node.minimum >= 0, number < bounds[node.minimum].number {

@@ -34,9 +34,7 @@ package struct FixtureFiles: Sendable {
     package mutating func add(_ file: String, _ text: String, isFixed: Bool) throws(EvstoreError) {
         var old: String?
         if FileManager.default.fileExists(atPath: file) {
-            do { old = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self) } catch {
-                throw .ioFailure(doing: "reading \(file)", reason: "\(error)")
-            }
+            old = String(decoding: try onFiles("reading \(file)") { try Data(contentsOf: URL(filePath: file)) }, as: UTF8.self)
         }
         if old == text { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
     }
@@ -52,10 +50,10 @@ package struct FixtureFiles: Sendable {
     package func write() throws(EvstoreError) {
         for change in changes {
             let folder = change.file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-            do {
+            try onFiles("writing \(change.file)") {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
                 try Data(change.text.utf8).write(to: URL(filePath: change.file), options: .atomic)
-            } catch { throw .ioFailure(doing: "writing \(change.file)", reason: "\(error)") }
+            }
         }
     }
 }

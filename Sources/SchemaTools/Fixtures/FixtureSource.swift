@@ -62,7 +62,8 @@ package struct FixtureSource: Sendable {
 
     private static let trials = 500
 
-    /// Takes the first events of each type that a reader provides, with every personal member replaced.
+    /// Takes the first events of each type that a reader provides, with every personal member replaced, also in the stream's name where a
+    /// template makes it.
     package init(of version: VersionFile, each most: Int, _ read: (_ take: (RecordedEvent) throws -> Bool) throws -> Void) throws {
         var counts: [Name: Int] = [:]
         var text = ""
@@ -76,9 +77,13 @@ package struct FixtureSource: Sendable {
                 payload = rest.array()
             }
             let data = try JSONValue(parsing: payload.lent)
+            var stream = event.stream.text
+            do { stream = try shape.stream?.name(for: payload.lent) ?? stream } catch {
+                // The replaced members name no stream: the line is refused, and that says why.
+            }
             var line: [JSONValue.Member] = [
                 .init(name: "id", value: .string("\(event.id)")), .init(name: "time", value: .string("\(event.time)")),
-                .init(name: "stream", value: .string(event.stream.text)), .init(name: "type", value: .string(event.type)),
+                .init(name: "stream", value: .string(stream)), .init(name: "type", value: .string(event.type)),
                 .init(name: "data", value: data),
             ]
             if !event.metadata.isEmpty { line.append(.init(name: "metadata", value: try JSONValue(parsing: event.metadata.lent))) }

@@ -35,15 +35,12 @@ package struct Fixtures: Sendable {
         var fixtures = Fixtures(beside: directory)
         let place = fixtures.directory
         guard FileManager.default.fileExists(atPath: place) else { return nil }
-        do {
-            for version in history.versions {
-                let folder = "\(place)/\(version.number)"
-                guard FileManager.default.fileExists(atPath: folder) else { continue }
-                for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() where name.hasSuffix(".jsonl") {
-                    try fixtures.read("\(folder)/\(name)", version)
-                }
-            }
-        } catch { throw .ioFailure(doing: "reading \(place)", reason: "\(error)") }
+        for version in history.versions {
+            let folder = "\(place)/\(version.number)"
+            guard FileManager.default.fileExists(atPath: folder) else { continue }
+            let names = try onFiles("reading \(folder)") { try FileManager.default.contentsOfDirectory(atPath: folder) }
+            for name in names.sorted() where name.hasSuffix(".jsonl") { try fixtures.read("\(folder)/\(name)", version) }
+        }
         return fixtures
     }
 
@@ -86,7 +83,7 @@ package struct Fixtures: Sendable {
         return (files, skipped)
     }
 
-    private mutating func read(_ path: String, _ version: VersionFile) throws {
+    private mutating func read(_ path: String, _ version: VersionFile) throws(EvstoreError) {
         let text = try FileReader.bytes(path: path, atMost: FixtureSource.bytesMax)
         texts[path] = String(decoding: text, as: UTF8.self)
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
@@ -131,8 +128,7 @@ extension VersionFile {
     func line(of type: String, _ payload: [UInt8], metadata: [UInt8] = []) -> String? {
         guard let event = events[type] else { return nil }
         do throws(ShapeError) {
-            try event.validate(payload.lent)
-            let stream = try event.stream?.name(for: payload.lent) ?? "\(type)-1"
+            let stream = try event.validatedStream(of: payload.lent) ?? "\(type)-1"
             let more = metadata.isEmpty ? "" : ",\"metadata\":\(String(decoding: metadata, as: UTF8.self))"
             return "{\"stream\":\(JSONValue.string(stream).text),\"type\":\(JSONValue.string(type).text),"
                 + "\"data\":\(String(decoding: payload, as: UTF8.self))\(more)}"
@@ -141,7 +137,8 @@ extension VersionFile {
 }
 
 extension Fixtures.Line {
-    /// Reads an event line and validates its payload against the shape of its type. Missing times and streams get fixed defaults.
+    /// Reads an event line and checks it as an append does. A missing stream is the one that the type's template names; where there is
+    /// none, it gets a fixed default, and so does a missing time.
     init(_ text: [UInt8], of version: VersionFile, file: String, number: Int) throws(EvstoreError) {
         let value: JSONValue
         do throws(JSONError) { value = try JSONValue(parsing: text.lent) } catch {
@@ -152,14 +149,26 @@ extension Fixtures.Line {
         }
         (self.file, self.number, self.type) = (file, number, type)
         payload = Array(data.text.utf8)
-        try version.validate(payload, as: type)
-        if case .string(let name)? = value.member("stream") { stream = try StreamName(name) } else { stream = try StreamName("\(type)-1") }
-        var time = Timestamp(microseconds: 0)
-        if case .string(let text)? = value.member("time") {
+        let named = try version.validate(payload, as: type)
+        switch value.member("stream") {
+        case nil: stream = try StreamName(named ?? "\(type)-1")
+        case .string(let given)?: stream = try StreamName(given)
+        default: throw .invalidLine(reason: "should be text", pointer: "/stream")
+        }
+        if let named, named != stream.text {
+            throw .streamMismatch(given: stream.text, expected: named, type: type, version: version.number)
+        }
+        switch value.member("time") {
+        case nil, .null?: time = Timestamp(microseconds: 0)
+        case .string(let text)?:
             guard let said = Timestamp(text) else { throw .invalidLine(reason: "time is not RFC 3339", pointer: "/time") }
             time = said
+        default: throw .invalidLine(reason: "should be text", pointer: "/time")
         }
-        self.time = time
-        metadata = value.member("metadata").map { Array($0.text.utf8) } ?? []
+        switch value.member("metadata") {
+        case nil, .null?: metadata = []
+        case .object(let members)?: metadata = Array(JSONValue.object(members).text.utf8)
+        default: throw .invalidLine(reason: "should be a JSON object", pointer: "/metadata")
+        }
     }
 }

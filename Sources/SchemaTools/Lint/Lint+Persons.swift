@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
@@ -29,6 +30,44 @@ extension Lint {
             case .removes, .rounds, nil: continue
             }
         }
+    }
+
+    /// Reports personal members whose plainest value has no image at the version before or after: a forgotten event would disappear there.
+    mutating func forgetting(_ file: VersionFile) {
+        let (viewer, none) = (PathRunner(history), [UInt8]())
+        for type in file.types {
+            guard let event = file.events[type], let persons = PersonalMembers(event) else { continue }
+            for other in [file.number.previous, file.number.next] {
+                guard let target = history[other] else { continue }
+                for payload in ShapeExamples(of: event.shape).texts {
+                    var rest = ByteBuffer()
+                    _ = persons.leaveOut(of: payload.lent, by: .emptiest, into: &rest)
+                    let left = rest.array()
+                    do {
+                        let source = SourceEvent(payload: left.lent, time: .now, metadata: none.lent)
+                        let kind = TypeAtVersion(type: type, version: file.number)
+                        try viewer.view(source, of: kind, stream: "", at: other, validating: true) { _ in }
+                    } catch EvstoreError.noImage(let failure) where concerns(failure, event.shape, target) {
+                        note(
+                            Rule.unforgettable, .warning, event.mark,
+                            "\(type): \(failure.pointer) is personal, and what is left of it when it is forgotten has no image at "
+                                + "\(other) (\(failure.op)): the event would disappear there",
+                            "put the op into when, with else for the value that it can't convert, or allow null in both versions")
+                        break
+                    } catch {
+                        // Another failure is no matter of personal data.
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a failure is at a personal member of the event, or of an image.
+    private func concerns(_ failure: ImageFailure, _ shape: Shape, _ target: VersionFile) -> Bool {
+        if failure.isDeclared { return false }
+        let pointer: JSONPointer
+        do { pointer = try JSONPointer(failure.pointer) } catch { return false }
+        return shape.isPersonal(at: pointer) || target.events.values.contains { $0.shape.isPersonal(at: pointer) }
     }
 
     /// The first type that the op affects and whose member is personal data.

@@ -22,6 +22,7 @@ package struct Lint {
             lint.steps(file)
             lint.reach(file)
             lint.persons(file)
+            lint.forgetting(file)
         }
         try lint.look(at: fixtures)
         lint.findings += others

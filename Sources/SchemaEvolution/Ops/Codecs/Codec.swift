@@ -54,9 +54,11 @@ extension BoundCodec {
 }
 
 /// A codec can't convert a value.
-struct CodecRefusal: Error {
+struct CodecRefusal: Error, CustomStringConvertible {
     /// The accepted values, in the wording of an error.
     let expected: String
+
+    var description: String { "should be \(expected)" }
 }
 
 package enum Direction: Hashable, Sendable { case up, down }

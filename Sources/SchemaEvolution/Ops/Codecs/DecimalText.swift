@@ -74,11 +74,8 @@ struct DecimalText: PairCodec {
             appendText(content, number, into: &output)
             return true
         }
-        guard kind == .number, let number = DecimalNumber(json: content), number.isInteger else {
-            throw CodecRefusal(expected: "an integer")
-        }
         var plain = ByteBuffer(capacity: 32)
-        number.append(to: &plain)
+        try integer(content, kind).append(to: &plain)
         if let number = WrittenNumber(plain.bytes) { appendText(plain.bytes, number, into: &output) }
         return false
     }

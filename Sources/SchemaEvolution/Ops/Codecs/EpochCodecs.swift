@@ -27,6 +27,12 @@ struct EpochForm: Sendable {
         return power
     }
 
+    /// The texts, in words.
+    var words: String {
+        let precision = digits == 0 ? "in whole seconds" : "with \(digits) \(digits == 1 ? "digit" : "digits") of fraction"
+        return "RFC 3339 \(precision), rounded down"
+    }
+
     var numberKind: Shape.Kind { digits == unit ? .integer : .number }
 
     func appendText(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
@@ -138,7 +144,8 @@ struct EpochSeconds: PairCodec {
     }
 
     func words(_ direction: Direction) -> String {
-        "seconds since \(form.origin == 0 ? "1970" : "second \(form.origin) of 1970") <-> RFC 3339"
+        let origin = form.origin == 0 ? "1970" : "\(Timestamp(microseconds: form.origin * 1_000_000))"
+        return "seconds since \(origin) <-> \(form.words)"
     }
 
     var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
@@ -161,7 +168,7 @@ struct EpochMillis: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    func words(_ direction: Direction) -> String { "milliseconds since 1970 <-> RFC 3339" }
+    func words(_ direction: Direction) -> String { "milliseconds since 1970 <-> \(form.words)" }
 
     var left: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
     var right: CodecSide { CodecSide(.dateTime) }

@@ -35,12 +35,12 @@ struct Scale: Codec {
     func words(_ direction: Direction) -> String {
         let rounded =
             switch rounding {
-            case nil: ""
+            case nil: "; what is not exact is refused"
             case .down?: ", rounded down"
             case .halfUp?: ", rounded half up"
             case .halfEven?: ", rounded half to even"
             }
-        return "times \(num) / \(den), and back\(rounded)"
+        return (direction == .up ? "times \(num) / \(den)" : "times \(den) / \(num)") + rounded
     }
 
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
@@ -93,7 +93,9 @@ private struct Factor: Sendable {
                 return true
             }
         }
-        guard kind == .number, let number = DecimalNumber(json: content) else { throw CodecRefusal(expected: "a number") }
+        guard kind == .number, let number = DecimalNumber(json: content) else {
+            throw CodecRefusal(expected: "a number" + (kind == .number ? " with \(DecimalNumber.exponents)" : ""))
+        }
         let product = number * DecimalNumber(num)
         let digits = isInteger ? 0 : Self.fractionDigits
         let quotient = product.divided(by: den, fractionDigits: digits, rounding ?? .down)

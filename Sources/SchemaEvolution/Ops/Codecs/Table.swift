@@ -18,6 +18,8 @@ struct Table: Codec {
         let value: JSONValue
     }
 
+    /// In the order in which a store keeps them, that of canonical JSON (RFC 8785), so that the order in the file means nothing: the first
+    /// of several that fit counts.
     let rows: [Row]
     let otherwise: Otherwise
     /// What an older version sees in place of newer values.
@@ -30,6 +32,7 @@ struct Table: Codec {
         }
         try arguments.map("table", allowing: ["map", "otherwise", "down", "because"])
         rows = try Self.rows(try arguments.required("map", of: "table"), "map")
+            .sorted { $0.key.utf16.lexicographicallyPrecedes($1.key.utf16) }
         down = try arguments.member("down").map { node throws(FileProblem) in try Self.rows(node, "down") } ?? []
         because = try arguments.member("because")?.text("because")
         switch arguments.member("otherwise")?.kind {
@@ -65,14 +68,17 @@ struct Table: Codec {
         switch direction {
         case .up:
             words = rows.map { "\($0.key.inWords) is \($0.value.inWords)" }
-            if case .value(let value) = otherwise { words.append("anything else is \(value.inWords)") }
         case .down:
             words = down.map { "\($0.key.inWords) is \($0.value.inWords)" }
             // If several keys have equal values, the way down produces the first key.
             var known = Set(down.map(\.key))
             for row in rows where known.insert(row.value.word).inserted { words.append("\(row.value.inWords) is \(row.key.inWords)") }
         }
-        if case .keep = otherwise { words.append("anything else stays") }
+        switch (otherwise, direction) {
+        case (.keep, _): words.append("anything else stays")
+        case (.value(let value), .up): words.append("anything else is \(value.inWords)")
+        case (.refuse, _), (.value, .down): words.append("anything else is refused")
+        }
         return words.joined(separator: ", ")
     }
 

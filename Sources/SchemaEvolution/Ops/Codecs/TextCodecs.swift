@@ -36,11 +36,18 @@ func appendInteger(_ content: RawSpan, _ kind: JSONKind, into output: inout Byte
         output.append(content)
         return true
     }
-    guard kind == .number, let number = DecimalNumber(json: content), number.isInteger else {
-        throw CodecRefusal(expected: "an integer")
-    }
-    number.append(to: &output)
+    try integer(content, kind).append(to: &output)
     return false
+}
+
+/// The integer that a number's text denotes in any spelling.
+func integer(_ content: RawSpan, _ kind: JSONKind) throws(CodecRefusal) -> DecimalNumber {
+    guard kind == .number else { throw CodecRefusal(expected: "an integer") }
+    guard let number = DecimalNumber(json: content) else {
+        throw CodecRefusal(expected: "an integer with \(DecimalNumber.exponents)")
+    }
+    guard number.isInteger else { throw CodecRefusal(expected: "an integer") }
+    return number
 }
 
 /// `number-text`: converts between `"2.50"` and `2.50`; the digits are preserved.

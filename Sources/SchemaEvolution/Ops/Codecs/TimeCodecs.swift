@@ -10,7 +10,7 @@ struct DateOfTime: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
-    func words(_ direction: Direction) -> String { "a moment <-> its day" }
+    func words(_ direction: Direction) -> String { "a moment <-> its day as written; a day is its midnight in UTC" }
 
     var left: CodecSide { CodecSide(.dateTime) }
 
@@ -65,7 +65,9 @@ struct LocalTime: PairCodec {
         (suffix, offsetMinutes) = (Array(text.utf8), probe.offsetMinutes)
     }
 
-    func words(_ direction: Direction) -> String { "a local time <-> RFC 3339" }
+    func words(_ direction: Direction) -> String {
+        "a local time at \(String(decoding: suffix, as: UTF8.self)) <-> RFC 3339; a fraction of a second is cut off"
+    }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(.dateTime) }

@@ -48,18 +48,17 @@ struct MergeEvents: EventOp {
         case .up:
             guard types.has(type) else { return nil }
             let others = types.filter { !$0.isSame(as: type) }
-            return [
-                EventEffect(
-                    type: into, words: "is merged with \(others.joined(separator: ", ")) of its append that has the same \(key)",
-                    joined: others.map { ($0, []) })
-            ]
+            let words =
+                "is merged with \(others.joined(separator: ", ")) of its append and stream that has the same \(key); "
+                + "alone it is \(into) where that requires no more, and refused otherwise"
+            return [EventEffect(type: into, words: words, joined: others.map { ($0, []) })]
         case .down:
             guard type.isSame(as: into) else { return nil }
             return types.map { one in
                 let others = types.filter { !$0.isSame(as: one) }.joined(separator: " or ")
                 return EventEffect(
-                    type: one, words: "is \(one) again, where it has what only \(one) has", otherwise: { _ in "is in \(others)" },
-                    isApart: true)
+                    type: one, words: "is \(one) again, where it has what \(one) alone has and requires",
+                    otherwise: { _ in "is in \(others)" }, isApart: true)
             }
         }
     }

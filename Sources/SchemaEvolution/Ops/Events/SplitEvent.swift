@@ -22,6 +22,9 @@ struct SplitEvent: EventOp {
         let entries: [OpEntry]
         let down: Down
         let mark: FileLocation
+
+        /// `B, where /k is "b"`
+        fileprivate var words: String { type + (test.map { ", where \($0.words())" } ?? "") }
     }
 
     let type: String
@@ -69,9 +72,9 @@ struct SplitEvent: EventOp {
             let because = because.map { ": \($0)" } ?? ""
             return parts.map { part in
                 EventEffect(
-                    type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words())" } ?? ""), pick: part.pick,
+                    type: part.type, words: "is split: \(part.words)", pick: part.pick,
                     otherwise: { [parts] place in
-                        let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
+                        let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.words)
                         return others.isEmpty ? "is in no part\(because)" : "is in \(others.joined(separator: " and "))"
                     },
                     later: part.entries.flatMap { $0.op.effects(.up, in: JSONPointer()) })
@@ -85,7 +88,7 @@ struct SplitEvent: EventOp {
             }
             switch part.down {
             case .alone(let fills):
-                let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where the part is alone") }
+                let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where no part that is there has it") }
                 return [EventEffect(type: self.type, words: joined, effects: back, joined: others, later: made)]
             case .hide(let why):
                 return [EventEffect(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
