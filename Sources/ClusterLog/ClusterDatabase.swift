@@ -23,7 +23,8 @@ package struct ReportedNode: Hashable, Sendable {
     package var position: Position
     package var frame: UInt64
     package var program: String
-    package var secondsAgo: Int
+    /// How long ago it was, in whole seconds.
+    package var silence: Duration
 }
 
 /// The tables of a cluster log, for commands.
@@ -114,7 +115,7 @@ package final class ClusterDatabase {
                     name: rows.text(row, 0) ?? "", live: SchemaVersion(UInt32(clamping: rows.int(row, 1) ?? 0)),
                     position: Position(UInt64(clamping: rows.int(row, 2) ?? 0)), frame: UInt64(clamping: rows.int(row, 3) ?? 0),
                     program: rows.text(row, 4) ?? "",
-                    secondsAgo: Int(rows.int(row, 5) ?? 0))
+                    silence: .seconds(rows.int(row, 5) ?? 0))
             }
         }
     }

@@ -37,13 +37,21 @@ package enum ConnectionFile {
     private static var environment: String? { ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 } }
 
     package static func write(_ connection: String, at store: String) throws {
-        try Directory.remove(store + name)
-        let file = try File(store + name, .createNew)
+        let made = store + name + ".new"
+        try Directory.remove(made)
+        let file = try File(made, .createNew)
         try file.write(Array((connection + "\n").utf8))
         try file.sync()
+        try Directory.rename(made, to: store + name)
+        try Directory.sync(store)
     }
 
-    package static func remove(at store: String) throws { try Directory.remove(store + name) }
+    /// Returns whether the file was there.
+    package static func remove(at store: String) throws -> Bool {
+        if try Directory.ownStatus(store + name) == nil { return false }
+        try Directory.remove(store + name)
+        return true
+    }
 
     /// The warning for a connection string that leads over a network and does not check the server's identity; nil for any other string.
     package static func warning(_ connection: String) throws(EvstoreError) -> String? {

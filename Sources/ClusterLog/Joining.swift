@@ -113,13 +113,8 @@ extension EventLog {
                 fix: "export its events into a store that is not sealed, and encrypt the disks and the database")
         }
         try acquireExclusively(what: "is being copied to a cluster log")
-        do {
-            try await copyAlone(to: database, as: node, progress: progress)
-        } catch {
-            try shareAgain()
-            throw error
-        }
-        try shareAgain()
+        defer { shareAgain() }
+        try await copyAlone(to: database, as: node, progress: progress)
     }
 
     private func copyAlone(

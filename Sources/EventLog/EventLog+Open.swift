@@ -24,6 +24,7 @@ extension EventLog {
         do {
             let logger = logger ?? silent
             let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger, tables)
+            let log: EventLog
             do {
                 if !readOnly {
                     try StoreLocation.sweepStore(store)
@@ -36,13 +37,18 @@ extension EventLog {
                     context.isReplica = try StateRows.replica(transaction, access.tables) != nil
                 }
                 if !readOnly, let node = context.membership { context.order = try order(context, of: node) }
-                let log = try EventLog(context, readOnly: readOnly, presence)
-                if !readOnly { log.fillBallast() }
-                return log
+                log = try EventLog(context, readOnly: readOnly, presence)
             } catch {
                 access.environment.close()
                 throw error
             }
+            // From here on the log closes the files, whatever fails.
+            try log.start()
+            if !readOnly {
+                try log.settleLayout()
+                log.fillBallast()
+            }
+            return log
         } catch { throw storeError(error, store, doing: "opening \(store)") }
     }
 

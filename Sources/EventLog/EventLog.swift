@@ -64,6 +64,10 @@ package final class EventLog: Sendable {
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         context.tailKeeping?.begin(self)
+    }
+
+    /// Starts the threads of the log.
+    func start() throws {
         try committer?.start()
         try healthMonitor.start()
     }
@@ -145,8 +149,8 @@ package final class EventLog: Sendable {
 
     /// The error that keeps the cluster log from being asked, and for how long; nil while there is none, and where the store belongs to
     /// none.
-    package var clusterTrouble: (error: EvstoreError, seconds: Double)? {
-        nodeHealth.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
+    package var clusterTrouble: (error: EvstoreError, duration: Duration)? {
+        nodeHealth.trouble.map { ($0.error, $0.since.duration(to: .now)) }
     }
 
     /// Notes an error of a log that could not be opened for writing and so can't be followed.
@@ -201,17 +205,33 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
     func takeTurn() throws -> WriteTurn {
         defer { withExtendedLifetime(self) {} }
-        let turn = try access.environment.takeTurn(within: options.appendDeadline.inSeconds) { !Task.isCancelled }
+        let turn = try access.environment.takeTurn(within: options.appendDeadline) { !Task.isCancelled }
         guard let turn else { throw EvstoreError.interrupted(again: "run it again") }
         return turn
     }
 
-    /// Lets other processes open the store again.
-    package func shareAgain() throws {
+    /// Lets other processes open the store again. A log that was closed meanwhile has let go of the store already.
+    package func shareAgain() {
+        isClosed.withLock { isClosed in
+            if isClosed || !isOfThisProcess { return }
+            do { try presence.take(shared: true, what: "") } catch { logger.warning("unlocking \(path): \(error)") }
+        }
+    }
+
+    /// Gives a store that is neither a node nor a replica any more the layout of one that is alone: after it has left or was promoted, or
+    /// at its next opening if the process was killed in between.
+    package func settleLayout() throws {
+        guard access.isOrderedElsewhere else { return }
         do {
-            try access.environment.checkProcess()
-            try presence.take(shared: true, what: "")
-        } catch { throw storeError(error, path, doing: "unlocking the store") }
+            let turn = try takeTurn()
+            defer { withExtendedLifetime(turn) {} }
+            let (access, path) = (access, path)
+            try access.environment.read { transaction in
+                let isNode = try StateRows.node(transaction, access.tables) != nil
+                if isNode { return }
+                if try StateRows.replica(transaction, access.tables) == nil { try Manifest.set(isOrderedElsewhere: false, at: path) }
+            }
+        } catch { throw storeError(error, path, doing: "writing the manifest of \(path)") }
     }
 
     /// False in the child of a fork: threads, locks and files belong to its parent, and every call except `close` is an error.

@@ -84,6 +84,8 @@ extension Advice {
 
         // Importing.
         case eachElement
+        case keepFirst
+        case piped(through: String)
 
         // In a cluster.
         case createCluster
@@ -137,6 +139,8 @@ extension Advice.Call: CustomStringConvertible {
         case .recipher: "maintenance.recipher(into:secret:)"
         case .createCluster: "Cluster.create(schemas:)"
         case .eachElement: "ImportOptions(each: \"/entries\"), or each: \"\" for the whole of it"
+        case .keepFirst: "sameID: .keepFirst keeps the first"
+        case .piped(let program): program
         case .joinCluster: "StoreMaintenance.join(_:as:into:)"
         case .acceptServer: "maintenance.acceptServer()"
         case .followBackups: "StoreMaintenance.follow(from:into:)"

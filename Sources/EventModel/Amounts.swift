@@ -38,6 +38,11 @@ package func duration(seconds: Double) -> String {
     }
 }
 
+extension Duration {
+    /// The duration as people read it: see `duration(seconds:)`.
+    package var inWords: String { self < .zero ? "-" + (.zero - self).inWords : duration(seconds: inSeconds) }
+}
+
 /// A human-readable distance between two moments: `5 min 2 s ago`, `3 days ago`, `in 2 h 5 min`.
 package func age(since time: Timestamp, now: Timestamp = .now) -> String {
     let seconds = now.seconds(since: time)

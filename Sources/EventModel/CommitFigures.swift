@@ -4,11 +4,11 @@ public struct CommitFigures: Hashable, Sendable {
     public var appends = 0
     public var events = 0
     /// From the beginning of the commit until its events were on disk, including the wait for other processes.
-    public var seconds: Double
-    /// The part of `seconds` spent on writing and syncing the events: to the file ahead of the log, or by LMDB's commit.
-    public var syncSeconds: Double
+    public var duration: Duration
+    /// The part of `duration` spent on writing and syncing the events: to the file ahead of the log, or by LMDB's commit.
+    public var sync: Duration
     /// How long the oldest append had waited before the commit began.
-    public var longestWaitSeconds = 0.0
+    public var longestWait = Duration.zero
 
-    package init(seconds: Double, syncSeconds: Double) { (self.seconds, self.syncSeconds) = (seconds, syncSeconds) }
+    package init(duration: Duration, sync: Duration) { (self.duration, self.sync) = (duration, sync) }
 }

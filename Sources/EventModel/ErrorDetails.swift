@@ -41,10 +41,10 @@ extension ErrorDetails {
         (self.code, self.message, self.advice, self.place) = (code, message, advice, place)
     }
 
-    /// A copy that also names the input line at fault.
-    func on(line: UInt64, of file: String?) -> ErrorDetails {
+    /// A copy that also names the input line at fault, and the element of a document that begins there.
+    func on(line: UInt64, of file: String?, element: UInt64? = nil) -> ErrorDetails {
         var copy = self
-        copy.message = "\(file.map { $0 + ":" } ?? "line ")\(line): \(message)"
+        copy.message = "\(file.map { $0 + ":" } ?? "line ")\(line): \(element.map { "element \($0): " } ?? "")\(message)"
         copy.place.line = Int(clamping: line)
         copy.place.file = file
         return copy

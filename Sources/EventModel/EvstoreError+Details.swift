@@ -1,5 +1,5 @@
 extension EvstoreError {
-    /// The name of the case, or for `refusedLine` the name of the inner error: the value of `error.code` in JSON.
+    /// The name of the case, or for `refusedLine` and `refusedElement` the name of the inner error: the value of `error.code` in JSON.
     public var code: String { details.code }
     public var message: String { details.message }
     public var fix: String? { details.fix }
@@ -96,10 +96,8 @@ extension EvstoreError {
                 "expectationFailed",
                 "\(stream) was expected \(expected.words) and \(actual.map { "is at revision \($0)" } ?? "has no events")",
                 fix: "read the stream again and decide anew", place: .init(stream: stream.text))
-        case .idReused(let id, let position):
-            .init(
-                "idReused", "the id \(quoted(id.text)) was used for another event at position \(position)",
-                fix: "give the new event an id of its own", place: .init(position: position))
+        case .idReused(let id, let position, let line):
+            Self.reused(id, at: position, line.map { "in line \($0)" })
         case .eventTooLarge(let bytes, let limit):
             .init(
                 "eventTooLarge", "an event of \(bytes) bytes is over the limit of \(limit)",
@@ -111,7 +109,9 @@ extension EvstoreError {
                 "versionNotAllowed", "events are appended at \(floor == top ? "\(floor)" : "\(floor) to \(top)"), not at \(version)",
                 fix: version > top
                     ? "replay the store to \(version) first"
-                    : "write events of \(floor) or newer, and update programs that write older ones")
+                    : version.rawValue == 0
+                        ? "data from before versions existed is imported, into a store whose version 1 has cases of adopt:"
+                        : "write events of \(floor) or newer, and update programs that write older ones")
         case .noImage(let failure):
             .init(
                 "noImage",
@@ -120,9 +120,9 @@ extension EvstoreError {
                     ? "choose another name: \(failure.op) of \(failure.step) would map it to another stream on the way back"
                     : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
-        case .deadlinePassed(let seconds, let holder):
+        case .deadlinePassed(let waited, let holder):
             .init(
-                "deadlinePassed", "waited \(seconds) s for the store; it is held by \(holder)",
+                "deadlinePassed", "waited \(waited / .seconds(1)) s for the store; it is held by \(holder)",
                 fix: "run it again: the operation that waited was not performed")
         case .commitOutcomeUnknown(let position):
             .init(
@@ -140,8 +140,19 @@ extension EvstoreError {
                 place: .init(pointer: pointer))
         case .refusedLine(let line, let file, let error):
             error.details.on(line: line, of: file)
+        case .refusedElement(let number, let line, let file, .idReused(let id, let position, let other)):
+            Self.reused(id, at: position, other.map { "in element \($0)" }).on(line: line, of: file, element: number)
+        case .refusedElement(let number, let line, let file, let error):
+            error.details.on(line: line, of: file, element: number)
         default: nil
         }
+    }
+
+    private static func reused(_ id: EventID, at position: Position?, _ above: String?) -> ErrorDetails {
+        .init(
+            "idReused",
+            "the id \(quoted(id.text)) was used for another event \(position.map { "at position \($0)" } ?? above ?? "of the same append")",
+            advice: "give the new event an id of its own; \(.keepFirst)", place: .init(position: position))
     }
 
     private static var registering: Advice {

@@ -4,7 +4,8 @@ extension EvstoreError {
         switch self {
         case .backupDamaged(let path, let reason):
             .init(
-                "backupDamaged", "the backup \(path) can't be restored: \(reason)", fix: "use another backup; keep this one until then")
+                "backupDamaged", "the backup \(path) can't be restored: \(reason)",
+                fix: "use another backup, or make one in a new directory; keep this one until then")
         case .notInBackup(let wanted, let has):
             .init("notInBackup", "\(wanted) is not in the backup, which has \(has)", fix: "name a position or a time that it has")
         case .otherBackup(let path):

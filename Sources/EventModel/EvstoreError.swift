@@ -32,17 +32,21 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unknownType(String, version: SchemaVersion, known: [String])
     case streamMismatch(given: String, expected: String, type: String, version: SchemaVersion)
     case expectationFailed(stream: StreamName, expected: Expectation, actual: Revision?)
-    case idReused(id: EventID, position: Position)
+    /// The id is that of another event: at a position of the store, or else in an earlier line or element of the same input, or else of the
+    /// same append.
+    case idReused(id: EventID, position: Position?, line: UInt64? = nil)
     case eventTooLarge(bytes: Int, limit: Int)
     case appendTooLarge(reason: String)
     case versionNotAllowed(SchemaVersion, floor: SchemaVersion, top: SchemaVersion)
     case noImage(ImageFailure)
-    case deadlinePassed(seconds: Double, holder: String)
+    case deadlinePassed(waited: Duration, holder: String)
     case commitOutcomeUnknown(after: Position)
     /// Valid JSON that does not describe an event to append.
     case invalidLine(reason: String, pointer: String)
     /// A line of the input was refused; lines are counted from 1.
     indirect case refusedLine(UInt64, file: String?, EvstoreError)
+    /// An element of a document was refused; elements are counted from 1. It begins in a line of the file.
+    indirect case refusedElement(UInt64, line: UInt64, file: String?, EvstoreError)
 
     // Reading.
     case epochChanged(seen: Checkpoint, cut: Checkpoint)
@@ -126,6 +130,8 @@ public struct ImageFailure: Hashable, Sendable {
     public var found: String
     /// Whether a codec could not read the value, regardless of the op that uses it.
     package var isByCodec = false
+    /// Whether the step declares that it refuses such events (`block`).
+    package var isDeclared = false
 
     public init(
         position: Position? = nil, type: String, born: SchemaVersion, target: SchemaVersion, step: SchemaVersion,

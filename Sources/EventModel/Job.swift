@@ -4,7 +4,7 @@ internal import Synchronization
 public struct ProgressEvent: Hashable, Sendable {
     /// The step's name, such as `replay` or `verify`.
     public var step: String
-    /// The number of events or rows that are done, and the total; a total of 0 means that it is unknown.
+    /// How much is done of the step, in events, rows, lines, bytes or runs; a total of 0 means that it is unknown.
     public var done: UInt64
     public var total: UInt64
     public var quarantined: UInt64
@@ -17,7 +17,7 @@ public struct ProgressEvent: Hashable, Sendable {
     }
 }
 
-/// Called with the progress of a long operation, on the thread that performs it.
+/// Called with the progress of a long operation, on the threads that perform it, which may be several at once.
 public typealias ProgressHandler = @Sendable (ProgressEvent) -> Void
 
 /// A long operation: its name, its progress handler, and whether it was cancelled.

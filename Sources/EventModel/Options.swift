@@ -112,7 +112,20 @@ extension Duration {
     /// This duration, clamped to the range from zero to the longest wait.
     package var bounded: Duration { min(max(self, .zero), Self.longest) }
 
-    package var inSeconds: Double { bounded / .seconds(1) }
+    /// As many seconds, which a row or an estimate may say: clamped like `bounded`, and zero where it is no number.
+    package static func bounded(seconds: Double) -> Duration {
+        // `max` gives its first argument where the second one is NaN.
+        .seconds(min(longest / .seconds(1), max(0, seconds)))
+    }
+
+    /// An estimate by a part that was measured, clamped like `bounded`.
+    package func scaled(by scale: Double) -> Duration { .bounded(seconds: inSeconds * scale) }
+
+    /// The nearest `Double`, to the nanosecond: a division by `.seconds(1)` may give the one beside it, which rounds to another digit.
+    package var inSeconds: Double {
+        let (seconds, attoseconds) = bounded.components
+        return Double(seconds * 1_000_000_000 + (attoseconds + 500_000_000) / 1_000_000_000) / 1e9
+    }
 
     /// Rounded up, so that a short wait is not zero.
     package var inMilliseconds: Int { Int((bounded / .milliseconds(1)).rounded(.up)) }

@@ -106,7 +106,7 @@ package final class Environment: @unchecked Sendable {
 
     /// Waits until LMDB's table of readers may be changed: before a read that has no slot yet, and before slots of dead processes are
     /// freed.
-    /// - Throws: `StorageError` with `waitedSeconds` where another process does not finish its change.
+    /// - Throws: `StorageError` with `waited` where another process does not finish its change.
     func awaitReaderTable() throws(StorageError) {
         try readerMutex?.awaitFree { (process) throws(StorageError) in
             try lockFile.withLock { (file) throws(StorageError) in try file?.isOpen(in: process) ?? false }

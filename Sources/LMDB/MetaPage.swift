@@ -11,6 +11,7 @@ package import Platform
 ///
 /// 1. The page size is a power of two from 512 to 32,768.
 /// 2. Number, flags, magic and version are as above.
+/// 3. The last page and the transaction are numbers that a file can reach.
 package struct MetaPage: Hashable, Sendable {
     /// The bytes of the page that LMDB uses.
     package static let size = 152
@@ -19,6 +20,7 @@ package struct MetaPage: Hashable, Sendable {
     /// The offset in files of LMDB 1.0.
     private static let magicOffsetOfLater = 24
     private static let format: UInt32 = 1
+    private static let numberMax: UInt64 = 1 << 48
     static let address = 24
     static let freeRecord = 40
     static let mainRecord = 88
@@ -42,6 +44,9 @@ package struct MetaPage: Hashable, Sendable {
             throw StorageError(invalid: "\(name): meta page \(number) names pages of \(pageBytes) bytes")
         }
         self.bytes = bytes
+        guard lastPage <= Self.numberMax, transaction <= Self.numberMax else {
+            throw StorageError(invalid: "\(name): meta page \(number) names page \(lastPage) and transaction \(transaction)")
+        }
     }
 
     private static func other(_ format: UInt32, _ name: String) -> StorageError {
@@ -86,6 +91,8 @@ package struct MetaPage: Hashable, Sendable {
 
     /// Makes this the file's newest commit again, durably. No process may have the environment open.
     package func restore(to file: File) throws(StorageError) {
+        // Before the first commit there is nothing to go back to.
+        guard transaction > 0 else { throw StorageError(invalid: "\(file.path): no commit has the number 0") }
         // The other meta page gets the same commit under the number before it, so that LMDB picks this one.
         for number in [(transaction + 1) & 1, transaction & 1] {
             var row = ByteBuffer(capacity: Self.size)

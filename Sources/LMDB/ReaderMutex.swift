@@ -19,7 +19,7 @@ final class ReaderMutex: @unchecked Sendable {
     private let isHolderKnown = Atomic(false)
 
     /// Much longer than the microseconds for which the mutex is held.
-    static let patienceSeconds = 5.0
+    static let patience = Duration.seconds(5)
     /// How often the mutex is tried without a pause: this takes longer than any work under it.
     private static let quickLooks = 200
 
@@ -34,7 +34,7 @@ final class ReaderMutex: @unchecked Sendable {
     /// Returns when no thread has the mutex: at once where it is free, else it blocks the calling thread.
     /// - Parameter isOpen: whether a process has the environment open. Only such a process is named: the thread that has the mutex may be
     ///   in another container.
-    /// - Throws: `StorageError` with `waitedSeconds` where a thread has held it for longer than any work under it takes.
+    /// - Throws: `StorageError` with `waited` where a thread has held it for longer than any work under it takes.
     func awaitFree(_ isOpen: (Int32) throws(StorageError) -> Bool) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
         var code = unsafe pthread_mutex_trylock(mutex)
@@ -58,14 +58,14 @@ final class ReaderMutex: @unchecked Sendable {
                 continue
             }
             let (thread, waited) = noteHolder()
-            if waited >= Self.patienceSeconds { throw StorageError(waited: waited, for: Self.words(of: thread, isOpen)) }
+            if waited >= Self.patience { throw StorageError(waited: waited, for: Self.words(of: thread, isOpen)) }
             usleep(500)
         }
     }
 
-    /// The thread that has the mutex, and for how many seconds this is known: once a wait has ended in vain, those that come later don't
+    /// The thread that has the mutex, and for how long this is known: once a wait has ended in vain, those that come later don't
     /// wait again.
-    private func noteHolder() -> (thread: Int32, waited: Double) {
+    private func noteHolder() -> (thread: Int32, waited: Duration) {
         let thread = unsafe mutex.pointee.__data.__owner
         let since = holder.withLock { holder in
             if let holder, holder.thread == thread { return holder.since }
@@ -74,7 +74,7 @@ final class ReaderMutex: @unchecked Sendable {
             return now
         }
         isHolderKnown.store(true, ordering: .relaxed)
-        return (thread, since.duration(to: .now) / .seconds(1))
+        return (thread, since.duration(to: .now))
     }
 
     private func forgetHolder() {

@@ -61,7 +61,7 @@ struct Turns {
 
 extension Environment {
     /// How long a write waits if its caller has no deadline.
-    private static let patienceSeconds = 30.0
+    private static let patience = Duration.seconds(30)
 
     /// Checks that the files are those that were opened, at the first use of a turn that does not continue a lease.
     package func checkFiles(_ turn: WriteTurn) throws(StorageError) { if turn.needsFileCheck { try checkInPlace() } }
@@ -150,14 +150,14 @@ extension Environment {
     }
 
     /// Waits for the turn on the calling thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
-    /// - Throws: `StorageError` with `waitedSeconds` where the time has passed.
+    /// - Throws: `StorageError` with `waited` where the time has passed.
     package func takeTurn(
-        within seconds: Double? = patienceSeconds, leasing: Bool = false, while goesOn: () -> Bool = { true }
+        within limit: Duration? = patience, leasing: Bool = false, while goesOn: () -> Bool = { true }
     ) throws(StorageError) -> WriteTurn? {
         if goesOn(), let turn = try takeTurnIfFree(leasing: leasing) { return turn }
         turns.withLock { $0.waiting += 1 }
         defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
-        let waiting = TurnWaiting(self, seconds)
+        let waiting = TurnWaiting(self, limit)
         while goesOn() {
             // Order: checked first, since the child of a fork lacks the page.
             try checkProcess()
@@ -172,10 +172,10 @@ extension Environment {
 
     /// Waits for the turn, with the task suspended meanwhile.
     /// - Throws: also `CancellationError` where the task is cancelled.
-    package func takeTurn(within seconds: Double, while goesOn: () -> Bool) async throws -> WriteTurn? {
+    package func takeTurn(within limit: Duration, while goesOn: () -> Bool) async throws -> WriteTurn? {
         turns.withLock { $0.waiting += 1 }
         defer { if isOfThisProcess { turns.withLock { $0.waiting -= 1 } } }
-        let waiting = TurnWaiting(self, seconds)
+        let waiting = TurnWaiting(self, limit)
         while goesOn() {
             try Task.checkCancellation()
             try checkProcess()
@@ -190,17 +190,17 @@ extension Environment {
 /// How often a waiting writer tries to take the turn, and until when.
 private struct TurnWaiting {
     private let environment: Environment
-    private let seconds: Double?
+    private let limit: Duration?
     private let began = ContinuousClock.now
 
-    init(_ environment: Environment, _ seconds: Double?) { (self.environment, self.seconds) = (environment, seconds) }
+    init(_ environment: Environment, _ limit: Duration?) { (self.environment, self.limit) = (environment, limit) }
 
     /// Short at first: most turns are as long as a sync of the disk.
     func pauseMicroseconds() throws(StorageError) -> UInt32 {
-        let waited = began.duration(to: .now) / .seconds(1)
-        if let seconds, waited >= seconds { throw StorageError(waited: waited, for: environment.writer ?? Environment.nobody) }
+        let waited = began.duration(to: .now)
+        if let limit, waited >= limit { throw StorageError(waited: waited, for: environment.writer ?? Environment.nobody) }
         // Where there is a page, the process that has the turn wakes the waiting writers.
-        return waited < 0.005 && environment.turnPage == nil ? 50 : waited < 0.5 ? 500 : 5_000
+        return waited < .milliseconds(5) && environment.turnPage == nil ? 50 : waited < .milliseconds(500) ? 500 : 5_000
     }
 }
 

@@ -107,9 +107,8 @@ package struct FileStatus: Hashable, Sendable {
     package let mode: UInt32
     /// The user whose file it is.
     package let owner: UInt32
-    /// Nanoseconds since 1970 of the last change of the contents.
-    package let modified: Int64
-    /// Nanoseconds since 1970 of the last change of contents or metadata (`st_ctim`), which no program can set.
+    /// Nanoseconds since 1970 of the last change of contents or metadata (`st_ctim`), which no program can set. A clock may have been
+    /// centuries off: the nearest number stands for what no `Int64` can hold.
     package let changed: Int64
     package let isDirectory: Bool
     /// False for links, pipes and devices.
@@ -121,8 +120,7 @@ package struct FileStatus: Hashable, Sendable {
         bytes = Int(status.st_size)
         bytesOnDisk = Int(status.st_blocks) * 512
         (mode, owner) = (status.st_mode & 0o7777, status.st_uid)
-        modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-        changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
+        changed = Int64(status.st_ctim.tv_sec).times(1_000_000_000).plus(Int64(status.st_ctim.tv_nsec))
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
         isFile = status.st_mode & S_IFMT == S_IFREG
     }

@@ -33,9 +33,10 @@ package struct NotifySocket: Sendable {
         if sent < 0 { throw SystemFailure(code: errno) }
     }
 
-    /// How often to tell systemd that the program is alive: half of the time that systemd waits. Nil where systemd does not ask for it.
-    package static func watchdogSeconds(_ environment: [String: String]) -> Double? {
-        guard let microseconds = environment["WATCHDOG_USEC"].flatMap(Double.init), microseconds > 0 else { return nil }
-        return microseconds / 2e6
+    /// How often to tell systemd that the program is alive: half of the time that systemd waits, and at most 100 times a second. Nil where
+    /// systemd does not ask for it.
+    package static func watchdogInterval(_ environment: [String: String]) -> Duration? {
+        guard let microseconds = environment["WATCHDOG_USEC"].flatMap(UInt64.init), microseconds > 0 else { return nil }
+        return max(.microseconds(Int64(clamping: microseconds)) / 2, .milliseconds(10))
     }
 }

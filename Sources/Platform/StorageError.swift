@@ -11,7 +11,7 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     /// Set where a commit has failed.
     package var commit: FailedCommit?
     /// Set where the deadline passed while another process held the lock: how long this process waited.
-    package private(set) var waitedSeconds: Double?
+    package private(set) var waited: Duration?
 
     /// What is known about a commit that failed.
     package struct FailedCommit: Hashable, Sendable {
@@ -45,9 +45,9 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     }
 
     /// A deadline has passed.
-    package init(waited seconds: Double, for holder: String) {
+    package init(waited: Duration, for holder: String) {
         self.init(held: holder)
-        waitedSeconds = seconds
+        self.waited = waited
     }
 
     /// Something other than a file is at the path.

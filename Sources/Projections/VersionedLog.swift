@@ -11,7 +11,7 @@ package struct SchemaSnapshot: Sendable {
     /// The last event at the time of the snapshot.
     package var last: Checkpoint
     package let history: History
-    /// The registered definitions; this program's own definitions replace those of equal name.
+    /// The registered definitions; this program's own definitions replace those of equal name and `since`.
     package let definitions: DefinitionSet
     private let found = FoundDefinitions()
 

@@ -1,5 +1,5 @@
 /// Why bytes were not sealed, or could not be opened.
-package enum SealError: Error, Hashable, Sendable {
+package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The bytes differ from those that were sealed, or lie in another place.
     case broken(String)
     /// The secret opens no slot of the key file.
@@ -18,4 +18,6 @@ extension SealError {
         case .refused: "the secret opens none of the keys"
         }
     }
+
+    package var description: String { reason }
 }

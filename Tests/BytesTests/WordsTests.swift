@@ -85,13 +85,15 @@ struct WordsTests {
             .storeNotFound(path: "p"), .notAStore(path: "p", reason: "r"), .storeNewer(path: "p", format: 2, known: 1),
             .storeDamaged(path: "p", reason: "r"), .locked(path: "p", holder: "h"), .diskFull(path: "p", freeBytes: 0),
             .invalidJSON(reason: "r", offset: 1), .expectationFailed(stream: StreamName(unchecked: "s"), expected: .noStream, actual: nil),
-            .deadlinePassed(seconds: 1, holder: "h"), .schemaInvalid([]), .programNeeded(what: "w"), .migrationInProgress(holder: "h"),
-            .consentNeeded(what: "w", how: "h"), .interrupted(again: "a"), .usage("u"),
+            .deadlinePassed(waited: .seconds(1), holder: "h"), .schemaInvalid([]), .programNeeded(what: "w"),
+            .migrationInProgress(holder: "h"), .consentNeeded(what: "w", how: "h"), .interrupted(again: "a"), .usage("u"),
         ]
         for error in errors {
             #expect(Mirror(reflecting: error).children.first?.label == error.code)
             #expect(!error.message.isEmpty || error.code == "schemaInvalid")
         }
+        let late = EvstoreError.deadlinePassed(waited: .seconds(30), holder: "process 1")
+        #expect(late.message == "waited 30.0 s for the store; it is held by process 1")
     }
 
     @Test("a place in the log is read from the text that it is written as, and from no other")

@@ -151,8 +151,8 @@ struct AppendTests {
             let request = AppendRequest(events: [try event("a")], since: .now - .seconds(5), deadline: .now + .milliseconds(50))
             _ = try await log.append(request)
             Issue.record("the append was made")
-        } catch EvstoreError.deadlinePassed(let seconds, let holder) {
-            #expect(seconds > 5 && holder.contains("process"))
+        } catch EvstoreError.deadlinePassed(let waited, let holder) {
+            #expect(waited > .seconds(5) && holder.contains("process"))
         }
         release.signal()
         try await holding.value

@@ -45,6 +45,15 @@ struct LockTests {
         try await log.close()
     }
 
+    @Test("a log that is closed while it has the store for itself lets go of it for good")
+    func closedAlone() async throws {
+        try log.acquireExclusively(what: "cuts")
+        try await log.close()
+        log.shareAgain()
+        let other = try StoreLock.presence.acquireIfFree(at: directory.store, what: "is alone")
+        #expect(other != nil)
+    }
+
     @Test("a process can lock a store for itself only while no other has it open")
     func alone() async throws {
         let second = try EventLog.open(at: directory.store, options: .small())
@@ -54,7 +63,7 @@ struct LockTests {
         #expect {
             try EventLog.open(at: directory.store, options: .small())
         } throws: { if case EvstoreError.locked(_, let holder) = $0 { holder.contains("cut") } else { false } }
-        try log.shareAgain()
+        log.shareAgain()
         try await EventLog.open(at: directory.store, options: .small()).close()
         try await log.close()
     }
@@ -67,7 +76,7 @@ struct LockTests {
             guest.leave()
         }
         try log.acquireExclusively(what: "cut")
-        try log.shareAgain()
+        log.shareAgain()
         try await log.close()
     }
 }

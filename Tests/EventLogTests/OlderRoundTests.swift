@@ -55,21 +55,18 @@ private struct OldStore {
     /// The pages of the round's own commits are lost, and `log/ahead` has their blocks, each as an entry.
     func breakOff() throws {
         let data = try File(path + "/log/data.mdb", .write)
-        let (bytes, start) = (try data.status().bytes, (Int(base.lastPage) + 1) * base.pageBytes)
-        if bytes > start { try data.write([UInt8](repeating: 0, count: bytes - start), at: start) }
+        let (size, start) = (try data.status().bytes, (Int(base.lastPage) + 1) * base.pageBytes)
+        if size > start { try data.write([UInt8](repeating: 0, count: size - start), at: start) }
         var file = [UInt8](repeating: 0, count: WriteAhead.fileBytes)
         func put(_ bytes: [UInt8], at offset: Int) { file.replaceSubrange(offset ..< offset + bytes.count, with: bytes) }
-        var header: [UInt8] = bytesOf(UInt32(0x01_77_76_65)) + bytesOf(UInt32(1)) + bytesOf(UInt64(7)) + storeID.bytes
-        header += bytesOf(WriteAhead.Header.bootDigest &+ 1) + base.bytes
-        header += bytesOf(checksum(header.lent))
-        put(header, at: WriteAhead.pageBytes)
+        put(roundHeader(storeID, base: base.bytes), at: WriteAhead.pageBytes)
         var offset = WriteAhead.entriesStart
         for block in blocks {
             let first = block.lent.load(UInt64.self, at: BlockLayout.Header.first)
             let count = UInt64(block.lent.load(UInt32.self, at: BlockLayout.Header.count))
-            var entry = bytesOf(UInt32(0x01_65_76_65)) + bytesOf(UInt32(block.count)) + bytesOf(UInt64(7)) + bytesOf(first)
-            entry += bytesOf(first + count - 1) + block
-            entry += bytesOf(checksum(entry.lent))
+            var entry = bytes(UInt32(0x01_65_76_65)) + bytes(UInt32(block.count)) + bytes(UInt64(7)) + bytes(first)
+            entry += bytes(first + count - 1) + block
+            entry += bytes(checksum(entry.lent))
             put(entry, at: offset)
             offset += (entry.count + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
         }
@@ -77,8 +74,13 @@ private struct OldStore {
         let anchor = path + "/anchor"
         if try Directory.status(anchor) != nil { try FileManager.default.removeItem(atPath: anchor) }
     }
+}
 
-    private func bytesOf<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value) }
+/// The header of a round that was not ended, of a boot before this one.
+private func roundHeader(_ storeID: StoreID, base: [UInt8]) -> [UInt8] {
+    var header: [UInt8] = bytes(UInt32(0x01_77_76_65)) + bytes(UInt32(1)) + bytes(UInt64(7)) + storeID.bytes
+    header += bytes(WriteAhead.Header.bootDigest &+ 1) + base
+    return header + bytes(checksum(header.lent))
 }
 
 @Suite("What a program of an older format has left")
@@ -98,6 +100,25 @@ struct OlderRoundTests {
         #expect(try log.everything().count == old.events.count + 1)
         try await log.close()
         #expect(try Manifest.isFormatCurrent(at: old.path) && Manifest.identity(at: old.path).format == 4)
+    }
+
+    @Test("a header of an older program counts for nothing in a store that such a program can't open")
+    func forged() async throws {
+        let directory = try TemporaryDirectory()
+        let log = try makeLog(directory)
+        try await log.add(event("a"))
+        let everything = try log.everything()
+        try await log.close()
+        let data = try File(directory.store + "/log/data.mdb", .read)
+        var base = try data.read(MetaPage.size)
+        for number in [0, 1, 7] as [UInt64] {
+            base.replaceSubrange(144 ..< 152, with: bytes(number))
+            let ahead = try File(directory.store + WriteAhead.fileName, .create)
+            try ahead.write(roundHeader(log.storeID, base: base), at: WriteAhead.pageBytes)
+            let again = try EventLog.open(at: directory.store, options: .small())
+            #expect(try again.everything() == everything && again.verify(deep: true).isEmpty)
+            try await again.close()
+        }
     }
 
     @Test("a store of an older format is raised by whoever has it alone, and by one of several that start at once")

@@ -44,6 +44,28 @@ struct StoreOpeningTests {
         }
     }
 
+    @Test("a file's time may be of another century")
+    func otherCentury() async throws {
+        try await makeLog(directory).close()
+        let time = Date(timeIntervalSince1970: 10_413_792_000)
+        for name in ["evstore.json", "anchor", "log/data.mdb", "log"] {
+            try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: directory.store + "/" + name)
+        }
+        let log = try EventLog.open(at: directory.store, options: .small())
+        _ = try await log.append(AppendRequest(events: [event("a")]))
+        try await log.close()
+    }
+
+    @Test("what an interrupted promotion or departure has left is made up for at the next opening")
+    func layout() async throws {
+        try await makeLog(directory).close()
+        try Manifest.set(isOrderedElsewhere: true, at: directory.store)
+        try await EventLog.open(at: directory.store, options: .small(), readOnly: true).close()
+        #expect(try Manifest.identity(at: directory.store).isOrderedElsewhere)
+        try await EventLog.open(at: directory.store, options: .small()).close()
+        #expect(try !Manifest.identity(at: directory.store).isOrderedElsewhere)
+    }
+
     @Test("a change of a file by another program is found by verify, or at an opening by the file's time")
     func vouched() async throws {
         let log = try makeLog(directory)

@@ -92,3 +92,18 @@ struct FileTests {
         #expect(kept == 0)
     }
 }
+
+@Suite("What systemd asks for")
+struct WatchdogTests {
+    @Test(
+        "is a number of microseconds; anything else is not asked for",
+        arguments: ["inf", "nan", "1e300", "-1", "0", "", "18446744073709551616", "1.5"])
+    func nothing(_ text: String) { #expect(NotifySocket.watchdogInterval(["WATCHDOG_USEC": text]) == nil) }
+
+    @Test("is answered in half of the time, but no more than 100 times a second")
+    func half() {
+        func interval(_ text: String) -> Duration? { NotifySocket.watchdogInterval(["WATCHDOG_USEC": text]) }
+        #expect(interval("30000000") == .seconds(15) && interval("1") == .milliseconds(10))
+        #expect(interval("18446744073709551615").map { $0 > .seconds(1 << 40) } == true)
+    }
+}

@@ -70,6 +70,26 @@ struct StructureTests {
         }
     }
 
+    @Test("an extreme number anywhere in the meta pages, even in both alike, is damage and never ends the process")
+    func extremeMetaPages() throws {
+        try fill()
+        let sound = try Data(contentsOf: URL(fileURLWithPath: data))
+        let extremes: [UInt64] = [0, 1, 2, 3, 0xffff_ffff, 1 << 48, (1 << 48) + 1, 1 << 62, 1 << 63, .max - 1, .max]
+        var found = 0
+        for offset in stride(from: 0, to: MetaPage.size, by: 8) {
+            for number in extremes {
+                var bytes = sound
+                for page in [0, 4_096] { bytes.replaceSubrange(page + offset ..< page + offset + 8, with: integer(number)) }
+                try bytes.write(to: URL(fileURLWithPath: data))
+                do { _ = try check() } catch { found += 1 }
+                // What goes back to a commit refuses numbers that no commit has.
+                let first = try File(data, .write)
+                do { try MetaPage(first.read(MetaPage.size), number: 0, in: data).restore(to: first) } catch { found += 1 }
+            }
+        }
+        #expect(found > 200, "\(found) were refused")
+    }
+
     @Test("is sound where a transaction took pages at the end of the file and gave them back")
     func givenBack() throws {
         let environment = try environment()

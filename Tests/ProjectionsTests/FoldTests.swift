@@ -1,3 +1,4 @@
+import Bytes
 import Testing
 
 @testable import Projections
@@ -238,4 +239,12 @@ func sourcesOfOtherFolds() throws {
             ("OrderPlaced", #"{"id":"b","total":-1,"customer":"no day"}"#),
         ])
     #expect(fold.rows == ["a": #"{"total":1}"#] && fold.refused == [2])
+}
+
+@Test("date-times are compared by their instants, however their texts are spelled")
+func spelledInstants() throws {
+    let plain = #""1999-08-20T16:33:41.5+02:00""#
+    let spelled = #""1999-08-20T14\u003a33:41\u002E5Z""#
+    #expect(try ValueOrder.instants.compare(Array(plain.utf8).lent, Array(spelled.utf8).lent) == 0)
+    #expect(throws: FoldError.self) { try ValueOrder.instants.compare(Array(#""\u0031""#.utf8).lent, Array(plain.utf8).lent) }
 }

@@ -99,6 +99,21 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
+    @Test("a header that counts fewer rows than are deleted is damage")
+    func forgedCount() async throws {
+        let store = try TestStore(Shop.file("key: /id\non: {OrderPlaced: {set: {/total: /total}}, OrderVoided: delete}"))
+        try await store.append([("OrderPlaced", #"{"id":"o1","total":1,"customer":"c","lines":[]}"#)])
+        let generation = try store.build()
+        var header = try generation.header
+        header.rows = 0
+        try generation.environment.write { try generation.put(header, &$0) }
+        try await store.append([("OrderVoided", #"{"id":"o1"}"#)])
+        #expect {
+            try Follower(store.evolving).catchUp(generation, try store.definition())
+        } throws: { if case EvstoreError.storeDamaged = $0 { true } else { false } }
+        try await store.end()
+    }
+
     @Test("a row whose key was changed after the read model was closed is found without a query for it")
     func key() async throws {
         let (store, name, directory) = try await Self.closed()

@@ -68,7 +68,7 @@ struct Admission: ~Copyable {
         let events = request.events.span
         for index in events.indices {
             guard let id = events[index].id else { continue }
-            if !given.insert(id).inserted { throw EvstoreError.idReused(id: id, position: next) }
+            if !given.insert(id).inserted { throw EvstoreError.idReused(id: id, position: nil) }
             guard let position = try position(of: id, transaction) else { continue }
             if index == 0 { return position }
             throw EvstoreError.idReused(id: id, position: position)

@@ -56,14 +56,14 @@ extension CommitQueue {
             }
         }
 
-        /// How many seconds its caller has waited.
-        var waited: Double {
+        /// How long its caller has waited.
+        var waited: Duration {
             let since =
                 switch self {
                 case .append(let append): append.request.since
                 case .update(let update): update.since
                 }
-            return since.duration(to: .now) / .seconds(1)
+            return since.duration(to: .now)
         }
 
         func fail(_ error: any Error) {

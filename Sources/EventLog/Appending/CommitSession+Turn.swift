@@ -59,6 +59,6 @@ extension CommitSession {
             return turn
         }
         let holder = access.environment.writer ?? Environment.nobody
-        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
+        throw EvstoreError.deadlinePassed(waited: began.duration(to: .now), holder: holder)
     }
 }

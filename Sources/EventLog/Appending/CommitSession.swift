@@ -2,7 +2,6 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 package import LMDB
-internal import Logging
 internal import Platform
 
 /// The state that is kept from one commit to the next, by the thread whose turn it is; and how a commit is made.
@@ -60,6 +59,8 @@ package struct CommitSession: ~Copyable {
         var hasAdded = false
         /// How long writing and syncing took.
         var sync = Duration.zero
+        /// Why the sweep behind the commit failed; the commit stands all the same, and the next one makes up for the sweep.
+        var sweepFailure: (any Error)?
     }
 
     /// The end of the log after a commit of this process. It is only kept if the commit has changed nothing but blocks of what the next
@@ -96,9 +97,11 @@ package struct CommitSession: ~Copyable {
             defer { withExtendedLifetime(turn) {} }
             try begin(turn)
             batch = given ?? queue.take(options)
-            guard case .made(let done) = try attempt(&batch, queue, turn, isJoined: given == nil), let batch else { return .nothing }
+            guard case .made(var done) = try attempt(&batch, queue, turn, isJoined: given == nil), let batch else { return .nothing }
             note(done)
-            if isReplica { try sweepTakenIn(turn) }
+            if isReplica {
+                do { try sweepTakenIn(turn) } catch { (left, done.sweepFailure) = (nil, error) }
+            }
             return .made(batch, done)
         } catch {
             left = nil

@@ -12,8 +12,9 @@ final class CommitSignal: Sendable {
     }
 
     fileprivate struct State {
+        /// The numbers of those that are about to wait; a cancellation takes them out.
+        var arriving: Set<UInt64> = []
         var waiters: [UInt64: Waiter] = [:]
-        var cancelled: Set<UInt64> = []
         var nextID: UInt64 = 0
         var last: Checkpoint
         var isWatching = false
@@ -49,11 +50,14 @@ final class CommitSignal: Sendable {
 
     /// Returns when the log reaches beyond `position`, a cut is made, or the deadline passes.
     func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {
-        let id = state.withLock { state in
+        let id = try state.withLock { state in
+            // Order: the thread runs before anyone relies on it. Where it can't be started, the next one to wait tries again.
+            if !state.isWatching { _ = try WorkerThread.start("evstore-signal") { self.run() } }
+            state.isWatching = true
             state.nextID += 1
+            state.arriving.insert(state.nextID)
             return state.nextID
         }
-        try startWatching()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 register(id, Waiter(after: position, deadline: deadline, continuation: continuation))
@@ -65,7 +69,7 @@ final class CommitSignal: Sendable {
 
     private func register(_ id: UInt64, _ waiter: Waiter) {
         let refusal = state.change { state -> (any Error)? in
-            if state.cancelled.remove(id) != nil { return CancellationError() }
+            if state.arriving.remove(id) == nil { return CancellationError() }
             if state.isClosed { return EvstoreError.misuse("the store has been closed") }
             state.waiters[id] = waiter
             return nil
@@ -77,19 +81,10 @@ final class CommitSignal: Sendable {
 
     private func cancel(_ id: UInt64) {
         let waiter = state.withLock { state in
-            let waiter = state.waiters.removeValue(forKey: id)
-            if waiter == nil && id <= state.nextID { state.cancelled.insert(id) }
-            return waiter
+            state.arriving.remove(id)
+            return state.waiters.removeValue(forKey: id)
         }
         waiter?.continuation.resume(throwing: CancellationError())
-    }
-
-    private func startWatching() throws {
-        let isFirst = state.withLock { state in
-            defer { state.isWatching = true }
-            return !state.isWatching
-        }
-        if isFirst { _ = try WorkerThread.start("evstore-signal") { self.run() } }
     }
 
     /// How often the log's end is looked at again after a write that showed nothing new, with pauses that double each time: the file is

@@ -191,6 +191,7 @@ final class Committer: @unchecked Sendable {
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began, took)
+            if let error = done.sweepFailure { logger.warning("sweeping the indexes of \(path): \(failure(error))") }
             precondition(given == nil || !done.outcomes.isEmpty, "an append that is committed alone is answered")
             return done.outcomes.first
         case .failed(let batch, let error):
@@ -248,12 +249,12 @@ final class Committer: @unchecked Sendable {
         _ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant, _ took: Duration
     ) {
         guard let observer, case .appends(let appends) = batch else { return }
-        var figures = CommitFigures(seconds: took / .seconds(1), syncSeconds: done.sync / .seconds(1))
+        var figures = CommitFigures(duration: took, sync: done.sync)
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
             figures.appends += 1
             figures.events += receipt.positions.count
-            figures.longestWaitSeconds = max(figures.longestWaitSeconds, append.request.since.duration(to: began) / .seconds(1))
+            figures.longestWait = max(figures.longestWait, append.request.since.duration(to: began))
         }
         if figures.appends > 0 { observer(figures) }
     }

@@ -78,6 +78,6 @@ final class DeadlineTimer: Sendable {
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
         if let error = order?.trouble { return error }
-        return .deadlinePassed(seconds: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
+        return .deadlinePassed(waited: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
     }
 }

@@ -68,6 +68,8 @@ struct BlockIntake {
 }
 
 /// A block does not follow the one before it.
-struct BlockGap: Error {
+struct BlockGap: Error, CustomStringConvertible {
     let position: Position
+
+    var description: String { "its block at position \(position) does not follow" }
 }

@@ -11,6 +11,8 @@ package final class LogAccess: Sendable {
     package let names: TypeNames
     package let storeID: StoreID
     let isSealed: Bool
+    /// Whether the order of the events came from elsewhere when the log was opened.
+    let isOrderedElsewhere: Bool
     /// The events that LMDB does not have yet; nil in a store of an older format, where LMDB has all.
     let ahead: AheadBlocks?
     /// Whether the store seals its blocks as a whole.
@@ -26,6 +28,7 @@ package final class LogAccess: Sendable {
             environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
         )
         (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
+        isOrderedElsewhere = store.isOrderedElsewhere
         let (path, made) = (Directory.parent(of: environment.directory), self.tables)
         guard store.goesAhead else {
             ahead = nil

@@ -43,10 +43,9 @@ package final class NodeHealth: Sendable {
 }
 
 extension EventLog {
-    /// Takes in the commits of the cluster log that this node lacks, as far as possible within some seconds, and for as long again while
+    /// Takes in the commits of the cluster log that this node lacks, as far as possible within a time, and for as long again while
     /// frames keep coming. Notes an error that kept it from the end (`clusterTrouble`). No-op for a store that belongs to no cluster log.
-    package func catchUp(within seconds: Double) async {
-        let interval = Duration.seconds(seconds)
+    package func catchUp(within interval: Duration) async {
         do {
             try await takeInFrames(within: interval, until: .now + interval)
             nodeHealth.note(nil)

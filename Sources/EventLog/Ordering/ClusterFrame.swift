@@ -140,10 +140,12 @@ extension ClusterFrame {
 }
 
 /// Why a frame is invalid.
-package struct FrameDamage: Error {
+package struct FrameDamage: Error, CustomStringConvertible {
     package let reason: String
     /// The format of a frame that a newer program has written; else nil.
     let format: Int?
 
     init(_ reason: String, format: Int? = nil) { (self.reason, self.format) = (reason, format) }
+
+    package var description: String { reason }
 }

@@ -21,6 +21,13 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
     }
 
+    /// Whether there is a key for the personal data of a stream with this name, also of one that is not in the log any more.
+    package func hasKey(of stream: StreamName) throws -> Bool {
+        defer { withExtendedLifetime(self) {} }
+        guard let keys = access.keys else { return false }
+        do { return try keys.subjects.hasKey(of: stream) } catch { throw storeError(error, path, doing: "reading the keys of \(stream)") }
+    }
+
     /// The slots that the events of a stream name.
     private func slots(of stream: StreamName, _ keys: StoreKeys) throws -> Set<UInt32> {
         var slots: Set<UInt32> = []

@@ -4,7 +4,7 @@ internal import Platform
 internal import Sealing
 
 /// A damaged or missing slot of a subject's key; number 0 is the head of their file.
-package struct SlotDamage: Error {
+package struct SlotDamage: Error, CustomStringConvertible {
     let number: UInt32
     let reason: String
     /// The code that the slot has.
@@ -16,6 +16,8 @@ package struct SlotDamage: Error {
     var position = Position.start
 
     init(_ number: UInt32, _ reason: String, code: [UInt8] = []) { (self.number, self.reason, self.code) = (number, reason, code) }
+
+    package var description: String { words(of: nil) }
 
     func words(of stream: StreamName?) -> String {
         if number == 0 { return "its file \(SubjectKeys.fileName) \(reason)" }

@@ -218,6 +218,11 @@ package final class SubjectKeys: Sendable {
         return forgotten
     }
 
+    /// Whether a slot with the subject's code was not forgotten.
+    func hasKey(of stream: StreamName) throws -> Bool {
+        try slots(ring.code(ofSubject: Array(stream.text.utf8))).contains { try !isForgotten($0) }
+    }
+
     /// The slots with a subject's code in the current file: slots that were read before may have been put back since.
     private func slots(_ code: [UInt8]) throws -> [UInt32] {
         guard try Directory.ownStatus(path) != nil else { return [] }

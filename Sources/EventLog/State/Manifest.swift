@@ -21,7 +21,7 @@ package struct Manifest: Codable {
     private static let layout = 4
     private static let layoutSealed = 5
     static let formatWithCodes = 6
-    private static let layoutOrderedElsewhere = 7
+    static let layoutOrderedElsewhere = 7
     static let formatWithSealedBlocks = 8
     private static let format = 9
     /// The format of rows and blocks of an older store once this program writes it. Its rows stay without checksums.
@@ -62,7 +62,8 @@ package struct Manifest: Codable {
         var manifest = try whole(at: store)
         let wanted = isOrderedElsewhere ? layoutOrderedElsewhere : layout
         let now = manifest.layout ?? manifest.format
-        if now == wanted { return }
+        // What is there may be of a process that was killed before its rename was durable.
+        if now == wanted { return try Directory.sync(store) }
         guard now == (isOrderedElsewhere ? layout : layoutOrderedElsewhere) else {
             throw EvstoreError.usage(
                 "\(store) has format \(now), and what has its order from elsewhere has rows with checksums",

@@ -10,7 +10,7 @@ package func storeError(
     switch error {
     case let error as EvstoreError: return error
     case let error as StorageError:
-        if let seconds = error.waitedSeconds { return .deadlinePassed(seconds: seconds, holder: error.message) }
+        if let waited = error.waited { return .deadlinePassed(waited: waited, holder: error.message) }
         if error.isHeld { return .locked(path: path, holder: error.message) }
         if error.isMisuse { return .misuse(error.message) }
         if error.isDiskFull(below: floorBytes) {

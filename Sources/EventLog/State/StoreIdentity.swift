@@ -11,6 +11,9 @@ package struct StoreIdentity: Hashable, Sendable {
     /// Whether a `RowChecksum` follows each value.
     package var hasRowChecksums: Bool { format >= 4 }
 
+    /// Whether the order of its events comes from elsewhere, as for a node or a replica.
+    var isOrderedElsewhere: Bool { format == Manifest.layoutOrderedElsewhere }
+
     /// Whether new blocks are sealed as a whole, in place of each record by itself.
     var sealsBlocks: Bool { isSealed && format >= Manifest.formatWithSealedBlocks }
 

@@ -10,7 +10,7 @@ enum AheadRecovery {
     static func isDue(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
         // An older program continues its rounds after a recovery by this one, which removes their headers.
-        if let older = try OlderRound.header(of: file, storeID) {
+        if let older = try OlderRound.header(of: file, storeID, at: store) {
             return try older.base != nil || WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.isOpen == true
         }
         return try isOpen(file)
@@ -32,7 +32,7 @@ enum AheadRecovery {
     /// and the shared page says what is acknowledged.
     static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
         guard let file = try file(store, .read) else { return false }
-        let older = try OlderRound.header(of: file, storeID)
+        let older = try OlderRound.header(of: file, storeID, at: store)
         let boot = try older?.base != nil ? older?.boot : WriteAhead.Header(file.read(WriteAhead.Header.bytes))?.boot
         return boot == WriteAhead.Header.bootDigest
     }

@@ -84,20 +84,21 @@ package enum OlderRound {
         }
     }
 
-    /// The header that counts; nil where the file has none.
-    static func header(of file: File, _ storeID: StoreID) throws -> Header? {
+    /// The header that counts; nil where the file has none, as always in a store that older programs can't open.
+    static func header(of file: File, _ storeID: StoreID, at store: String) throws -> Header? {
         let bytes = try file.read(WriteAhead.pageBytes + Header.bytes)
         let found = try [0, WriteAhead.pageBytes].compactMap {
             try Header(Array(bytes.dropFirst($0).prefix(Header.bytes)), of: storeID)
         }
-        return found.max { $0.round < $1.round }
+        guard let newest = found.max(by: { $0.round < $1.round }), try !Manifest.identity(at: store).goesAhead else { return nil }
+        return newest
     }
 
     /// Goes back to the commit with which the round began, and applies the round's blocks. No process may have the log open. After an
     /// interruption it begins again from the start.
     /// - Returns: false where no round is running; the caller overwrites the headers.
     static func apply(_ file: File, _ scene: AheadRecovery.RecoveryContext) throws -> Bool {
-        guard var running = try header(of: file, scene.identity.id), let base = running.base else { return false }
+        guard var running = try header(of: file, scene.identity.id, at: scene.store), let base = running.base else { return false }
         let store = scene.store
         // Pages that were not synced may be torn; those of the commit with which the round began must not be.
         if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, scene.tables) }

@@ -84,7 +84,7 @@ struct TreeWalk {
     }
 
     private func take(_ number: UInt64, from parent: UInt64, _ check: inout StructuralCheck) throws {
-        guard (2 ... check.lastPage).contains(number) else {
+        guard number >= 2, number <= check.lastPage else {
             throw damaged(parent, 7, "it leads to page \(number) of \(check.lastPage + 1)")
         }
         guard check.seen.insert(number) else { throw damaged(parent, 25, "it leads to page \(number), where something else has led") }

@@ -74,7 +74,8 @@ final class FollowBatch {
             count += try row.take(operations, generation, transaction.reads, &sums)
             try row.write(operations.key, generation, &transaction)
         }
-        (header.digest, header.rows) = (sums.digest.digest, UInt64(count))
+        guard let rows = UInt64(exactly: count) else { throw generation.note.damaged("its header counts fewer rows than there were") }
+        (header.digest, header.rows) = (sums.digest.digest, rows)
         return sums.rejections
     }
 

@@ -35,7 +35,7 @@ package final class Follower: Sendable {
         while task.isDue {
             try job?.check()
             let turn = try converting("following with \(generation.directory)") {
-                try generation.environment.takeTurn(within: seconds) { task.isWanted && job?.isCancelled != true }
+                try generation.environment.takeTurn(within: deadline) { task.isWanted && job?.isCancelled != true }
             }
             if try !advance(&task, turn, job) { break }
         }
@@ -50,14 +50,14 @@ package final class Follower: Sendable {
         defer { idle.give(task.batch, task.key) }
         while task.isDue {
             let turn: WriteTurn?
-            do { turn = try await generation.environment.takeTurn(within: seconds) { task.isWanted } } catch {
+            do { turn = try await generation.environment.takeTurn(within: deadline) { task.isWanted } } catch {
                 throw EvstoreError(converting: error, at: generation.directory, doing: "following with \(generation.directory)")
             }
             if try !advance(&task, turn, nil) { break }
         }
     }
 
-    private var seconds: Double { evolving.options.readModelDeadline.inSeconds }
+    private var deadline: Duration { evolving.options.readModelDeadline }
 
     /// Consumes a batch if the generation is still behind. Returns false if a cut has removed the remaining events.
     private func advance(_ task: inout CatchUpTask, _ turn: WriteTurn?, _ job: Job?) throws(EvstoreError) -> Bool {

@@ -78,8 +78,6 @@ extension DefinitionSet {
                 } else {
                     put(.declared(try DeclaredProjection(name: row.name, since: row.since, node)), named: row.name)
                 }
-            } catch let problem as FileProblem {
-                throw .schemaNewer(version: row.since, reason: "the projection \(row.name): \(problem.finding.message)")
             } catch {
                 throw .schemaNewer(version: row.since, reason: "the projection \(row.name): \(error)")
             }

@@ -50,7 +50,7 @@ extension DeclarativeFold.CompiledEdit {
     private static func number(_ text: RawSpan) throws(FoldError) -> DecimalNumber {
         guard let number = DecimalNumber(json: text) else {
             let words = ValueOrder.Kind.words(text)
-            throw FoldError(words == "a number" ? "the number is too large" : "should be a number, found \(words)")
+            throw FoldError("should be a number" + (words == "a number" ? " with \(DecimalNumber.exponents)" : ", found \(words)"))
         }
         return number
     }

@@ -38,12 +38,14 @@ protocol Fold: AnyObject, Sendable {
 enum FoldOutcome { case unchanged, changed, deleted }
 
 /// Why an event can't be folded.
-struct FoldError: Error, Hashable, Sendable {
+struct FoldError: Error, Hashable, Sendable, CustomStringConvertible {
     var reason: String
     /// The member of the event or row that is at fault, if any.
     var pointer: String?
 
     init(_ reason: String, at pointer: String? = nil) { (self.reason, self.pointer) = (reason, pointer) }
+
+    var description: String { pointer.map { "\($0): \(reason)" } ?? reason }
 }
 
 /// The rule that processes an image, and what it reads beside the image and its facts.

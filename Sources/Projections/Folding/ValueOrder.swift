@@ -16,7 +16,9 @@ enum ValueOrder: Sendable {
         guard first == second else { throw FoldError("\(first.rawValue) can't be compared with \(second.rawValue)") }
         switch first {
         case .number:
-            guard let left = DecimalNumber(json: a), let right = DecimalNumber(json: b) else { throw FoldError("a number is too large") }
+            guard let left = DecimalNumber(json: a), let right = DecimalNumber(json: b) else {
+                throw FoldError("only numbers with \(DecimalNumber.exponents) can be compared")
+            }
             return left < right ? -1 : left == right ? 0 : 1
         case .text:
             if self == .instants {
@@ -58,7 +60,10 @@ enum ValueOrder: Sendable {
     }
 
     private static func instant(_ value: RawSpan) throws(FoldError) -> Int64 {
-        guard let instant = DateTime(value.slice(1, value.byteCount - 2)) else {
+        let instant =
+            isPlainString(value)
+            ? DateTime(value.slice(1, value.byteCount - 2)) : decodedString(value).flatMap { DateTime(Array($0.utf8).lent) }
+        guard let instant else {
             throw FoldError("not a date-time: \(String(utf8: value) ?? "")")
         }
         return instant.microseconds

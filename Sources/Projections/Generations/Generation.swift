@@ -103,7 +103,7 @@ package final class Generation: Sendable {
     ) throws -> Generation {
         try note.check()
         let mark = try GenerationMark(directory)
-        try mark.enter(note, within: log.options.readModelDeadline.inSeconds)
+        try mark.enter(note, within: log.options.readModelDeadline)
         let environment = try Environment.open(directory: directory, configuration(log.options, readOnly: readOnly))
         do {
             let format = try format(of: environment, directory)

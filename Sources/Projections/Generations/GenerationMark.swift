@@ -45,9 +45,9 @@ final class GenerationMark: Sendable {
     /// Enters a generation. If its mark does not match the file, checks all pages first, which takes some seconds for a large read model;
     /// other processes wait in the meantime.
     /// - Throws: `EvstoreError.storeDamaged`, after recording the damage; `locked` if the time has passed.
-    func enter(_ note: DamageNote, within seconds: Double) throws {
+    func enter(_ note: DamageNote, within limit: Duration) throws {
         guard let file else { return try walk(note, isShared: true) }
-        let end = ContinuousClock.now + .seconds(seconds)
+        let end = ContinuousClock.Instant.within(limit)
         while ContinuousClock.now < end {
             if try matches() {
                 guard try file.lock(byte: 0, shared: true) else {
