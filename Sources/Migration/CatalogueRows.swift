@@ -14,7 +14,7 @@ package enum CatalogueRows {
         // Registered schemas are read as a whole, with a digest over them (`RegisteredRows`).
         case .schemas, .definitions: return
         case .imports:
-            // The rest of the row belongs to the importer, which ignores what it does not know.
+            // The rest of the row belongs to the importer.
             guard value.count >= 8, Position(value.lent.load(UInt64.self, at: 0)) <= .largest else {
                 throw .storeDamaged(path: store, reason: "a mark of an import names no position of a log")
             }

@@ -24,46 +24,45 @@ struct ConversionMeasure {
     init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ context: MigrationContext) throws(EvstoreError) {
         (self.history, self.target) = (history, target)
         let viewer = PathRunner(history)
-        viewer.listLeftBehind()
         let merged = MergedAppends(context.log, viewer, StreamNames(context.log, history), at: target)
         let rekeys = history.rekeysStreams
         for (index, event) in sample.events.enumerated() {
             if index % 1_000 == 0 { try context.job.check() }
             let kind = Kind(type: event.type, born: event.born)
             seen[kind, default: 0] += 1
-            let before = viewer.counts
+            var adopted = AdoptionReport(events: 1)
             do {
                 if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
-                if try viewer.path(type: event.type, born: event.born, to: target).merges {
+                let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
+                let path = try viewer.path(type: event.type, born: event.born, to: target)
+                if path.merges {
                     try context.log.read { try merged.view(event.position ?? .start, $0) { _ in } }
-                    continue
+                } else {
+                    try viewer.run(path, source, stream: event.stream, validating: true) { _ in }
                 }
-                try viewer.view(
-                    SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent),
-                    of: TypeAtVersion(type: event.type, version: event.born), stream: event.stream, at: target, validating: true
-                ) { _ in }
+                if event.born.rawValue > 0 { continue }
+                adopted = AdoptionReport(
+                    try viewer.adopt(type: event.type, payload: source.payload, time: event.time, metadata: source.metadata))
+                adopted.unnamed = event.stream == "$unknown" ? 1 : 0
             } catch {
                 switch EvstoreError(converting: error) {
                 case .noImage(var failure):
                     failed[kind, default: 0] += 1
                     failure.position = event.position
+                    if event.born.rawValue > 0 {
+                        failures.append(failure)
+                        continue
+                    }
                     // Data that no case of adoption fits is quarantined and does not stop a replay.
-                    if event.born.rawValue > 0 { failures.append(failure) }
+                    adopted.quarantined = 1
                 // The plan names the missing step; what it would do to these events is not known.
                 case .programNeeded: continue
                 case let error: throw error
                 }
             }
-            let cost = viewer.counts - before
-            if event.born.rawValue == 0 {
-                var one = AdoptionReport(events: 1)
-                (one.kept, one.defaulted) = (UInt64(cost.kept), UInt64(cost.defaulted))
-                adoption = adoption ?? AdoptionReport()
-                adoption?.add(one)
-            }
+            adoption = adoption ?? AdoptionReport()
+            adoption?.add(adopted)
         }
-        adoption?.notKept = viewer.leftBehind.mapValues { UInt64($0) }
-        adoption?.quarantined = failed.sum { $0.key.born.rawValue == 0 ? $0.value : 0 }
     }
 
     /// What happens to the events of one type and birth version.

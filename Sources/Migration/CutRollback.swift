@@ -34,7 +34,8 @@ package enum CutRollback {
             // Order: read models are built and compared before the cut, so that they are available at every moment.
             report.rebuilt = try generationSet.build(context, onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)
-            report.differing = try generationSet.differing(from: snapshot, context)
+            let differing = try generationSet.differing(from: snapshot, context)
+            if try Journal.hasForgotten(since: snapshot, context.log) { report.forgotten = differing } else { report.differing = differing }
             let end = try await cut(context, snapshot, generationSet, state, report)
             if isNode, end.position > snapshot.position {
                 report.tail = end.position.events(after: snapshot.position)
@@ -49,7 +50,7 @@ package enum CutRollback {
                 context, keepingReady: try GenerationSet.fingerprints(context, from: snapshot.floor, through: snapshot.top))
             MigrationPhase.reached(.pruneAfter)
         }
-        report.seconds = began.duration(to: .now).inSeconds
+        report.duration = began.duration(to: .now)
         return report
     }
 
@@ -100,7 +101,8 @@ package enum CutRollback {
             for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
             (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
             try update.state.checkNumbers()
-            let differs = report.differing.isEmpty ? "" : "; not as noted: \(report.differing.joined(separator: ", "))"
+            func words(_ what: String, _ names: [String]) -> String { names.isEmpty ? "" : "; \(what): \(names.joined(separator: ", "))" }
+            let differs = words("not as noted", report.differing) + words("not as noted before a forget", report.forgotten)
             let outcome = "to \(snapshot.name), \(report.tail) events archived\(differs)"
             try Journal.append(
                 .init(.cut, from: planned.live, to: snapshot.live, position: snapshot.position, outcome: outcome, digest: digest),

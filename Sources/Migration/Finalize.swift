@@ -48,9 +48,9 @@ package enum Finalize {
             guard from != floor || update.state.top != top else { return }
             (update.state.floor, update.state.top) = (floor, top)
             try update.state.checkNumbers()
-            let seconds = began.duration(to: .now).inSeconds
             try Journal.append(
-                .init(.finalize, from: from, to: floor, position: update.last.position, seconds: seconds), to: &update)
+                .init(.finalize, from: from, to: floor, position: update.last.position, duration: began.duration(to: .now)),
+                to: &update)
             MigrationPhase.reached(.finalizeInside)
         }
         return (floor, named)

@@ -47,7 +47,10 @@ enum Flip {
         var position: Position
         var began: Timestamp
         /// How long nobody else could write.
-        var pauseMilliseconds: Double
+        var pause: Duration
+
+        /// The pause for the service's log, to the microsecond.
+        var milliseconds: String { shortDecimal(pause.inSeconds * 1_000, digits: 3) }
     }
 
     /// Flips; returns nil where so many events were appended since the read models last followed that the caller must follow again.
@@ -66,7 +69,7 @@ enum Flip {
         guard let flipped else { return nil }
         let pause = flipped.began.duration(to: .now)
         MigrationPhase.reached(order.cause.after)
-        return Outcome(position: flipped.position, began: flipped.time, pauseMilliseconds: pause.inSeconds * 1_000)
+        return Outcome(position: flipped.position, began: flipped.time, pause: pause)
     }
 
     private static func move(_ order: Order, digest: String, _ bytes: UInt64, in update: inout LogUpdate) throws {
@@ -78,10 +81,10 @@ enum Flip {
             update.state.top = max(update.state.top, to)
         }
         try update.state.checkNumbers()
-        let seconds = order.began.duration(to: .now).inSeconds
+        let duration = order.began.duration(to: .now)
         try Journal.append(
             .init(
-                order.cause.kind, from: from, to: to, position: position, seconds: seconds, readModelBytes: bytes,
+                order.cause.kind, from: from, to: to, position: position, duration: duration, readModelBytes: bytes,
                 outcome: order.outcome, digest: digest),
             to: &update)
         if order.cause == .replay { try Journal.append(.init(.flip, from: from, to: to, position: position, digest: digest), to: &update) }

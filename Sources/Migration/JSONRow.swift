@@ -57,8 +57,9 @@ package struct JSONRow {
         if case .number(let text) = self[name] { UInt64(text) } else { nil }
     }
 
-    package func decimal(_ name: String) -> Double? {
-        if case .number(let text) = self[name] { Double(text) } else { nil }
+    /// A span of time that is stored as seconds.
+    package func duration(_ name: String) -> Duration? {
+        if case .number(let text) = self[name] { Double(text).map { .bounded(seconds: $0) } } else { nil }
     }
 
     package func version(_ name: String) -> SchemaVersion? { number(name).flatMap(UInt32.init(exactly:)).map { SchemaVersion($0) } }

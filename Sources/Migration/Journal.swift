@@ -31,23 +31,36 @@ package enum Journal {
         }
     }
 
+    /// Whether personal data was forgotten since a snapshot was taken: by `forget`, or again by a restore. Then read models that are built
+    /// from the same events have other digests.
+    package static func hasForgotten(since snapshot: SnapshotReport, _ log: EventLog) throws(EvstoreError) -> Bool {
+        guard try log.reading({ reader in try reader.forgetCount }) > 0 else { return false }
+        var found = false
+        try readBackwards(log) { row in
+            found = row.kind == .forget || row.kind == .restore
+            let isTaking = row.kind == .snapshot && row.outcome == snapshot.name && row.position == snapshot.position
+            return !found && !isTaking
+        }
+        return found
+    }
+
     /// The content of a row; writing it adds the time and the caller.
     package struct Entry: Sendable {
         package var kind: JournalKind
         package var from: SchemaVersion?
         package var to: SchemaVersion?
         package var position: Position?
-        package var seconds: Double?
+        package var duration: Duration?
         package var readModelBytes: UInt64?
         package var outcome: String
         package var digest: String?
 
         package init(
             _ kind: JournalKind, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
-            seconds: Double? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
+            duration: Duration? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
         ) {
             (self.kind, self.from, self.to, self.position) = (kind, from, to, position)
-            (self.seconds, self.readModelBytes, self.outcome, self.digest) = (seconds, readModelBytes, outcome, digest)
+            (self.duration, self.readModelBytes, self.outcome, self.digest) = (duration, readModelBytes, outcome, digest)
         }
 
         func bytes(at time: Timestamp, by: String) -> [UInt8] {
@@ -57,7 +70,7 @@ package enum Journal {
             fields.set("from", from.map { UInt64($0.rawValue) })
             fields.set("to", to.map { UInt64($0.rawValue) })
             fields.set("position", position?.rawValue)
-            fields.set("seconds", seconds.map { .number(shortDecimal($0)) } ?? .null)
+            fields.set("seconds", duration.map { .number(shortDecimal($0 / .seconds(1), digits: 6)) } ?? .null)
             fields.set("readModelBytes", readModelBytes)
             fields.set("outcome", outcome)
             fields.set("by", by)
@@ -83,17 +96,18 @@ extension JournalRow {
         number = Self.number(of: key)
         (self.time, kind, self.outcome) = (time, JournalKind(rawValue: what), outcome)
         (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
-        (seconds, by, digest) = (fields.decimal("seconds"), fields.text("by") ?? "", fields.text("digest"))
+        (duration, by, digest) = (fields.duration("seconds"), fields.text("by") ?? "", fields.text("digest"))
         readModelBytes = fields.number("readModelBytes")
     }
 
     static func number(of key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
-/// Formats seconds with up to six decimal digits, without trailing zeros.
-func shortDecimal(_ seconds: Double) -> String {
-    let micros = Int64(nearest(Swift.max(0, seconds) * 1_000_000))
-    var text = "\(micros / 1_000_000).\(padded(micros % 1_000_000, 6))"
+/// Formats a number that is not negative with up to so many decimal digits, without trailing zeros.
+func shortDecimal(_ number: Double, digits: Int) -> String {
+    let scale = (0 ..< digits).reduce(Int64(1)) { scale, _ in scale * 10 }
+    let whole = Int64(nearest(Swift.max(0, number) * Double(scale)))
+    var text = "\(whole / scale).\(padded(whole % scale, digits))"
     while text.hasSuffix("0") { text.removeLast() }
     if text.hasSuffix(".") { text.removeLast() }
     return text

@@ -143,7 +143,7 @@ extension GenerationSet {
                     }
                     measured.entries[index].directory = made
                     let scale = Double(all) / Double(max(1, min(all, Plan.eventsMeasured)))
-                    report.seconds += began.duration(to: .now).inSeconds * scale
+                    report.duration += began.duration(to: .now).scaled(by: scale)
                     report.bytes += UInt64(clamping: nearest(Double(try measured.bytesOnDisk(of: index)) * scale))
                     report.ways.append(PlannedWay(projection: name, rows: all, because: nil))
                     mapped.insert(name)

@@ -37,8 +37,12 @@ extension LossDeclaration {
 
 extension LossAccount.Entry {
     fileprivate var words: String {
-        if !loss.because.isEmpty { return loss.words }
-        if direction == .down { return "\(loss.op): what versions below \(loss.version) do not show" }
-        return isOtherForm ? "\(loss.op): another form of a value than the codec's own" : "\(loss.op): what it does not give back"
+        switch (isOtherForm, direction) {
+        case (true, .up): "\(loss.op): another form of a value than the codec's own"
+        case (true, .down): "\(loss.op): another form of a value than versions below \(loss.version) give back"
+        case (false, _) where !loss.because.isEmpty: loss.words
+        case (false, .up): "\(loss.op): what it does not give back"
+        case (false, .down): "\(loss.op): what versions below \(loss.version) do not show"
+        }
     }
 }

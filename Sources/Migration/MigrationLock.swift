@@ -6,11 +6,13 @@ internal import Projections
 /// The lock that allows one migration of a store at a time; it is released when the process ends, for whatever reason.
 package struct MigrationLock: Sendable {
     private let held: HeldLock
-    private let alone: EventLog?
+    private let log: EventLog
+    /// Whether every other process is kept from opening the store.
+    private let isAlone: Bool
     private let lockProgress: LockProgress
 
-    private init(_ held: HeldLock, alone: EventLog? = nil, _ context: MigrationContext) {
-        (self.held, self.alone, lockProgress) = (held, alone, context.lockProgress)
+    private init(_ held: HeldLock, isAlone: Bool = false, _ context: MigrationContext) {
+        (self.held, log, self.isAlone, lockProgress) = (held, context.log, isAlone, context.lockProgress)
         lockProgress.begin(held, context.job.name)
     }
 
@@ -32,17 +34,14 @@ package struct MigrationLock: Sendable {
     static func takeExclusively(_ context: MigrationContext) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(context)
         try converting { try context.log.acquireExclusively(what: context.job.name) }
-        return MigrationLock(held, alone: context.log, context)
+        return MigrationLock(held, isAlone: true, context)
     }
 
     package func release() {
         lockProgress.end()
-        do {
-            try alone?.shareAgain()
-            try held.release()
-        } catch {
-            preconditionFailure("a lock that is held can be released: \(error)")
-        }
+        if isAlone { log.shareAgain() }
+        // A lock that can't be released ends with its file, at the latest with the process.
+        do { try held.release() } catch { log.warn("releasing the migration lock of \(log.path): \(error)") }
     }
 
     private static func acquire(_ context: MigrationContext, shared: Bool = false) throws(EvstoreError) -> HeldLock {

@@ -22,6 +22,7 @@ extension Plan {
         var report = PlanReport(from: state.live, to: target)
         report.pending = target != state.live
         report.rollback = try wayBack.plan(context, to: target, without: names)
+        if let error = try refusedToReplicas(context).first { report.rollback.refused = PlannedRefusal(error: error) }
         if let refused = report.rollback.refused { report.refused.append(refused) }
         if !report.pending { return report }
 
@@ -56,12 +57,12 @@ extension Plan {
             if !models.missing.isEmpty {
                 report.events = events
                 let trial = try build(context, models, events, onError: .quarantine)
-                (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
+                (report.duration, report.bytes) = (trial.duration, trial.bytes)
             }
             let scratch = try ScratchDirectory.make(context)
             defer { scratch.remove() }
             for (entry, header) in headers where header.checkpoint.position < last {
-                report.seconds += try secondsToFollow(entry, from: header.checkpoint, models.evolving, scratch, context)
+                report.duration += try timeToFollow(entry, from: header.checkpoint, models.evolving, scratch, context)
             }
         } catch {
             // The rollback itself would end with this error.
@@ -71,16 +72,16 @@ extension Plan {
         }
     }
 
-    private static func secondsToFollow(
+    private static func timeToFollow(
         _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: VersionedLog, _ scratch: ScratchDirectory,
         _ context: MigrationContext
-    ) throws(EvstoreError) -> Double {
+    ) throws(EvstoreError) -> Duration {
         let generation = try Generation.create(for: entry.definition, in: scratch.path, of: context.log)
         try generation.begin(at: start)
         let behind = try context.last().position.events(after: start.position)
         let measured = min(behind, eventsMeasured)
         let began = ContinuousClock.now
         try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), context.job.silent)
-        return began.duration(to: .now).inSeconds * Double(behind) / Double(measured)
+        return began.duration(to: .now).scaled(by: Double(behind) / Double(measured))
     }
 }

@@ -41,7 +41,7 @@ package enum Plan {
         report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
         report.appendsRefused = try history.refusedAppends(from: state, to: version)
         let route = Route(from: state.live, to: version, history)
-        var refused = route.refusedBeforeBuild(state)
+        var refused = try refusedToReplicas(context) + route.refusedBeforeBuild(state)
         var stopped: EvstoreError?
         // Only read models that are made from events: making them from rows can't fail.
         var folded = target
@@ -50,7 +50,7 @@ package enum Plan {
             if !folded.missing.isEmpty { report.events = census.sum(\.count) }
             if !folded.missing.isEmpty, report.needs.isEmpty {
                 let trial = try build(context, folded, report.events)
-                report.seconds += trial.seconds
+                report.duration += trial.duration
                 report.bytes += trial.bytes
                 stopped = trial.stopped
                 if stopped == nil { stopped = try seen.stopped(folded.missing, behind: trial.measured) }
@@ -65,6 +65,15 @@ package enum Plan {
         let wayBack = RollbackPlanner(evolving: evolving, state: state, flips: try FlipHistory(context.log), census: census)
         report.rollback = try wayBack.flipped(to: version, at: context.last().position).plan(context)
         return report
+    }
+
+    /// The error that every migration of a replica ends with, before anything else; empty in a store of its own.
+    static func refusedToReplicas(_ context: MigrationContext) throws(EvstoreError) -> [EvstoreError] {
+        do { try context.log.requireOwn() } catch {
+            guard case .replica = error else { throw error }
+            return [error]
+        }
+        return []
     }
 
     static func census(_ context: MigrationContext) throws(EvstoreError) -> [CensusRow] {
@@ -126,7 +135,7 @@ package enum Plan {
     /// The result of building from the first events of the log.
     struct Trial {
         var measured: Position
-        var seconds: Double = 0
+        var duration = Duration.zero
         var bytes: UInt64 = 0
         /// The error that stops a strict build of these read models; nil where none does.
         var stopped: EvstoreError?
@@ -157,7 +166,7 @@ package enum Plan {
             _ = try generationSet.build(context, onError: .quarantine, through: trial.measured)
         }
         let scale = Double(events) / Double(trial.measured.rawValue)
-        trial.seconds = began.duration(to: .now).inSeconds * scale
+        trial.duration = began.duration(to: .now).scaled(by: scale)
         trial.bytes = UInt64(clamping: nearest(Double(try generationSet.bytesOnDisk()) * scale))
         return trial
     }

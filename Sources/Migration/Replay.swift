@@ -47,7 +47,11 @@ package enum Replay {
         if !options.fromEvents { try generationSet.find(context, state, acceptingQuarantine: options.onError == .quarantine) }
         var report = MigrationReport(from: live, to: version)
         report.position = try context.last().position
-        if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], context, began) }
+        if generationSet.isLive(in: state) && !register.defersDefinitions {
+            // The digests that are reported are those at the position that is reported.
+            try generationSet.follow(context)
+            return try finish(report, generationSet, [], context, began)
+        }
 
         let start = report.position
         context.logger.info(
@@ -71,7 +75,7 @@ package enum Replay {
                 cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
                 began: began)
             if let flip = try await settle(order, built, trial, options, context) {
-                (report.position, report.flipBegan, report.flipPauseMilliseconds) = (flip.position, flip.began, flip.pauseMilliseconds)
+                (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
             }
             report.arrived = report.position.events(after: start)
             let done = try finish(report, generationSet, built, context, began)
@@ -79,7 +83,7 @@ package enum Replay {
                 "a replay ended",
                 metadata: [
                     "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
-                    "quarantined": "\(done.quarantined)", "seconds": "\(done.seconds)",
+                    "quarantined": "\(done.quarantined)", "seconds": "\(done.duration / .seconds(1))",
                 ])
             return done
         } catch {
@@ -116,7 +120,7 @@ package enum Replay {
             guard let flip = try await Flip.run(order, context) else { continue }
             context.logger.info(
                 "flipped to another version",
-                metadata: ["live": "\(to)", "position": "\(flip.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
+                metadata: ["live": "\(to)", "position": "\(flip.position)", "milliseconds": "\(flip.milliseconds)"])
             context.job.report("flip", "\(to) is live at position \(flip.position)")
             return flip
         }
@@ -175,8 +179,8 @@ package enum Replay {
         report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }
         report.quarantined = try generationSet.quarantinedEvents(context)
         report.digests = try generationSet.digests(context)
-        report.seconds = began.duration(to: .now).inSeconds
-        report.eventsPerSecond = report.seconds > 0 ? Double(report.events) / report.seconds : 0
+        report.duration = began.duration(to: .now)
+        report.eventsPerSecond = report.duration > .zero ? Double(report.events) / report.duration.inSeconds : 0
         return report
     }
 
@@ -186,13 +190,14 @@ package enum Replay {
     ) async {
         // This replay is planned again.
         if case .migrationInProgress = error { return }
-        let seconds = began.duration(to: .now).inSeconds
+        let duration = began.duration(to: .now)
         // A task of its own also records a cancelled replay.
         let noting = Task {
             try await context.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
-                try Journal.append(.init(.replay, from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
+                try Journal.append(
+                    .init(.replay, from: from, to: to, position: position, duration: duration, outcome: outcome), to: &update)
             }
         }
         do { try await noting.value } catch {

@@ -33,16 +33,16 @@ package enum Rollback {
             report.rebuilt = try generationSet.build(context, onError: .quarantine).map(\.name)
             let flip = try await move(context, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
             report.position = flip.position
-            (report.flipBegan, report.flipPauseMilliseconds) = (flip.began, flip.pauseMilliseconds)
+            (report.flipBegan, report.flipPause) = (flip.began, flip.pause)
             report.tail = flip.position.events(after: flips.reached(target, state))
             context.logger.info(
                 "a rollback ended",
                 metadata: [
                     "live": "\(target)", "position": "\(report.position)", "tail": "\(report.tail)",
-                    "milliseconds": "\(flip.pauseMilliseconds)",
+                    "milliseconds": "\(flip.milliseconds)",
                 ])
         }
-        report.seconds = began.duration(to: .now).inSeconds
+        report.duration = began.duration(to: .now)
         // The rollback is complete, and nobody waits for this.
         let loss = target == state.live ? nil : loss(context, state, flips, to: target)
         (report.loss, report.bornAbove, report.sample) = (loss?.loss, loss?.bornAbove ?? 0, loss?.sample ?? 0)

@@ -23,4 +23,19 @@ struct JournalTests {
         #expect(flip.outcome == "done" && flip.digest?.count == 64)
         #expect(rows.allSatisfy { $0.by.contains("pid") })
     }
+
+    @Test(
+        "how long something took is read as it was written, to the microsecond",
+        arguments: [0, 500, 12_350, 125_123_500, 86_400_000_001])
+    func durations(_ micros: Int) throws {
+        let row = Journal.Entry(.replay, duration: .microseconds(micros)).bytes(at: .now, by: "a test")
+        let read = try JournalRow(key: [0, 0, 0, 0, 0, 0, 0, 1], value: row)
+        #expect(read.duration?.inSeconds == Double(micros) / 1e6)
+    }
+
+    @Test("a number has as many digits as it needs, and no more than are asked for")
+    func decimals() {
+        #expect(shortDecimal(1.6319800000000002, digits: 3) == "1.632" && shortDecimal(0.3, digits: 6) == "0.3")
+        #expect(shortDecimal(2, digits: 3) == "2" && shortDecimal(-1, digits: 6) == "0")
+    }
 }

@@ -18,7 +18,7 @@ struct PlanTests {
         #expect((plan.from, plan.to, plan.events) == (SchemaVersion(4), SchemaVersion(5), 40))
         #expect(plan.rebuild == ["methods", "orders"] && plan.carry == ["names"] && plan.new.isEmpty)
         #expect(plan.pending && plan.oneWay.isEmpty)
-        #expect(plan.seconds > 0 && plan.bytes > 0 && plan.sample == 40)
+        #expect(plan.duration > .zero && plan.bytes > 0 && plan.sample == 40)
         #expect(plan.types.map(\.type) == ["OrderPaid", "OrderPlaced"])
         #expect(plan.types.map(\.count) == [10, 30])
         #expect(plan.types.map(\.becomes) == [["PaymentCaptured"], ["OrderPlaced"]])
@@ -35,6 +35,6 @@ struct PlanTests {
         #expect(plan.types.map(\.failures) == [1])
         _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
         let after = try Plan.run(store.context(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
-        #expect(!after.pending && after.rebuild.isEmpty && after.seconds == 0)
+        #expect(!after.pending && after.rebuild.isEmpty && after.duration == .zero)
     }
 }

@@ -30,7 +30,7 @@ struct ReplayTests {
         #expect(try store.row("1", of: "orders") == #"{"amount":250,"name":"ada","state":"paid"}"#)
         #expect(try store.row("card", of: "methods") == #"{"payments":1}"#)
         #expect(try await store.freshDigests(at: 5) == store.liveDigests())
-        #expect(report.flipPauseMilliseconds != nil)
+        #expect(report.flipPause != nil)
     }
 
     @Test("a read model that no step on the way touches is carried over")
@@ -64,7 +64,7 @@ struct ReplayTests {
         // When all is built from the events again.
         let report = try await store.migrate(to: 5, MigrationOptions(fromEvents: true))
         // Then the row is right, of another directory, and the version before is still one that a rollback leads to.
-        #expect(report.rebuilt == ["methods", "names", "orders"] && report.flipPauseMilliseconds != nil)
+        #expect(report.rebuilt == ["methods", "names", "orders"] && report.flipPause != nil)
         #expect(try store.row("1", of: "orders") == row)
         #expect(try store.state.generations[entry.fingerprint] != entry.directory)
         #expect(try store.numbers == [1, 5, 5, 5])
@@ -137,7 +137,7 @@ struct ReplayTests {
         let report = try await store.migrate(to: 5)
         #expect(report.rebuilt.isEmpty)
         #expect(report.carried == ["methods", "names", "orders"])
-        #expect(report.flipPauseMilliseconds == nil)
+        #expect(report.flipPause == nil)
         #expect(try store.state == state)
         #expect(store.generations == generations)
         #expect(try Journal.list(store.log).count == journal)
@@ -192,7 +192,7 @@ struct ReplayTests {
         #expect(try Journal.list(store.log).isEmpty)
         #expect(try Snapshot.list(store.log).isEmpty)
         #expect(dry.rebuilt == ["methods", "names", "orders"])
-        #expect(dry.flipPauseMilliseconds == nil)
+        #expect(dry.flipPause == nil)
         let real = try await store.migrate(to: 5)
         #expect(dry.digests == real.digests && real.digests.count == 3)
     }

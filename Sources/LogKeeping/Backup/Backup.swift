@@ -29,7 +29,7 @@ package enum Backup {
                     try run.blocks.last?.base.map { try context.log.holds($0) } ?? false
                 }
             }
-            return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: pruned ?? 0)
+            return BackupReport(summary, duration: began.duration(to: .now), pruned: pruned ?? 0)
         } catch { throw EvstoreError(converting: error, at: path, doing: "backing up to \(path)") }
     }
 
@@ -40,7 +40,7 @@ package enum Backup {
         let summary = try converting {
             try context.log.backUp(progress: { try report(context, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
         }
-        return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: 0)
+        return BackupReport(summary, duration: began.duration(to: .now), pruned: 0)
     }
 
     private static func report(_ context: MigrationContext, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
@@ -52,6 +52,7 @@ package enum Backup {
         let before = try directory.numbers().last.map { try directory.run($0) }
         let store = context.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
+        try directory.checkLedger(before, provenBy: context.log.access.keys?.subjects.ring)
         try directory.sweep(overwriting: context.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
         // A cut may have discarded the last events of the newest runs.
@@ -85,20 +86,21 @@ package enum Backup {
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.
-        try directory.add(context.log.ledger())
+        let forgotten = try directory.add(context.log.ledger())
         try directory.finish(
             .init(
                 number: number, store: store, time: Timestamp.now.description, epoch: summary.last.epoch.rawValue,
-                position: summary.last.position.rawValue, content: summary.content.hex, blocks: shared, rows: rowsName))
+                position: summary.last.position.rawValue, content: summary.content.hex, blocks: shared, rows: rowsName,
+                forgotten: forgotten))
         return summary
     }
 }
 
 extension BackupReport {
-    init(_ summary: BackupSummary, seconds: Double, pruned: Int) {
+    init(_ summary: BackupSummary, duration: Duration, pruned: Int) {
         self.init(
             position: summary.last.position, epoch: summary.last.epoch, content: summary.content.hex, bytes: summary.bytes,
-            seconds: seconds, pruned: pruned)
+            duration: duration, pruned: pruned)
     }
 }
 

@@ -4,6 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Platform
+internal import Sealing
 
 /// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with the number,
 /// the code, the last slot and the proof; bytes are in hexadecimal.
@@ -35,18 +36,52 @@ extension BackupDirectory {
         return ForgottenLedger.Entry(number: number, ForgottenSubject(code: code, through: through), proof: proof)
     }
 
-    /// Adds the missing entries. Entries are never removed: if an older copy of the store is put back, its ledger is shorter.
-    func add(_ entries: [ForgottenLedger.Entry]) throws {
+    /// Adds the missing entries; returns what a run notes about all of them. Entries are never removed: if an older copy of the store is
+    /// put back, its ledger is shorter.
+    func add(_ entries: [ForgottenLedger.Entry]) throws -> LedgerNote {
         let known = try ledger()
         let there = Set(known)
         let missing = entries.filter { !there.contains($0) }
-        if missing.isEmpty { return }
-        var text = Self.head + "\n"
-        for entry in known + missing {
-            text += "\(entry.number) \(hex(entry.forgotten.code)) \(entry.forgotten.through) \(hex(entry.proof))\n"
-        }
-        try write(Array(text.utf8), to: ledgerPath)
+        let all = known + missing
+        if !missing.isEmpty { try write(Array((Self.head + "\n" + Self.text(all[...])).utf8), to: ledgerPath) }
+        return LedgerNote(rows: all.count, digest: Self.digest(all[...]))
     }
+
+    private static func text(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String {
+        entries.map { "\($0.number) \(hex($0.forgotten.code)) \($0.forgotten.through) \(hex($0.proof))\n" }.joined()
+    }
+
+    private static func digest(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String {
+        var hasher = SHA256Hasher()
+        hasher.update(Array(text(entries).utf8).lent)
+        return hasher.finalize().hex
+    }
+
+    // MARK: Checking it
+
+    /// What a run notes about the ledger: how many rows it had, and a digest over them.
+    struct LedgerNote: Codable {
+        var rows: Int
+        var digest: String
+    }
+
+    /// Checks the ledger without the store's keys, by what the newest run notes about it.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    func checkLedger(_ newest: Run?) throws {
+        let entries = try ledger()
+        guard let note = newest?.forgotten else { return }
+        guard (0 ... entries.count).contains(note.rows), Self.digest(entries.prefix(note.rows)) == note.digest else { throw changedLedger }
+    }
+
+    /// Checks the ledger before a run builds on it. A file that is not there is written anew from the store's ledger.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    func checkLedger(_ newest: Run?, provenBy ring: KeyRing?) throws {
+        guard try Directory.ownStatus(ledgerPath) != nil else { return }
+        try checkLedger(newest)
+        if let ring, try !ledger().allSatisfy({ $0.isProven(by: ring) }) { throw changedLedger }
+    }
+
+    private var changedLedger: EvstoreError { damaged("its ledger of what was forgotten is not as it was written") }
 
     private var damagedLedger: EvstoreError { damaged("its file forgotten, which says what was forgotten, can't be read") }
 }

@@ -41,6 +41,8 @@ struct BackupDirectory {
         var content: String
         var blocks: [Blocks]
         var rows: String
+        /// What the ledger was at its end; nil in runs of older programs.
+        var forgotten: LedgerNote?
 
         /// Whether its numbers are possible ones for a log and for files: otherwise nothing of it is added up or shown.
         var isPossible: Bool {
@@ -158,14 +160,28 @@ struct BackupDirectory {
         try Directory.sync(directory)
     }
 
-    /// Returns a run's block files up to the first one that is missing or has another size.
+    /// Returns a run's block files up to the first one that is missing, or whose size or frames are not those that the run notes.
     func whole(_ blocks: [Run.Blocks]) throws -> [Run.Blocks] {
         var whole: [Run.Blocks] = []
         for part in blocks {
-            guard let status = try Directory.status(path + "/" + part.file), status.bytes == part.bytes else { break }
+            guard let status = try Directory.status(path + "/" + part.file), status.bytes == part.bytes,
+                try hasFrames(part, after: whole.last?.frame)
+            else { break }
             whole.append(part)
         }
         return whole
+    }
+
+    /// Whether the frames of a file follow a frame by their numbers, and end with the frame that a run notes. Only headers are read.
+    private func hasFrames(_ part: Run.Blocks, after last: UInt64?) throws -> Bool {
+        let file = try File(path + "/" + part.file, .read)
+        var (offset, number, link) = (0, last, "")
+        while offset < part.bytes {
+            guard let header = try BackupFrame.header(file.read(BackupFrame.headerBytes, at: offset)) else { return false }
+            guard header.number == number.map({ $0 &+ 1 }) ?? 0 else { return false }
+            (offset, number, link) = (offset + header.frameBytes, header.number, hex(header.link))
+        }
+        return offset == part.bytes && number == part.frame && link == part.frameLink
     }
 
     /// Removes all runs of this history except the newest ones, then the files that no run names; returns how many runs were removed.

@@ -47,6 +47,16 @@ enum BackupFrame {
         hasher.update(body)
         return hasher.finalize()
     }
+
+    /// What a header says of its frame, whose body is not read; nil where it is no header.
+    static func header(_ header: [UInt8]) -> (number: UInt64, link: [UInt8], frameBytes: Int)? {
+        guard header.count == headerBytes else { return nil }
+        let row = header.lent
+        let (magic, size) = (row.load(UInt32.self, at: 0), row.load(UInt64.self, at: 8))
+        guard magic == Self.magic || magic == magicWithCode, size <= UInt64(bytesMax) else { return nil }
+        let bytes = headerBytes + (magic == magicWithCode ? codeBytes : 0) + Int(size)
+        return (row.load(UInt64.self, at: 16), Array(header[linkedBytes...]), bytes)
+    }
 }
 
 /// Writes frames, each linked to the one before it.
@@ -164,8 +174,10 @@ struct FrameReader {
 }
 
 /// Why a backup is damaged.
-struct BackupDamage: Error {
+struct BackupDamage: Error, CustomStringConvertible {
     let reason: String
 
     init(_ reason: String) { self.reason = reason }
+
+    var description: String { reason }
 }

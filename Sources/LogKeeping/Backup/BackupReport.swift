@@ -9,7 +9,8 @@ public struct BackupReport: Hashable, Sendable {
     public var content: String
     /// The bytes that this run has written.
     public var bytes: UInt64
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
     /// How many older runs were removed.
     public var pruned: Int
 }
@@ -49,7 +50,8 @@ public struct RestoreReport: Hashable, Sendable {
     public var content: String
     /// The bytes that were read from the backup.
     public var bytes: UInt64
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
 }
 
 /// How far a backup is restored: up to a position, or up to the last commit at or before a time.

@@ -31,10 +31,11 @@ extension Backup {
         try reading(path) { directory in
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
+            let ledgerDamage = try directory.damage { try directory.checkLedger(numbers.last.map { try directory.run($0) }) }
             return try numbers.enumerated().map { index, number in
                 try job.advance("verify", done: UInt64(index), total: UInt64(numbers.count))
                 let run = try directory.run(number)
-                let damage = try directory.damage(of: run, &known)
+                let damage = try directory.damage(of: run, &known) ?? ledgerDamage
                 return BackupVerdict(run: try BackupRun(run, in: directory), damage: damage)
             }
         }
@@ -72,9 +73,12 @@ extension BackupDirectory {
 
     private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
         guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
-        do { try check(FileSequence([path + "/" + file]).read) } catch EvstoreError.backupDamaged(_, let reason) {
-            return "\(file): \(reason)"
-        }
+        return try damage { try check(FileSequence([path + "/" + file]).read) }.map { "\(file): \($0)" }
+    }
+
+    /// Returns why a check finds damage, nil where it finds none.
+    fileprivate func damage(_ check: () throws -> Void) throws -> String? {
+        do { try check() } catch EvstoreError.backupDamaged(_, let reason) { return reason }
         return nil
     }
 }

@@ -59,12 +59,12 @@ package enum Restore {
                 }
                 let live = update.state.live
                 try Journal.append(
-                    .init(.restore, to: live, position: update.last.position, seconds: began.duration(to: .now).inSeconds), to: &update)
+                    .init(.restore, to: live, position: update.last.position, duration: began.duration(to: .now)), to: &update)
             }
             return RestoreReport(
                 position: summary.last.position, epoch: summary.last.epoch, backupPosition: summary.backup.position,
                 leftOut: summary.leftOut,
-                content: summary.content.hex, bytes: summary.bytes, seconds: began.duration(to: .now).inSeconds)
+                content: summary.content.hex, bytes: summary.bytes, duration: began.duration(to: .now))
         } catch { throw EvstoreError(converting: error, at: store.path, doing: "restoring \(name)") }
     }
 

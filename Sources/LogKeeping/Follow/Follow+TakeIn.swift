@@ -41,7 +41,7 @@ extension Follow {
         return FollowReport(
             isMade: false, isNew: true, position: end.position, epoch: end.epoch,
             events: end.position.events(after: before.position), backupTime: newer.mark.time, bytes: bytes,
-            seconds: 0)
+            duration: .zero)
     }
 
     /// Reads and checks the part of a backup that may be new.

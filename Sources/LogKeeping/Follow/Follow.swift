@@ -77,7 +77,7 @@ package enum Follow {
             if let run, mark.includes(run) {
                 return FollowReport(
                     isMade: false, isNew: false, position: mark.base.last.position, epoch: mark.base.last.epoch, events: 0,
-                    backupTime: mark.time, bytes: 0, seconds: began.duration(to: .now).inSeconds)
+                    backupTime: mark.time, bytes: 0, duration: began.duration(to: .now))
             }
             let following = try StoreLock.following.acquire(at: replica, what: "follows \(source.name)")
             defer { withExtendedLifetime(following) {} }
@@ -90,7 +90,7 @@ package enum Follow {
             try FrameSpool.remove(at: replica)
             try await log.close()
         }
-        report.seconds = began.duration(to: .now).inSeconds
+        report.duration = began.duration(to: .now)
         return report
     }
 
@@ -108,7 +108,7 @@ package enum Follow {
         guard let mark = try EventLog.replica(at: replica) else { throw EvstoreError.misuse("a replica was made without its mark") }
         return FollowReport(
             isMade: true, isNew: true, position: made.last.position, epoch: made.last.epoch, events: made.last.position.rawValue,
-            backupTime: mark.time, bytes: made.bytes, seconds: 0)
+            backupTime: mark.time, bytes: made.bytes, duration: .zero)
     }
 }
 

@@ -15,7 +15,8 @@ public struct FollowReport: Hashable, Sendable {
     public var backupTime: Timestamp
     /// The bytes that were read from backups.
     public var bytes: UInt64
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
 }
 
 /// The state of a replica when it became a store of its own.

@@ -20,8 +20,7 @@ package enum Promote {
                     .init(.promote, to: live, position: update.last.position, outcome: "as of \(mark.time)"), to: &update)
                 return PromoteReport(position: update.last.position, epoch: update.last.epoch, backupTime: mark.time)
             }
-            // Order: after the promotion, since an older program may open the store only once it is alone.
-            try Manifest.set(isOrderedElsewhere: false, at: path)
+            try context.log.settleLayout()
             return report
         }
     }

@@ -7,31 +7,49 @@ internal import Projections
 /// Returns an event line without the personal data of the forgotten streams; nil where the line has none.
 package typealias LineRedaction = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]?
 
+/// A stream whose personal data is to be forgotten.
+package struct ForgottenStream: Sendable {
+    /// Its name in the report.
+    package var name: StreamName
+    /// The names under which there may be keys for its data.
+    package var keyNames: [StreamName]
+
+    package init(name: StreamName, keyNames: [StreamName]) { (self.name, self.keyNames) = (name, keyNames) }
+}
+
 /// Makes the personal data of streams unreadable: overwrites their keys, then removes the read models that show it.
 package enum Forget {
     /// - Parameter redact: called for each line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
-        _ context: MigrationContext, _ streams: [StreamName], redact: @escaping LineRedaction
+        _ context: MigrationContext, _ streams: [ForgottenStream], redact: @escaping LineRedaction
     ) async throws(EvstoreError) -> ForgetReport {
         let lock = try MigrationLock.take(context)
         defer { lock.release() }
         var report = ForgetReport()
         var failure: EvstoreError?
         var forgotten: [ForgottenSubject] = []
+        // Two of the streams may have had one name in turn, and with it one key.
+        var newNames: Set<StreamName> = []
         for stream in streams where failure == nil {
             do throws(EvstoreError) {
-                guard let done = try converting(nil, at: nil, { try context.log.forget(stream) }) else {
-                    report.unknown.append(stream)
-                    continue
+                var isNew: Bool?
+                for name in stream.keyNames {
+                    guard let done = try converting(nil, at: nil, { try context.log.forget(name) }) else { continue }
+                    forgotten.append(done)
+                    if done.isNew { newNames.insert(name) }
+                    isNew = newNames.contains(name) || isNew == true
                 }
-                forgotten.append(done)
-                if done.isNew { report.forgotten.append(stream) } else { report.before.append(stream) }
+                switch isNew {
+                case true?: report.forgotten.append(stream.name)
+                case false?: report.before.append(stream.name)
+                case nil: report.unknown.append(stream.name)
+                }
             } catch { failure = error }
         }
         // Order: the keys are overwritten before a read model is built again. If damage hides some keys, the read models are removed
         // nevertheless. If the process is killed in between, another call of `forget` does the rest.
-        if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
+        if !forgotten.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
             try await context.log.changing { update in
                 update.state.generations = [:]
@@ -49,6 +67,11 @@ package enum Forget {
             report.fileSystem = try FileSystem.keeping(context.store)
         }
         return report
+    }
+
+    /// Lends each line of the files of event lines beside the log, opened; lines that can't be opened are left out.
+    package static func archived(_ context: MigrationContext, _ body: (RawSpan) throws(EvstoreError) -> Void) throws(EvstoreError) {
+        try converting { try SealedLineFiles(context, { _ throws(EvstoreError) in nil }).forEachOpenLine(body) }
     }
 }
 

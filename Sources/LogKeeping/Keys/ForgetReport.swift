@@ -16,9 +16,25 @@ public struct ForgetReport: Hashable, Sendable {
     public var archives: [String] = []
     /// Copies of the store that another process is using, such as a drill's; each is removed when that process ends.
     public var inUse: [String] = []
+    /// Events that still show a personal member at the live version: they were written before the member was personal, or before the store
+    /// was sealed, so that it is not separate from the rest of the payload.
+    public var stillShown: [EventsOfStream] = []
+    /// Forgotten events that have no image at the live version: a step can't convert the plainest value of a personal member.
+    public var withoutImage: [EventsOfStream] = []
     /// The store's file system, if it keeps copies of overwritten bytes: the keys may stay on its disk for some time, wrapped under the
     /// store's master key. Nil if it keeps none.
     public var fileSystem: String?
+
+    /// Some events of a stream.
+    public struct EventsOfStream: Hashable, Sendable {
+        public var stream: StreamName
+        /// How many events there are.
+        public var count = 0
+        /// The position of the first of them.
+        public var first: Position
+
+        package init(_ stream: StreamName, first: Position) { (self.stream, self.first) = (stream, first) }
+    }
 
     public init() {}
 }

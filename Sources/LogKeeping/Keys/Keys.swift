@@ -43,14 +43,8 @@ package enum Keys {
     package static func retire(_ context: MigrationContext, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
         // Order: the store is held alone first, since another process that has it open may still seal events under an older data key.
         if kind == .data { try converting { try context.log.acquireExclusively(what: context.job.name) } }
-        do throws(EvstoreError) {
-            let key = try await retireAlone(context, kind, id)
-            if kind == .data { try converting { try context.log.shareAgain() } }
-            return key
-        } catch {
-            if kind == .data { try converting { try context.log.shareAgain() } }
-            throw error
-        }
+        defer { if kind == .data { context.log.shareAgain() } }
+        return try await retireAlone(context, kind, id)
     }
 
     private static func retireAlone(

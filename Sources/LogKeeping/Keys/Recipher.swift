@@ -27,14 +27,14 @@ package enum Recipher {
                     // The new store builds its read models from the log.
                     update.state.generations = [:]
                     try relink(context.log, &update)
-                    let seconds = began.duration(to: .now).inSeconds
+                    let duration = began.duration(to: .now)
                     try Journal.append(
-                        .init(.recipher, to: update.state.live, position: update.last.position, seconds: seconds), to: &update)
+                        .init(.recipher, to: update.state.live, position: update.last.position, duration: duration), to: &update)
                 })
         }
         return RecipherReport(
             position: summary.last.position, content: summary.content.hex, bytes: summary.bytes,
-            seconds: began.duration(to: .now).inSeconds)
+            duration: began.duration(to: .now))
     }
 
     /// Gives each snapshot the new log's link at its position. A snapshot whose link the old log no longer has stays as it was.

@@ -39,6 +39,15 @@ struct SealedLineFiles {
         return (lines, unread)
     }
 
+    /// Lends each line that can be opened.
+    func forEachOpenLine(_ body: (RawSpan) throws(EvstoreError) -> Void) throws {
+        let sealer = context.log.lineSealer
+        for path in try paths({ name, isOurs in isOurs(name[...]) }) {
+            try context.job.check()
+            try SealedLineFile(path).forEachLine { line in if let text = self.line(line, sealer).text { try body(text.lent) } }
+        }
+    }
+
     private static let whole = ".forgotten"
 
     /// The files beside the log whose names are wanted.

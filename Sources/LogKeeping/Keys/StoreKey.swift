@@ -46,5 +46,6 @@ public struct RecipherReport: Hashable, Sendable {
     public var content: String
     /// The size of the new log.
     public var bytes: UInt64
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
 }

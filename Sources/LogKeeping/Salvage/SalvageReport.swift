@@ -29,7 +29,8 @@ public struct SalvageReport: Hashable, Sendable {
     /// The numbers of the missing data keys that those events were sealed under.
     public var dataKeys: [UInt32]
     public var bytesScanned: UInt64
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
 
     /// Whether no event, name, row or key is known to be lost or in doubt.
     public var isComplete: Bool {

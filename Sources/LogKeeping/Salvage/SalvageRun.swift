@@ -42,7 +42,7 @@ package enum SalvageRun {
                     try SalvagedCatalogues(rows, request.history, request.definitions).put(into: &update, of: source)
                     try Journal.append(
                         .init(
-                            .salvage, to: update.state.live, position: update.last.position, seconds: began.duration(to: .now).inSeconds,
+                            .salvage, to: update.state.live, position: update.last.position, duration: began.duration(to: .now),
                             outcome: rows.isRenumbered ? "renumbered" : "done"),
                         to: &update)
                 })
@@ -51,7 +51,7 @@ package enum SalvageRun {
                 unconfirmed: summary.unconfirmed, lostNames: summary.lostNames.map(\.text), lostRows: summary.lostRows,
                 endKnown: summary.isEndKnown, renumbered: summary.isRenumbered,
                 lostKeys: summary.lostKeys.map { LostKey(stream: $0.stream.text, events: $0.events) }, unopened: summary.unopened,
-                dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, seconds: began.duration(to: .now).inSeconds)
+                dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, duration: began.duration(to: .now))
         } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 

@@ -20,7 +20,7 @@ public struct DrillReport: Hashable, Sendable {
     public var loss: [PlannedLoss] = []
     public var quarantined: UInt64 = 0
     /// How long the restore from the backup took, including the building of the live version's read models.
-    public var recoverySeconds: Double?
+    public var recovery: Duration?
     /// The number of the store's events that the backup lacks.
     public var recoveryPointEvents: UInt64?
     /// The seed of the generated events.
@@ -35,13 +35,14 @@ public struct DrillReport: Hashable, Sendable {
 public struct DrillStep: Hashable, Sendable {
     public var name: String
     public var ok: Bool
-    public var seconds: Double
+    /// How long it took.
+    public var duration: Duration
     /// The result, or what went wrong.
     public var detail: String
     /// The error of a failed step; `verificationFailed` where the claim did not hold.
     public var error: EvstoreError?
 
-    public init(name: String, ok: Bool, seconds: Double, detail: String, error: EvstoreError? = nil) {
-        (self.name, self.ok, self.seconds, self.detail, self.error) = (name, ok, seconds, detail, error)
+    public init(name: String, ok: Bool, duration: Duration, detail: String, error: EvstoreError? = nil) {
+        (self.name, self.ok, self.duration, self.detail, self.error) = (name, ok, duration, detail, error)
     }
 }

@@ -45,10 +45,12 @@ public struct MigrationReport: Hashable, Sendable {
     public var carried: [String] = []
     /// Events that at least one read model has in quarantine, each counted once.
     public var quarantined: UInt64 = 0
-    public var seconds: Double = 0
+    /// How long it took.
+    public var duration: Duration = .zero
+    /// How many of `events` were read in each second of `duration`.
     public var eventsPerSecond: Double = 0
     /// How long writers waited for the flip; nil where nothing was flipped.
-    public var flipPauseMilliseconds: Double?
+    public var flipPause: Duration?
     /// When the flip began.
     package var flipBegan: Timestamp?
     /// The snapshot that was taken before; nil where there is none.

@@ -33,8 +33,8 @@ public struct PlanReport: Hashable, Sendable {
     /// Events that programs without a Swift step can no longer append once the version is live, whichever version they work at: the gate
     /// needs the step for each such event. A replay asks for consent to this.
     public var appendsRefused: [RefusedAppends] = []
-    /// The estimated duration in seconds; 0 where nothing is to be built.
-    public var seconds: Double = 0
+    /// How long it would take, an estimate; zero where nothing is to be built.
+    public var duration: Duration = .zero
     /// The estimated additional disk space in bytes.
     public var bytes: UInt64 = 0
     /// The number of events that were examined: for the estimate and the losses; for a rollback for the losses only.

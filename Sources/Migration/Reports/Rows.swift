@@ -74,7 +74,8 @@ public struct JournalRow: Hashable, Sendable {
     public var from: SchemaVersion?
     public var to: SchemaVersion?
     public var position: Position?
-    public var seconds: Double?
+    /// How long it took; nil for what is not measured.
+    public var duration: Duration?
     /// The bytes on the disk of the read models that went live.
     public var readModelBytes: UInt64?
     public var outcome: String
