@@ -14,8 +14,8 @@ public enum Complaint: Hashable, Sendable {
     case takenOut(node: String, log: String)
     /// Another directory uses this node's identity: one is a copy of the other.
     case twin(node: String)
-    /// The cluster log has been unreachable for this many seconds.
-    case clusterUnreachable(reason: String, seconds: Double)
+    /// The cluster log has been unreachable for this long.
+    case clusterUnreachable(reason: String, for: Duration)
     /// The last drill failed.
     case drillFailed(at: Timestamp)
     /// A consumer can't handle an event, and has not moved past it.
@@ -80,7 +80,7 @@ public enum Complaint: Hashable, Sendable {
         case .forked(let reason): reason
         case .takenOut(let node, let log): "the node \(node) was taken out of the cluster log \(log), or another store has taken its place"
         case .twin(let node): "another directory speaks as the node \(node): one of the two is a copy"
-        case .clusterUnreachable(let reason, let seconds): "\(reason), for \(duration(seconds: seconds)) now"
+        case .clusterUnreachable(let reason, let duration): "\(reason), for \(duration.inWords) now"
         case .drillFailed(let time): "the drill of \(time) failed"
         case .consumerFailing(let name, let position, let reason): "\(name) can't handle the event at position \(position): \(reason)"
         case .longReader(let reader): "process \(reader.process) has read for \(reader.commitsBehind) commits, and the log grows meanwhile"

@@ -53,6 +53,7 @@ extension EventStore {
                 }
                 // A repeated append gets its first receipt, however the versions have changed since.
                 if let receipt = try repeated(events, sameID) { return receipt }
+                if case .refusedLine(_, _, let cause) = error { throw cause }
                 throw error
             }
             let resolved = checked.resolved

@@ -8,16 +8,16 @@ extension EventStore {
     /// Opens a log. Where it is a node's, it first takes in what other nodes have appended; if it can't, a warning says how old the node
     /// is.
     static func caughtUp(
-        _ readOnly: Bool, _ seconds: Double?, _ logger: Logger, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
+        _ readOnly: Bool, _ limit: Duration?, _ logger: Logger, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
     ) async throws(EvstoreError) -> EventLog {
         var log = try open(readOnly)
-        guard let seconds, let membership = log.membership else { return log }
+        guard let limit, let membership = log.membership else { return log }
         if readOnly {
             // Order: the log is closed before it is opened for writing, since a process must map an LMDB file for writing first.
             try await close(log)
-            log = try await reopened(within: seconds, open)
+            log = try await reopened(within: limit, open)
         } else {
-            await log.catchUp(within: seconds)
+            await log.catchUp(within: limit)
         }
         if let trouble = log.clusterTrouble?.error {
             logger.warning(
@@ -29,7 +29,7 @@ extension EventStore {
 
     /// Takes frames in for a limited time, and then opens the log for reading.
     private static func reopened(
-        within seconds: Double, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
+        within limit: Duration, _ open: (_ readOnly: Bool) throws(EvstoreError) -> EventLog
     ) async throws(EvstoreError) -> EventLog {
         let writing: EventLog
         do throws(EvstoreError) { writing = try open(false) } catch {
@@ -37,7 +37,7 @@ extension EventStore {
             log.noteTrouble(error)
             return log
         }
-        await writing.catchUp(within: seconds)
+        await writing.catchUp(within: limit)
         try await close(writing)
         let log = try open(true)
         log.adoptNodeHealth(of: writing)
@@ -76,7 +76,7 @@ extension EventStore {
             if case .clusterWentBack = trouble.error {
                 found.append(.forked(reason: reason))
             } else {
-                found.append(.clusterUnreachable(reason: reason, seconds: trouble.seconds))
+                found.append(.clusterUnreachable(reason: reason, for: trouble.duration))
             }
         }
         return found

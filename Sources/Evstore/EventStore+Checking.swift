@@ -9,7 +9,8 @@ struct CheckedAppend {
 }
 
 extension EventStore {
-    /// Checks the events of an append, those of a large one in slices in parallel; throws the error of the first invalid event.
+    /// Checks the events of an append, those of a large one in slices in parallel.
+    /// - Throws: `EvstoreError.refusedLine` for the first invalid event: its number, from 1, and its error.
     nonisolated(nonsending) func check(
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
     ) async throws(EvstoreError) -> CheckedAppend {
@@ -19,11 +20,21 @@ extension EventStore {
         defer { for validator in taken { validators.give(validator) } }
         let now = Timestamp.now
         let checked = await Self.admit(events, by: taken, at: now)
-        if let error = checked.error { throw error }
+        if let (index, error) = checked.failure { throw .refusedLine(UInt64(index) + 1, file: nil, error) }
         let validator = taken[0]
-        if let failure = try validator.mergeFailures(of: checked.stored).min(by: { $0.key < $1.key }) { throw failure.value }
+        // A program that is ahead of the store may store several events for one.
+        let isNumbered = checked.stored.count == events.count
+        try Self.requireNone(try validator.mergeFailures(of: checked.stored), isNumbered: isNumbered)
         let version = events[0].version ?? validator.rules.version
-        return CheckedAppend(resolved: try resolved(checked.stored, conditions, at: version, validator.history), stamp: validator.stamp)
+        let resolved = try resolved(checked.stored, conditions, at: version, validator.history)
+        try Self.requireNone(resolved.refused, isNumbered: isNumbered)
+        return CheckedAppend(resolved: resolved, stamp: validator.stamp)
+    }
+
+    /// Throws the first of the failures of events, which are known by their indices.
+    private static func requireNone(_ failures: [Int: EvstoreError], isNumbered: Bool) throws(EvstoreError) {
+        guard let (index, error) = failures.min(by: { $0.key < $1.key }) else { return }
+        throw isNumbered ? .refusedLine(UInt64(index) + 1, file: nil, error) : error
     }
 
     /// Fewer events are checked faster than another thread starts.
@@ -64,15 +75,16 @@ extension EventStore {
     /// The events to store for a slice of an append, up to the first invalid one.
     private struct Slice: Sendable {
         var stored: [StoredEvent] = []
-        var error: EvstoreError?
+        var failure: (index: Int, error: EvstoreError)?
 
         init(_ events: [NewEvent], _ indices: Range<Int>, by validator: AppendValidator, at now: Timestamp, room: Int) {
             stored.reserveCapacity(room)
             let given = events.span
-            do throws(EvstoreError) {
-                for index in indices { try validator.admit(given[index], isJSON: false, at: now, into: &stored) }
-            } catch {
-                self.error = error
+            for index in indices {
+                do throws(EvstoreError) { try validator.admit(given[index], isJSON: false, at: now, into: &stored) } catch {
+                    failure = (index, error)
+                    return
+                }
             }
         }
     }
@@ -92,10 +104,10 @@ extension EventStore {
             var all = Slice(events, 0 ..< count / validators.count, by: validators[0], at: now, room: count)
             var others: [Int: Slice] = [:]
             for await (index, slice) in group { others[index] = slice }
-            for index in 1 ..< validators.count where all.error == nil {
+            for index in 1 ..< validators.count where all.failure == nil {
                 guard let slice = others.removeValue(forKey: index) else { continue }
                 all.stored += slice.stored
-                all.error = slice.error
+                all.failure = slice.failure
             }
             return all
         }

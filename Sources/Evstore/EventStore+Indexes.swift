@@ -11,11 +11,14 @@ extension EventStore {
     /// all rows. A store whose events are sealed keeps no index on the disk: there a page costs reading all rows.
     ///
     /// - Parameters:
+    ///   - projection: the name of a projection that the version has; otherwise `unknownProjection` is thrown.
+    ///   - version: the version at which the read model is read, from the floor to the top, whatever is live; nil is the working version.
     ///   - index: the index's name in `indexes` of the projection.
     ///   - values: the values of the index's first members, which all rows share.
     ///   - from: the lowest value of the next member.
     ///   - to: the value of that member before which the rows end.
     ///   - backwards: whether the last row comes first.
+    ///   - limit: the most rows of the page, at least 1; otherwise `misuse` is thrown.
     ///   - cursor: the cursor of an earlier page: this query continues behind its rows, in its own direction. Rows whose values change
     ///     meanwhile move to another place.
     /// - Throws: `EvstoreError`: usage where the read model has no such index, there are more values than members, or the cursor does not

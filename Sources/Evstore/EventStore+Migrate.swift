@@ -21,7 +21,8 @@ extension EventStore {
     /// Waits while up to 50,000 of the events that the older version sees through down steps are read, and following is tried on up to
     /// 20,000, on the store's own threads.
     /// - Parameters:
-    ///   - version: where nil, the version from which the last replay reached the live one.
+    ///   - version: the version to return to, from the floor to the live one. Where nil, the version from which the last replay reached the
+    ///     live one, or the floor where that is higher.
     ///   - without: Swift read models that the rollback would leave behind.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
     ///   unknownProjection, interrupted.
@@ -47,11 +48,14 @@ extension EventStore {
         }
     }
 
-    /// Returns to an older version's read models and keeps every event. Where `version` is nil, that is the version the last replay came
-    /// from.
+    /// Returns to an older version's read models and keeps every event.
     ///
     /// Waits while the events appended since then are folded into the older read models, and for one transaction.
-    /// - Parameter without: Swift read models to leave behind until a program that has them opens the store.
+    /// - Parameters:
+    ///   - version: the version to return to, from the floor to the live one. Where nil, the version from which the last replay reached the
+    ///     live one, or the floor where that is higher.
+    ///   - without: Swift read models to leave behind until a program that has them opens the store.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
     ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
     @discardableResult
@@ -69,9 +73,11 @@ extension EventStore {
     /// others may: the cut is a frame of the cluster log, and every node archives and cuts when it reaches the frame. Nodes that work above
     /// the snapshot's top are brought down to it.
     /// - Parameters:
+    ///   - name: the name of one of the `snapshots()`; otherwise `unknownSnapshot` is thrown.
     ///   - discardTail: the consent to take events off the log; without it the call throws where there are any.
     ///   - epoch: limits the consent to this epoch of the log, so that a repeated call cuts once. A node needs it for a second cut to one
     ///     snapshot.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
     /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
     ///   verificationFailed, diskFull; on a node also logUnavailable, and commitOutcomeUnknown where the cut may have been made: call
     ///   again.

@@ -53,6 +53,18 @@ extension EventStore {
     /// after a power cut; with `Policy.migrate` also the time of the replay.
     ///
     /// - Parameters:
+    ///   - path: the path of the store's directory; `storeNotFound` is thrown where nothing is, or an empty directory.
+    ///   - version: the version that this handle works at; where nil, it follows the live version, through flips and rollbacks.
+    ///   - policy: what happens where `version` is not the live one; it has no effect where `version` is nil.
+    ///   - schemas: the program's version files and projections, which a replay registers; nil works with those of the store. With
+    ///     `version`, a registered version that may not change has to be equal in them (`versionDiffers`).
+    ///   - steps: the code of the version files' `swift` ops; an event that needs one which is missing throws `programNeeded`.
+    ///   - projections: the program's projections in Swift, each of which replaces a registered one of its name and `since`; this handle
+    ///     can build no others in Swift.
+    ///   - readOnly: whether the handle only reads: what writes throws `readOnly`, and a query gives the rows that others have built,
+    ///     however far they lag (`QueryNote.lag`).
+    ///   - options: limits, deadlines, and the secret of a sealed store; they belong to this handle, and are not stored.
+    ///   - logger: gets warnings, and what migrations do; nil logs nothing.
     ///   - progress: is called during a migration of `Policy.migrate`, and during the wait for another process's, with the step `wait`.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
     ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate`
@@ -65,7 +77,7 @@ extension EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
         let log = try await StoreThreads.run { () async throws(EvstoreError) in
-            try await caughtUp(readOnly, options.catchUpLimit?.inSeconds, logger) { readOnly throws(EvstoreError) in
+            try await caughtUp(readOnly, options.catchUpLimit?.bounded, logger) { readOnly throws(EvstoreError) in
                 try converting(at: path) {
                     try EventLog.open(
                         at: path, options: options, readOnly: readOnly, logger: logger, judging: RegisteredRows.judge
@@ -92,8 +104,19 @@ extension EventStore {
     ///
     /// A service calls this whenever it starts. Several processes may do so at once; one of them creates the store.
     ///
-    /// - Parameter version: the version that a new store is created at and this handle works at. Where nil, a new store is created at the
-    ///   newest of `schemas`, and the handle follows the live version.
+    /// - Parameters:
+    ///   - path: the path of the store's directory; a store is created where nothing is, or an empty directory.
+    ///   - schemas: the program's version files and projections, which a new store is created with, and which a replay registers. With
+    ///     `version`, a registered version that may not change has to be equal in them (`versionDiffers`).
+    ///   - version: the version that a new store is created at and this handle works at. Where nil, a new store is created at the newest of
+    ///     `schemas`, and the handle follows the live version.
+    ///   - policy: what happens where `version` is not the live one; it has no effect where `version` is nil.
+    ///   - steps: the code of the version files' `swift` ops; an event that needs one which is missing throws `programNeeded`.
+    ///   - projections: the program's projections in Swift, each of which replaces a registered one of its name and `since`; this handle
+    ///     can build no others in Swift.
+    ///   - options: limits, deadlines, and the secret of a sealed store; they belong to this handle, and are not stored.
+    ///   - logger: gets warnings, and what migrations do; nil logs nothing.
+    ///   - progress: is called during a migration of `Policy.migrate`, and during the wait for another process's, with the step `wait`.
     /// - Throws: `EvstoreError`: the errors of `create` and of the other `open`, except storeExists and storeNotFound.
     public static func open(
         _ path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,

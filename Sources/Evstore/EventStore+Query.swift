@@ -15,12 +15,16 @@ extension EventStore {
     /// no transaction is open while `body` runs.
     ///
     /// - Parameters:
+    ///   - projection: the name of a projection that the version has; otherwise `unknownProjection` is thrown.
+    ///   - version: the version at which the read model is read, from the floor to the top, whatever is live; nil is the working version.
     ///   - key: asks for one row; an unknown key gives none.
     ///   - prefix: asks for the rows whose keys begin with it.
     ///   - from: asks for the rows whose keys are equal to it or sort behind it.
     ///   - to: asks for the rows whose keys sort before it.
     ///   - backwards: whether the last row comes first.
-    ///   - cursor: continues behind a row that was given before, in the direction of this query.
+    ///   - cursor: continues behind a row that was given before, in the direction of this query; nil begins with the first row. The cursor
+    ///     of an index throws `usage`.
+    ///   - body: gets one row at a time, on one of the store's threads; returns whether it wants the next one.
     /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a read-only
     ///   handle, and on a full disk with `Options.queriesMayLag`.
     /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name the

@@ -10,7 +10,11 @@ extension EventStore {
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each `Options.pageEventsMax` events. For a long
     /// stream use `events(in:)`, which gives one event at a time and holds one page of them.
     /// - Parameters:
+    ///   - stream: the stream's name at the version, or else the name by which the log holds it.
+    ///   - version: the version at which events are seen; nil is the working version.
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
+    ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
+    ///   - backwards: whether the last event comes first.
     ///   - type: the type's name at the version; nil gives all types.
     /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded, epochChanged where a cut took off
     ///   what was read.
@@ -46,8 +50,12 @@ extension EventStore {
     /// Blocks the calling thread while it reads from the disk, page by page; no transaction is open while `body` runs.
     ///
     /// - Parameters:
+    ///   - version: the version at which events are seen; nil is the working version.
+    ///   - from: the first position, inclusive; nil is the log's first event, or its last one when reading backwards.
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
-    ///   - type: the type's name at the version; the steps determine which stored types can become it.
+    ///   - backwards: whether the last event comes first.
+    ///   - type: the type's name at the version; the steps determine which stored types can become it. Nil gives all types.
+    ///   - body: gets one event at a time, on the calling thread; returns whether it wants the next one.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where a cut took off what was read; or what `body` throws,
     ///   unconverted.
     public func readAll(
@@ -67,7 +75,10 @@ extension EventStore {
     /// and none is open between two pages. A cut that took events off and a task that was cancelled end the sequence with an error: it
     /// never looks complete when it is not.
     /// - Parameters:
+    ///   - stream: the stream's name at the version, or else the name by which the log holds it.
+    ///   - version: the version at which events are seen; nil is the working version.
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
+    ///   - backwards: whether the last event comes first.
     ///   - type: the type's name at the version; nil gives all types.
     public func events(
         in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false, type: String? = nil

@@ -29,6 +29,9 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
         if rest.isEmpty { return nil }
         switch description.prefix(1) {
         case Self.byKey: place = .key(rest)
+        case Self.byKeyBytes:
+            guard let key = bytes(hex: rest).flatMap({ String(utf8: $0.lent) }) else { return nil }
+            place = .key(key)
         case Self.byEntry:
             guard let entry = bytes(hex: rest) else { return nil }
             place = .entry(entry)
@@ -38,6 +41,8 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
 
     public var description: String {
         switch place {
+        // What shows the text to a person may escape control characters, which would then be another key.
+        case .key(let key) where key.unicodeScalars.contains(where: \.isTerminalControl): Self.byKeyBytes + hex(Array(key.utf8))
         case .key(let key): Self.byKey + key
         case .entry(let entry): Self.byEntry + hex(entry)
         }
@@ -72,7 +77,7 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
     }
 
     /// The first character of a cursor's text: by the rows' keys, or by an index (its entry in hexadecimal digits).
-    private static let (byKey, byEntry) = ("k", "i")
+    private static let (byKey, byKeyBytes, byEntry) = ("k", "x", "i")
 }
 
 /// Some rows of a read model in order, as values.
@@ -104,8 +109,17 @@ extension EventStore {
     /// Returns at most `limit` rows of a read model in the order of their keys' bytes, from the first or after a cursor.
     ///
     /// Up to `Options.pageEventsMax` rows come from one transaction; in a larger page, rows that change meanwhile may appear in the old or
-    /// the new state. Waits and throws as the `query` with a body does; `prefix`, `from` and `to` mean what they mean there.
-    /// - Parameter backwards: whether the last row comes first; a cursor continues in the direction of the query that it is given to.
+    /// the new state. Waits and throws as the `query` with a body does.
+    /// - Parameters:
+    ///   - projection: the name of a projection that the version has; otherwise `unknownProjection` is thrown.
+    ///   - version: the version at which the read model is read, from the floor to the top, whatever is live; nil is the working version.
+    ///   - prefix: asks for the rows whose keys begin with it.
+    ///   - from: asks for the rows whose keys are equal to it or sort behind it.
+    ///   - to: asks for the rows whose keys sort before it.
+    ///   - backwards: whether the last row comes first.
+    ///   - limit: the most rows of the page, at least 1; otherwise `misuse` is thrown.
+    ///   - cursor: continues behind a row that was given before, in the direction of this query; nil begins with the first row. The cursor
+    ///     of an index throws `usage`.
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, prefix: String? = nil, from: String? = nil, to: String? = nil,
         backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil

@@ -11,6 +11,8 @@ struct ResolvedAppend {
     var guarded: Set<StreamName> = []
     /// The names as the caller gave them, by those in the log.
     var given: [StreamName: StreamName] = [:]
+    /// The errors of events whose streams can't be begun, by the events' indices.
+    var refused: [Int: EvstoreError] = [:]
     /// Names that were already looked up.
     private var found: [NameAtVersion: StreamName] = [:]
 
@@ -35,8 +37,10 @@ extension EventStore {
         guard history.rekeysStreams else { return result }
         try log.reading { reader in
             for index in events.indices {
-                result.events[index].stream = try result.find(
-                    events[index].stream, at: events[index].born, isMade: true, history, reader)
+                do {
+                    result.events[index].stream = try result.find(
+                        events[index].stream, at: events[index].born, isMade: true, history, reader)
+                } catch EvstoreError.noImage(let failure) { result.refused[index] = .noImage(failure) }
             }
             for index in conditions.indices {
                 result.conditions[index].stream = try result.find(conditions[index].stream, at: version, isMade: false, history, reader)
@@ -62,8 +66,9 @@ extension ResolvedAppend {
         found[NameAtVersion(name: name, version: version)] = stored
         guard known == nil else { return stored }
         if try reader.head(of: name) != nil {
-            if isMade { throw try Self.otherName(of: name, at: version, history, reader) }
-            return stored
+            guard isMade else { return stored }
+            found[NameAtVersion(name: name, version: version)] = nil
+            throw try Self.otherName(of: name, at: version, history, reader)
         }
         for spelling in history.spellings(of: name, at: version) {
             for other in spelling.versions { found[NameAtVersion(name: spelling.name, version: other)] = stored }

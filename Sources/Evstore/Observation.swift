@@ -72,8 +72,11 @@ extension EventStore {
     ///     for try await order in store.observe("orders", as: Order.self, key: "5") { show(order) }
     ///
     /// Cancelling the task ends the sequence.
-    /// - Parameter version: the version at which the read model is read, whatever is live. Where nil, the working version; on a handle
-    ///   opened without one, that follows flips and rollbacks.
+    /// - Parameters:
+    ///   - projection: the name of a projection that the version has; otherwise `unknownProjection` is thrown.
+    ///   - version: the version at which the read model is read, from the floor to the top, whatever is live; nil is the working version.
+    ///     On a handle opened without one, that follows flips and rollbacks.
+    ///   - key: the key of the row, which need not be there yet.
     public func observe(_ projection: String, at version: SchemaVersion? = nil, key: String) -> Observation<ReadModelRow?> {
         Observation(store: self) { [self] before throws(EvstoreError) in
             let row = try await query(projection, at: version, key: key)

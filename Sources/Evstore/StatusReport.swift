@@ -77,8 +77,8 @@ public struct ClusterPlace: Hashable, Sendable {
     public var node: String
     /// The number of the cluster log's frames that the store has.
     public var frames: UInt64
-    /// How long the cluster log has been unreachable; 0 while it can be reached.
-    public var troubleSeconds: Double
+    /// How long the cluster log has been unreachable; zero while it can be reached.
+    public var trouble: Duration
 }
 
 /// The newest drill in the journal.
@@ -151,7 +151,7 @@ extension EventStore {
             passingPlace: usage.passingPlace,
             cluster: member.map {
                 ClusterPlace(
-                    log: $0.membership.log, node: $0.membership.node, frames: $0.end.number, troubleSeconds: trouble?.seconds ?? 0)
+                    log: $0.membership.log, node: $0.membership.node, frames: $0.end.number, trouble: trouble?.duration ?? .zero)
             },
             replica: replica.map { ReplicaPlace(source: $0.source, backupTime: $0.time) },
             quarantined: try quarantinedEvents(projections, evolution.state), complaints: [])

@@ -19,8 +19,8 @@ public struct ClusterStatus: Sendable {
         /// lag is not known.
         public var framesBehind: UInt64
         public var program: String
-        /// The seconds since its last report: a node that no process has open reports nothing.
-        public var secondsAgo: Int
+        /// How long ago its last report was, in whole seconds: a node that no process has open reports nothing.
+        public var silence: Duration
     }
 
     public var name: String
@@ -70,7 +70,7 @@ extension ClusterStatus {
             nodes: nodes.map { node in
                 ClusterStatus.Node(
                     name: node.name, live: node.live, position: node.position, lag: row.last.position.events(after: node.position),
-                    framesBehind: row.end.number.minus(node.frame), program: node.program, secondsAgo: node.secondsAgo)
+                    framesBehind: row.end.number.minus(node.frame), program: node.program, silence: node.silence)
             })
     }
 }

@@ -115,23 +115,31 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
     public func leave() async throws(EvstoreError) {
         guard let membership = log.membership else {
+            // A `leave` that was killed near its end has left this file.
+            if try converting(at: path, { try ConnectionFile.remove(at: path) }) { return }
             throw .usage("\(path) belongs to no cluster log")
         }
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
                 try log.acquireExclusively(what: "leaves its cluster log")
+                defer { log.shareAgain() }
                 log.reportNode()
                 if log.hasTwin {
                     try await log.leaveToTwin()
                     log.warn("another directory speaks as \(membership.node), which stays in \(membership.log): this one leaves alone")
                 } else {
                     let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
-                    try await log.update { update in try update.removeNode(membership.node) }
+                    // Order: the cluster forgets the node first. A node that fails to leave reports itself again; one that has left can't
+                    // be told to.
                     try database.forget(node: membership.node)
+                    try await log.update { update in try update.removeNode(membership.node) }
+                    // It may have reported itself in between.
+                    do { try database.forget(node: membership.node) } catch {
+                        log.warn("\(membership.log) may still list the node \(membership.node): \(error)")
+                    }
                 }
-                try Manifest.set(isOrderedElsewhere: false, at: path)
-                try ConnectionFile.remove(at: path)
-                try log.shareAgain()
+                try log.settleLayout()
+                _ = try ConnectionFile.remove(at: path)
             } catch { throw EvstoreError(converting: error, at: path, doing: "leaving \(membership.log)") }
         }
     }

@@ -70,7 +70,7 @@
             }
             if let cluster = status.cluster {
                 set("evstore_cluster_frames", Double(cluster.frames))
-                set("evstore_cluster_trouble_seconds", cluster.troubleSeconds)
+                set("evstore_cluster_trouble_seconds", cluster.trouble.inSeconds)
             }
             if let drill = status.lastDrill {
                 set("evstore_last_drill_age_seconds", Timestamp.now.seconds(since: drill.time))
@@ -113,11 +113,5 @@
             }
             for gauge in gone { gauge.destroy() }
         }
-    }
-
-    extension CommitFigures {
-        fileprivate var duration: Duration { .seconds(seconds) }
-        fileprivate var sync: Duration { .seconds(syncSeconds) }
-        fileprivate var longestWait: Duration { .seconds(longestWaitSeconds) }
     }
 #endif

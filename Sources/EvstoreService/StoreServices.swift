@@ -114,7 +114,7 @@
                 var pause = interval
                 await attempt { if let last = try last() { pause = Self.pause(interval, since: last) } }
                 while !Task.isCancelled {
-                    do { try await Task.sleep(for: pause) } catch { return }
+                    do { try await Task.sleep(for: pause.bounded) } catch { return }
                     await attempt(work)
                     pause = interval
                 }

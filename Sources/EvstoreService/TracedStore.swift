@@ -59,7 +59,7 @@
                 span.attributes["evstore.from"] = report.from.number
                 span.attributes["evstore.to"] = report.to.number
                 span.attributes["evstore.events"] = Int(clamping: report.events)
-                if let pause = report.flipPauseMilliseconds { flip(from: report.flipBegan, milliseconds: pause, to: report.to, span) }
+                if let pause = report.flipPause { flip(from: report.flipBegan, pause, to: report.to, span) }
                 return report
             }
         }
@@ -71,18 +71,18 @@
                 let report = try await store.rollback(to: version, progress: Steps(span).take)
                 span.attributes["evstore.from"] = report.from.number
                 span.attributes["evstore.to"] = report.to.number
-                flip(from: report.flipBegan, milliseconds: report.flipPauseMilliseconds, to: report.to, span)
+                flip(from: report.flipBegan, report.flipPause, to: report.to, span)
                 return report
             }
         }
 
         /// Records the span of the flip, whose times are known only afterwards.
-        private func flip(from began: Timestamp?, milliseconds: Double, to version: SchemaVersion, _ span: any Span) {
+        private func flip(from began: Timestamp?, _ pause: Duration, to version: SchemaVersion, _ span: any Span) {
             guard let began else { return }
             let from = UInt64(clamping: began.microseconds).multipliedReportingOverflow(by: 1_000).partialValue
             let flip = startSpan("evstore.flip", context: span.context, ofKind: .internal, at: Moment(nanosecondsSinceEpoch: from))
             flip.attributes["evstore.to"] = version.number
-            flip.end(at: Moment(nanosecondsSinceEpoch: from &+ UInt64(clamping: nearest(milliseconds * 1e6))))
+            flip.end(at: Moment(nanosecondsSinceEpoch: from &+ UInt64(clamping: nearest(pause / .nanoseconds(1)))))
         }
 
         private struct Moment: TracerInstant {

@@ -79,10 +79,11 @@ struct KilledCommandsTests {
                 try Self.run(shop, shop.path("b"), fault, way)
             }
             let counts = try ways.map { try migrate($0, nil).calls }
-            var kills = 0
+            var (kills, tried) = (0, 0)
             for (way, count) in zip(ways, counts) {
                 for call in stride(from: 1, through: count, by: max(count / Self.calls, 1)) {
                     let isUp = way[0] == "replay"
+                    tried += 1
                     if try migrate(way, DiskFault(.kill, at: call)).outcome.signal != nil { kills += 1 }
                     try await a.append([ShopCluster.placed("\(call % 9)", call)])
                     let between = try await shop.open("b")
@@ -101,7 +102,8 @@ struct KilledCommandsTests {
                 // The other way begins above.
                 _ = try migrate(ways[0], nil)
             }
-            #expect(kills > 10, "\(kills) kills")
+            // The first run, whose calls were counted, makes the most: later ones find a read model that is kept.
+            #expect(kills > tried / 3, "\(kills) kills of \(tried)")
             print("killed migrations: \(kills) kills of \(counts) calls")
             try await a.catchUp()
             #expect(try a.versions.live == SchemaVersion(1))

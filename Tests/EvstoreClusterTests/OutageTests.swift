@@ -28,22 +28,22 @@ struct OutageTests {
             #expect(try await a.count("orders").rows == 1)
             _ = try await a.takeSnapshot("mine")
             // It is told for how long, by `status` and the metrics.
-            #expect(try await Self.trouble(of: a) { $0 > 0.3 } > 0.3)
+            #expect(try await Self.trouble(of: a) { $0 > .milliseconds(300) } > .milliseconds(300))
             #expect(try a.status().complaints.contains { $0.message.contains("can't be asked") })
             try server.start()
             try await a.append([ShopCluster.placed("2")])
-            #expect(try await Self.trouble(of: a) { $0 == 0 } == 0)
+            #expect(try await Self.trouble(of: a) { $0 == .zero } == .zero)
             #expect(try a.last().position == Position(2))
             try await shop.close()
         }
     }
 
     /// For how long a node could not follow, once that is as expected, or after a while.
-    private static func trouble(of store: EventStore, until isSo: (Double) -> Bool) async throws -> Double {
+    private static func trouble(of store: EventStore, until isSo: (Duration) -> Bool) async throws -> Duration {
         let end = ContinuousClock.now + .seconds(10)
         while true {
-            let seconds = try store.status().cluster?.troubleSeconds ?? -1
-            if isSo(seconds) || .now > end { return seconds }
+            let trouble = try store.status().cluster?.trouble ?? .seconds(-1)
+            if isSo(trouble) || .now > end { return trouble }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

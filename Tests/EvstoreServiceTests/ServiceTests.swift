@@ -188,14 +188,14 @@
             let back = try await traced.rollback()
             let spans = tracer.finishedSpans
             let pauses = [
-                ("evstore.replay", try #require(replayed.flipPauseMilliseconds), 2), ("evstore.rollback", back.flipPauseMilliseconds, 1),
+                ("evstore.replay", try #require(replayed.flipPause), 2), ("evstore.rollback", back.flipPause, 1),
             ]
-            for (name, milliseconds, version) in pauses {
+            for (name, pause, version) in pauses {
                 let work = try #require(spans.first { $0.operationName == name })
                 let flip = try #require(spans.first { $0.operationName == "evstore.flip" && $0.parentSpanID == work.spanID })
                 #expect(flip.traceID == work.traceID && flip.attributes.get("evstore.to") == .int64(Int64(version)))
                 let (began, ended) = (flip.startInstant.nanosecondsSinceEpoch, flip.endInstant.nanosecondsSinceEpoch)
-                #expect(ended - began == UInt64(milliseconds * 1e6))
+                #expect(Duration.nanoseconds(ended - began) == pause)
                 // The wall clock and the steady one are two.
                 #expect(work.startInstant.nanosecondsSinceEpoch <= began && ended <= work.endInstant.nanosecondsSinceEpoch + 1_000_000)
                 #expect(!work.events.contains { $0.name == "flip" })

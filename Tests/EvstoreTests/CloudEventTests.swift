@@ -116,11 +116,32 @@ struct CloudEventTests {
         #expect(lines[2].contains(#""id":"1","source":"/till/8""#) && lines[2].contains(attributes))
         let second = try await Orders.store(at: 1)
         #expect(try await run(second, lines).added == 3)
-        func plain(_ lines: [String]) -> [String] { lines.map { $0.replacing(#/urn:evstore:[^\/"]*\/v/#, with: "/v") } }
         #expect(try await plain(exported(second.store)) == plain(lines))
         #expect(try await run(first, exported(second.store)).added == 0)
         #expect(try await run(first, lines).added == 0)
     }
+
+    @Test(
+        "an extension is an attribute where CloudEvents allow its value, and in the metadata where not; both ways it comes back",
+        arguments: [
+            ("true", true), ("false", true), ("0", true), ("-7", true), ("2147483647", true), ("-2147483648", true),
+            ("2147483648", false), ("-2147483649", false), ("12345678901234567890", false), ("1.5", false), ("1.0", false), ("1e3", false),
+            ("\"\"", true), (#""é😀""#, true), (#""say \"hi\" \\""#, true), ("\"\u{a0}\"", true), (#""a\tb""#, false),
+            (#""\u0000""#, false), ("\"\u{7f}\"", false), (#""\u0085""#, false), (#""\ufdd0""#, false), (#""\ud83f\udfff""#, false),
+            ("[1]", false), (#"{"a":1}"#, false),
+        ])
+    func extensionValues(_ value: String, _ isAllowed: Bool) async throws {
+        let first = try await Orders.store(at: 1)
+        _ = try await run(first, [Self.line("/till/7", "1", ",\"extra\":\(value)")])
+        let line = try await exported(first.store)[0]
+        #expect(line.contains(",\"extra\":\(value),\"position\":") == isAllowed && line.contains("\"metadata\":") != isAllowed, "\(line)")
+        let second = try await Orders.store(at: 1)
+        #expect(try await run(second, [line]).added == 1)
+        #expect(try await plain(exported(second.store)) == plain([line]))
+    }
+
+    /// Lines without what names the store.
+    private func plain(_ lines: [String]) -> [String] { lines.map { $0.replacing(#/urn:evstore:[^\/"]*\/v/#, with: "/v") } }
 
     @Test(
         "metadata that has a member of the envelope's name is lost at no hop",

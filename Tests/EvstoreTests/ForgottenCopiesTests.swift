@@ -89,6 +89,22 @@ struct ForgottenCopiesTests {
         #expect(try Directory.names(store.path + "/scratch").isEmpty)
     }
 
+    @Test("in what a snapshot noted make read models differ after a cut there, which is told as that, and not as damage")
+    func notedBefore() async throws {
+        let temporary = try await SealedPersons.store()
+        let store = temporary.store
+        let person = try StreamName("person-1")
+        _ = try await store.append([.event("person-1", "Joined", #"{"id":"1","name":"Ada"}"#)])
+        #expect(try await SealedPersons.people(store).count == 2)
+        _ = try await store.takeSnapshot("here")
+        _ = try await store.append([.event("person-1", "Joined", #"{"id":"1","name":"Ada King"}"#)])
+        _ = try await store.forget([person])
+        let report = try await store.rollback(toSnapshot: "here", discardTail: true)
+        #expect(report.differing.isEmpty && report.forgotten == ["people"], "\(report)")
+        #expect(try store.maintenance.verifySnapshots().isEmpty)
+        try await store.close()
+    }
+
     @Test("in backups that are pruned are overwritten before they go")
     func pruned() async throws {
         let temporary = try await SealedPersons.store()

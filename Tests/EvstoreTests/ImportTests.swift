@@ -64,14 +64,40 @@ struct ImportTests {
         await #expect {
             try await run(temporary, other)
         } throws: { error in
-            guard case .refusedLine(2, _, .idReused(_, Position(1)))? = error as? EvstoreError else { return false }
+            guard case .refusedLine(2, _, .idReused(_, Position(1)?, nil))? = error as? EvstoreError else { return false }
             return true
         }
         #expect(try temporary.store.last().position == Position(4))
         let kept = try await run(temporary, other, ImportOptions(sameID: .keepFirst))
-        #expect((kept.added, kept.skipped) == (1, 1))
-        let twice = Self.line(6, eventID: "z") + "\n" + Self.line(6, customer: "Bob", eventID: "z")
-        await #expect { try await run(temporary, twice) } throws: { ($0 as? EvstoreError)?.code == "invalidLine" }
+        #expect((kept.added, kept.skipped, kept.repeated) == (1, 1, 1))
+    }
+
+    @Test("an id that two lines of one file give is one event where they say the same, and else the error names both lines")
+    func repeatedIDs() async throws {
+        let temporary = try await Self.store()
+        // The lines are in different batches.
+        let same = Self.line(1, eventID: "x") + "\n" + Self.lines(2 ..< 14) + Self.line(1, eventID: "x")
+        let report = try await run(temporary, same)
+        #expect((report.added, report.skipped, report.repeated) == (13, 1, 1))
+        let again = try await run(temporary, same)
+        #expect((again.added, again.skipped, again.repeated) == (0, 14, 0))
+        let twice = "\n" + Self.line(6, eventID: "z") + "\n" + Self.lines(20 ..< 33) + Self.line(6, customer: "Bob", eventID: "z")
+        await #expect {
+            try await run(temporary, twice)
+        } throws: { error in
+            guard case .refusedLine(16, _, .idReused(_, nil, 2))? = error as? EvstoreError else { return false }
+            let error = error as? EvstoreError
+            return error?.message.contains("in line 2") == true && error?.fix?.contains("sameID: .keepFirst") == true
+        }
+        let document = "[\(Self.line(7, eventID: "d")),\n\(Self.line(7, customer: "Bob", eventID: "d"))]"
+        await #expect {
+            try await run(temporary, document, ImportOptions(each: ""))
+        } throws: { error in
+            guard case .refusedElement(2, line: 2, _, .idReused(_, nil, 1))? = error as? EvstoreError else { return false }
+            return (error as? EvstoreError)?.message.contains("in element 1") == true
+        }
+        let kept = try await run(temporary, twice, ImportOptions(sameID: .keepFirst))
+        #expect((kept.added, kept.skipped, kept.repeated) == (14, 1, 1))
     }
 
     @Test("a bad line in a file changes nothing, and the error names the line")
@@ -89,7 +115,8 @@ struct ImportTests {
         #expect((accepted.read, accepted.added, accepted.quarantined) == (33, 32, 1))
         #expect(accepted.refused.map(\.line) == [31])
         let again = try await run(temporary, text, ImportOptions(onError: .quarantine))
-        #expect((again.added, again.skipped) == (0, 33))
+        #expect((again.added, again.skipped, again.quarantined, again.leftOut) == (0, 32, 1, 1))
+        #expect(again.refused == accepted.refused)
     }
 
     @Test("of a pipe, what came before a bad line stays, and a corrected run adds the rest")
@@ -122,7 +149,33 @@ struct ImportTests {
         #expect(report.added == 12)
         #expect(try await run(temporary, text, ImportOptions(each: "/entries")).skipped == 12)
         await #expect { try await run(temporary, text, ImportOptions(each: "/other")) } throws: {
-            ($0 as? EvstoreError)?.code == "invalidLine"
+            ($0 as? EvstoreError)?.code == "invalidLine" && ($0 as? EvstoreError)?.place.file?.hasSuffix("input.jsonl") == true
+        }
+    }
+
+    @Test("an error in a document names the file, the element and the line in which it begins; a malformed pointer is wrong usage")
+    func places() async throws {
+        let temporary = try await Self.store()
+        let bad = #"{"stream":"order-1","type":"OrderPlaced","data":{}}"#
+        let text = "\n{\"a\": [\(Self.line(1)), \(Self.line(2)),\n\n \(Self.line(3)), \(bad)\n,\(Self.line(4))]\n}"
+        await #expect {
+            try await run(temporary, text, ImportOptions(each: "/a"))
+        } throws: { error in
+            guard case .refusedElement(4, line: 4, let file?, .invalidEvent)? = error as? EvstoreError else { return false }
+            let error = error as? EvstoreError
+            return error?.place.line == 4 && error?.message.hasPrefix("\(file):4: element 4: ") == true
+        }
+        let report = try await run(temporary, text, ImportOptions(each: "/a", onError: .quarantine))
+        #expect((report.added, report.refused.map(\.line), report.refused.map(\.element)) == (4, [4], [4]))
+        for (document, pointer, code, line) in [
+            ("{\"a\":[\n1,\n2", "/a", "invalidJSON", 3), ("[]", "a", "usage", nil), ("[]", "/~2", "usage", nil),
+        ] as [(String, String, String, Int?)] {
+            await #expect {
+                try await run(temporary, document, ImportOptions(each: pointer))
+            } throws: { error in
+                let error = error as? EvstoreError
+                return error?.code == code && error?.place.line == line && (line == nil) == (error?.place.file == nil)
+            }
         }
     }
 

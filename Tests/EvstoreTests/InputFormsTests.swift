@@ -63,6 +63,29 @@ struct InputFormsTests {
         #expect(try await run(Self.store(), "\u{feff}[\(Self.event)]", each: "").added == 1)
     }
 
+    @Test("input that is compressed, or text in UTF-16, is refused as a whole with what it is, and so are lines of an append")
+    func foreign() async throws {
+        let temporary = try await Self.store()
+        let event = Array(Self.event.utf8)
+        for (beginning, form, program) in [
+            ([0x1f, 0x8b, 8, 0], "gzip", "zcat"), ([0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstdcat"), ([0xff, 0xfe], "UTF-16", "iconv"),
+            ([0xfe, 0xff], "UTF-16", "iconv"),
+        ] as [([UInt8], String, String)] {
+            let path = temporary.path + "-\(form)"
+            try Data(beginning + event).write(to: URL(filePath: path))
+            for options in [ImportOptions(), ImportOptions(onError: .quarantine), ImportOptions(each: "")] {
+                await #expect {
+                    try await temporary.store.importLines(from: .file(path), as: SchemaVersion(1), options: options)
+                } throws: { error in
+                    let error = error as? EvstoreError
+                    return error?.code == "usage" && error?.message.contains(form) == true && error?.fix?.contains(program) == true
+                }
+            }
+            #expect { try temporary.store.eventLines(beginning + event) } throws: { ($0 as? EvstoreError)?.message.contains(form) == true }
+        }
+        #expect(try temporary.store.eventLines([0xef, 0xbb, 0xbf] + event).events.count == 1)
+    }
+
     @Test("an event over several lines, and a list, are taken as a document, and as lines refused with how that is said")
     func documents() async throws {
         let pretty = Self.event.replacing(",", with: ",\n  ").replacing("{", with: "{\n")
@@ -95,7 +118,7 @@ struct InputFormsTests {
             await #expect {
                 try await run(Self.store(), text, each: pointer)
             } throws: {
-                guard case .invalidLine(let reason, pointer)? = $0 as? EvstoreError else { return false }
+                guard case .refusedLine(1, _, .invalidLine(let reason, pointer))? = $0 as? EvstoreError else { return false }
                 return reason.contains(words)
             }
         }

@@ -71,6 +71,36 @@ struct LedgerTests {
         }
     }
 
+    @Test("beside backups, a changed one is damage of every run, and no run builds on it; a new directory gets the store's")
+    func damagedBesideBackups() async throws {
+        let temporary = try await SealedPersons.store()
+        let (store, copies, other) = (temporary.store, temporary.path + "-copies", temporary.path + "-others")
+        defer { for path in [copies, other] { try? FileManager.default.removeItem(atPath: path) } }
+        _ = try await store.maintenance.backUp(into: copies)
+        _ = try await store.forget([person])
+        _ = try await store.maintenance.backUp(into: copies)
+        func damages() async throws -> [Bool] { try await StoreMaintenance.verifyBackups(in: copies).map { $0.damage != nil } }
+        #expect(try await damages() == [false, false])
+        let ledger = URL(filePath: copies + "/forgotten")
+        let text = try String(contentsOf: ledger, encoding: .utf8)
+        for changed in [text.replacing(#/[ ](\d)[ ]/#) { " \($0.1)1 " }, String(text.dropLast(5)), ""] {
+            try changed.write(to: ledger, atomically: true, encoding: .utf8)
+            #expect(try await damages() == [true, true], "\(changed)")
+            await #expect("\(changed)") {
+                _ = try await store.maintenance.backUp(into: copies)
+            } throws: {
+                ($0 as? EvstoreError)?.code == "backupDamaged"
+            }
+        }
+        _ = try await store.maintenance.backUp(into: other)
+        #expect(try String(contentsOfFile: other + "/forgotten", encoding: .utf8) == text)
+        try FileManager.default.removeItem(at: ledger)
+        #expect(try await damages() == [true, true])
+        _ = try await store.maintenance.backUp(into: copies)
+        #expect(try await damages() == [false, false, false])
+        try await store.close()
+    }
+
     @Test("a salvage goes on with it, and a recipher begins without")
     func copies() async throws {
         let temporary = try await SealedPersons.store()

@@ -157,6 +157,18 @@ struct LineCheckTests {
         return AppendValidator(history: try Orders.schemas().history, stamp: stamp, rules: rules, options: options)
     }
 
+    @Test("lines that are not those of the earlier reading are checked again, whatever they are now", arguments: [false, true])
+    func changed(_ isOldData: Bool) throws {
+        let form = LineForm(options: .forTests, source: "urn:test", isOldData: isOldData)
+        let lines = [
+            Array(repeating: 1, count: 20), [0], Array(#"{"stream":"a"#.utf8), Array("[]".utf8), Array(repeating: 0, count: 4_096),
+        ]
+        let validator = try validator(.forTests, takesAnyStream: true)
+        let earlier = Importer.EarlierReading(reading: .init(checksum: 0, stamp: validator.stamp))
+        let found = chunk(lines).check(by: validator, form, .applying, after: earlier, opening: nil)
+        #expect(found.refused.count == lines.count && found.lines.isEmpty)
+    }
+
     @Test("each gives the event or the error that it gives where the parser reads it, and is counted alike")
     func bothWays() throws {
         var options = Options.forTests
@@ -168,20 +180,23 @@ struct LineCheckTests {
             let lines = (0 ..< 60).map { _ in maker.line() }
             let (one, other) = (chunk(lines.map(\.plain)), chunk(lines.map(\.parsed)))
             let checks = try (0 ..< 2).map { _ in try validator(options, takesAnyStream: seed % 2 == 1) }
-            var known: Set<UInt64> = []
+            var known = (0 ..< 2).map { _ in Importer.EarlierReading() }
             for pass in [Importer.Pass.checking, .streaming, .applying].dropFirst(seed % 4 < 2 ? 0 : 1) {
-                let found = one.check(by: checks[0], form, pass, refused: known, opening: nil)
-                let wanted = other.check(by: checks[1], form, pass, refused: known, opening: nil)
+                let found = one.check(by: checks[0], form, pass, after: known[0], opening: nil)
+                let wanted = other.check(by: checks[1], form, pass, after: known[1], opening: nil)
                 let (a, b) = (Outcome(found, isWhole: pass != .checking), Outcome(wanted, isWhole: pass != .checking))
                 let differing = Set(a.refused).symmetricDifference(b.refused).sorted { $0.line < $1.line }
                 let words = differing.prefix(2).map {
                     "\($0): \(String(decoding: lines[Int($0.line) - 1].plain.prefix(300), as: UTF8.self))"
                 }
                 try #require(a == b && wanted.plain == 0, "seed \(seed), \(pass): \(words)")
-                if pass == .streaming { known = Set(found.refused.map(\.line)) }
+                if pass == .streaming {
+                    let refused = Set(found.refused.map(\.line))
+                    known = [found, wanted].map { .init(reading: $0.reading, refused: refused) }
+                }
                 if pass == .checking { (plain, taken) = (plain + found.plain, taken + a.taken) }
             }
-            refused += known.count
+            refused += known[0].refused.count
         }
         #expect(
             plain > rounds(40) && taken > rounds(100) && refused > rounds(100),

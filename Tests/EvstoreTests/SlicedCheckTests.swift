@@ -54,7 +54,13 @@ struct SlicedCheckTests {
                         stream: $0.stream, type: $0.type, born: SchemaVersion(1), payload: $0.payload, metadata: $0.metadata ?? [],
                         time: ExampleEvents.time)
                 })
-            if let first = places.first { wanted = await checked([events[first]], by: stores[0]) }
+            if let first = places.first {
+                // The only event of an append is its first line.
+                wanted = await checked([events[first]], by: stores[0]).mapError { error in
+                    guard case .refusedLine(1, let file, let cause) = error else { return error }
+                    return .refusedLine(UInt64(first) + 1, file: file, cause)
+                }
+            }
             for store in stores {
                 let found = await checked(events, by: store)
                 let isSame = found == wanted

@@ -12,7 +12,8 @@ public enum ConsumerStart: Hashable, Sendable {
 
 /// How often, and when, an event is retried that a consumer could not handle.
 public struct RetryPolicy: Hashable, Sendable {
-    /// The number of attempts in all, at least one.
+    /// The number of attempts in all, at least one. A batch that fails is the first attempt of each of its events, and each is then tried
+    /// alone at least once.
     public var attemptsMax = 10
     /// The pause before the second attempt. Each further pause is twice as long, up to `pauseMax`, and varies at random by up to a fifth.
     public var firstPause: Duration = .milliseconds(100)

@@ -150,15 +150,17 @@ final class ConsumerRun: Sendable {
                 place.advance(to: progress.finish(together), handled: together.count)
             } else {
                 // One event of the batch is at fault: each is tried alone to find it.
-                for event in together where !Task.isCancelled { try await handle(event, place, progress) }
+                let tried = together.count > 1 ? 1 : 0
+                for event in together where !Task.isCancelled { try await handle(event, after: tried, place, progress) }
             }
             try await place.save(after: options.checkpointInterval)
         }
     }
 
-    /// Tries one event until it is handled or given up; returns early where the task is cancelled.
-    private func handle(_ event: RecordedEvent, _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
-        var attempt = place.takeAttempts(at: event.position) + 1
+    /// Tries one event until it is handled or given up, at least once; returns early where the task is cancelled.
+    /// - Parameter tried: how many attempts it has had in a batch.
+    private func handle(_ event: RecordedEvent, after tried: Int, _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
+        var attempt = place.takeAttempts(at: event.position) + tried + 1
         while let reason = try await failure([event], attempt: attempt) {
             place.fail(at: event.position, attempts: attempt, reason)
             if attempt >= options.retry.attemptsMax {

@@ -86,10 +86,11 @@ extension StoreMaintenance {
     /// Gives up a parked event, or all of them where the position is nil. The journal records the reason. Waits for one durable
     /// transaction.
     /// - Returns: the number of these events.
-    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there.
+    /// - Throws: `EvstoreError`: unknownConsumer; usage where no event is parked there, or the reason is empty.
     @discardableResult
     public func dropParked(of consumer: String, position: Position? = nil, reason: String) async throws(EvstoreError) -> Int {
-        try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
+        if reason.allSatisfy(\.isWhitespace) { throw .usage("a parked event is given up for a reason, and this one is empty") }
+        return try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
     }
 
     /// Moves a consumer's place: events behind it are handled again, events before it are not. Parked events stay, except those that a cut

@@ -17,6 +17,8 @@ extension EventStore {
     ///   - start: where a consumer begins that the store does not know yet.
     ///   - types: the types that it takes, by their names at the version; nil takes all.
     ///   - version: the version at which it sees events, before and after a flip and a rollback; the working version where nil.
+    ///   - options: retries, what happens to an event that failed at every attempt, concurrency, and whether the consumer ends at the log's
+    ///     end. By default an event is parked after 10 attempts, one is handled at a time, and the consumer waits for new ones.
     ///   - handler: throws where it could not handle the event, which is then retried (`ConsumerOptions.retry`).
     ///     `EvstoreError.consumerStopped` ends the consumer at once, its place before the event. The handler is not cancelled with the
     ///     task.

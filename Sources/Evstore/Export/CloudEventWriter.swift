@@ -83,12 +83,20 @@ struct CloudEventWriter: ~Copyable {
     /// Whether a member of the envelope can be an attribute: its name and value are allowed by the format, and no export writes that name.
     private func isExtension(_ node: JSONEditor.Node) -> Bool {
         switch metadata.kind(node) {
-        case .string, .number, .true, .false: break
+        case .true, .false: break
+        // An Integer has 32 bits, and neither a fraction nor an exponent.
+        case .number: if String(utf8: metadata.text(of: node)).flatMap({ Int32($0) }) == nil { return false }
+        case .string: if metadata.string(node)?.unicodeScalars.allSatisfy(Self.allows) != true { return false }
         default: return false
         }
         let name = metadata.name(of: node).utf8
         return !name.isEmpty && name.allSatisfy { (97 ... 122).contains($0) || (48 ... 57).contains($0) }
             && !CloudEvent.reserved.contains { metadata.hasName(node, $0) }
+    }
+
+    /// Whether a String may have this character: neither a control character nor one that Unicode calls a noncharacter.
+    private static func allows(_ character: Unicode.Scalar) -> Bool {
+        character.value >= 0x20 && !(0x7f ... 0x9f).contains(character.value) && !character.properties.isNoncharacterCodePoint
     }
 
     /// Writes the rest of the metadata as the text of a JSON object.

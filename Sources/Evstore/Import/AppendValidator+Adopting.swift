@@ -26,12 +26,16 @@ extension AppendValidator {
         let metadata = event.metadata ?? []
         var report = AdoptionReport(events: 1)
         do {
-            viewer.listLeftBehind()
             let adopted = try viewer.adopt(
                 type: event.type, payload: event.payload.lent, time: event.time ?? now, metadata: metadata.lent)
-            if event.stream == .unknown, let stream = adopted.stream { event.stream = stream }
-            (report.kept, report.defaulted) = (UInt64(adopted.counts.kept), UInt64(adopted.counts.defaulted))
-            report.notKept = viewer.leftBehind.mapValues { UInt64($0) }
+            report = AdoptionReport(adopted)
+            if event.stream == .unknown { event.stream = adopted.stream ?? .unknown }
+            if event.stream == .unknown {
+                report.unnamed = 1
+                if let why = adopted.unnamed {
+                    report.unnamedLines = [UnnamedLine(line: line, type: adopted.type, pointer: why.pointer, reason: why.reason)]
+                }
+            }
             try checkImages(
                 entry(event.type, birth), payload: event.payload.lent, stream: event.stream, metadata: metadata.lent,
                 time: event.time ?? now, above: SchemaVersion(1))

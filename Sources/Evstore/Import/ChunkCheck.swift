@@ -25,29 +25,37 @@ struct CheckedChunk: Sendable {
     /// The lines that may be appended; in a check without appending, only those that the importer has to examine further.
     var lines: [CheckedLine] = []
     var refused: [RefusedLine] = []
+    /// Lines that were refused and told before.
+    var leftOut: Set<UInt64> = []
+    /// The first line that no mark covers. The lines before it are not appended together with those from it on.
+    var new: UInt64
     /// Lines that are not blank.
     var read: UInt64 = 0
     /// Lines that may be appended and are not among `lines`.
     var plain: UInt64 = 0
     var streamMismatches: UInt64 = 0
-    /// A checksum over the chunk's bytes, to detect an input that changes between two readings.
-    var checksum: UInt64
-    var stamp: StateStamp
+    var reading: Importer.Reading
 }
 
 extension LineChunk {
-    /// Reads and checks the lines that no mark covers.
-    /// - Parameter refused: the lines that an earlier reading refused.
+    /// Reads and checks the lines that are to be read. Lines that are only to be applied are checked all the same if they, or the store's
+    /// versions, are not those of the earlier reading.
     func check(
-        by validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
+        by validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, after earlier: Importer.EarlierReading,
+        opening sealer: LineSealer?
     ) -> CheckedChunk {
-        var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: validator.stamp)
+        let reading = Importer.Reading(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: validator.stamp)
+        let pass = pass == .applying && reading != earlier.reading ? .streaming : pass
+        var result = CheckedChunk(new: firstLine + UInt64(covered), reading: reading)
         var reader = LineReader(validator, form, pass, sealer)
         if pass != .checking { result.lines.reserveCapacity(ends.count - covered) }
-        for index in covered ..< ends.count where !isBlank(index) {
+        for index in ends.indices where isRead(index) && !isBlank(index) {
             let line = firstLine + UInt64(index)
             result.read += 1
-            if !refused.isEmpty, refused.contains(line) { continue }
+            if !earlier.refused.isEmpty, earlier.refused.contains(line) {
+                result.leftOut.insert(line)
+                continue
+            }
             let range = range(of: index)
             do { try reader.read(line, text.buffer, range, into: &result) } catch {
                 result.refused.append(RefusedLine(line: line, error: error))
@@ -142,12 +150,18 @@ private struct LineReader: ~Copyable {
 extension CheckedChunk {
     /// Refuses lines that have no image beside those that they would be appended with, until all that are left have one.
     mutating func refuseUnmerged(by validator: AppendValidator) {
-        while validator.merges {
+        guard validator.merges else { return }
+        lines = together(lines.filter { $0.line < new }, by: validator) + together(lines.filter { $0.line >= new }, by: validator)
+    }
+
+    private mutating func together(_ lines: [CheckedLine], by validator: AppendValidator) -> [CheckedLine] {
+        var lines = lines
+        while true {
             var failures: [Int: EvstoreError] = [:]
             do { failures = try validator.mergeFailures(of: lines.map(\.event)) } catch {
                 for index in lines.indices { failures[index] = error }
             }
-            if failures.isEmpty { return }
+            if failures.isEmpty { return lines }
             refused += failures.map { RefusedLine(line: lines[$0.key].line, error: $0.value) }
             lines = lines.indices.filter { failures[$0] == nil }.map { lines[$0] }
         }

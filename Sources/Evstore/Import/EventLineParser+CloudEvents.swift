@@ -9,7 +9,7 @@ internal import JSONText
 extension EventLineParser {
     mutating func cloudEvent(_ specversion: JSONEditor.Node) throws(EvstoreError) -> ParsedLine {
         guard splice.string(specversion) == "1.0" else {
-            throw .invalidLine(reason: "should be \"1.0\"", pointer: "/specversion")
+            throw .invalidLine(reason: "should be \"1.0\", found \(found(specversion))", pointer: "/specversion")
         }
         var fields = LineNodes()
         var (source, schema, contentType, data): (JSONEditor.Node?, JSONEditor.Node?, JSONEditor.Node?, JSONEditor.Node?)
@@ -53,7 +53,7 @@ extension EventLineParser {
     private func identify(_ line: inout ParsedLine, _ id: JSONEditor.Node?, _ source: JSONEditor.Node?) throws(EvstoreError) -> Bool {
         let source = try source.map { node throws(EvstoreError) in try text(node, CloudEvent.source) }
         if let source, source.isEmpty || source.utf8.contains(where: { $0 < 0x20 }) {
-            throw .invalidLine(reason: "should be a URI or a part of one", pointer: "/source")
+            throw .invalidLine(reason: "should be a URI or a part of one, found \(quoted(source))", pointer: "/source")
         }
         let isForeign = source != nil && source != form.source
         guard let id else { return isForeign }

@@ -126,8 +126,11 @@ struct EventLineParser: ~Copyable {
             parsed.unnamed = name.text
         }
         if let time = fields.time, splice.kind(time) != .null {
-            guard let date = Timestamp(try text(time, Names.time)) else {
-                throw .invalidLine(reason: "should be a date-time as RFC 3339 writes it", pointer: "/time")
+            let text = try text(time, Names.time)
+            guard let date = Timestamp(text) else {
+                throw .invalidLine(
+                    reason: "should be a date-time as RFC 3339 writes it, such as 2026-01-02T03:04:05Z, found \(quoted(text))",
+                    pointer: "/time")
             }
             parsed.event.time = date
         }
@@ -136,7 +139,9 @@ struct EventLineParser: ~Copyable {
 
     func text(_ node: JSONEditor.Node?, _ name: MemberName) throws(EvstoreError) -> String {
         guard let node else { throw .invalidLine(reason: "is missing", pointer: "/\(name.text)") }
-        guard let text = splice.string(node) else { throw .invalidLine(reason: "should be text", pointer: "/\(name.text)") }
+        guard let text = splice.string(node) else {
+            throw .invalidLine(reason: "should be text, found \(found(node))", pointer: "/\(name.text)")
+        }
         return text
     }
 
@@ -144,14 +149,14 @@ struct EventLineParser: ~Copyable {
     private func object(_ node: JSONEditor.Node?, _ name: MemberName) throws(EvstoreError) -> [UInt8]? {
         guard let node, splice.kind(node) != .null else { return nil }
         guard splice.kind(node) == .object else {
-            throw .invalidLine(reason: "should be a JSON object", pointer: "/\(name.text)")
+            throw .invalidLine(reason: "should be a JSON object, found \(found(node))", pointer: "/\(name.text)")
         }
         return [UInt8](copying: splice.text(of: node))
     }
 
     private func version(ofNumber node: JSONEditor.Node) throws(EvstoreError) -> SchemaVersion {
         guard let number = number(node).flatMap({ UInt32(exactly: $0) }) else {
-            throw .invalidLine(reason: "should be the number of a version", pointer: "/version")
+            throw .invalidLine(reason: "should be the number of a version, found \(found(node))", pointer: "/version")
         }
         return SchemaVersion(number)
     }
@@ -162,9 +167,21 @@ struct EventLineParser: ~Copyable {
         }
         let word = splice.string(node) ?? number(node).map { String($0) } ?? ""
         guard let expectation = Expectation(word: word) else {
-            throw .invalidLine(reason: "should be a revision, \"none\", \"exists\" or \"any\"", pointer: "/expect")
+            throw .invalidLine(reason: "should be a revision, \"none\", \"exists\" or \"any\", found \(found(node))", pointer: "/expect")
         }
         return expectation
+    }
+
+    /// A value as an error shows it.
+    func found(_ node: JSONEditor.Node) -> String {
+        switch splice.kind(node) {
+        case .object: return "an object"
+        case .array: return "a list"
+        case .string: return quoted(splice.string(node) ?? "")
+        case .number, .true, .false, .null:
+            let text = splice.text(of: node)
+            return String(utf8: text.slice(0, min(text.byteCount, 40))) ?? ""
+        }
     }
 
     private func number(_ node: JSONEditor.Node) -> UInt64? {

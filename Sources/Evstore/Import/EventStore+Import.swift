@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -8,11 +9,20 @@ extension EventStore {
     /// Appends event lines (this product's or CloudEvents 1.0), born at `version` unless a line names another; never appends a line twice.
     ///
     /// A file is validated completely before anything is appended. Lines of a pipe that come before a bad line stay appended. To finish an
-    /// interrupted import, call it again with the same input.
+    /// interrupted import, call it again with the same input. Lines that an earlier import refused and left out are checked again: those
+    /// that are valid now are appended, and the others are refused again.
     ///
     /// Waits for its turn, since a store runs one import at a time, and then for as many appends as the input needs. Several of the store's
     /// threads check the lines.
-    /// - Parameter stopped: is called with the report of what was appended where an error ends the import; these events stay.
+    /// - Parameters:
+    ///   - source: a file, or an open descriptor such as 0 for standard input, which the import does not close.
+    ///   - version: the birth version of a line that names none. Version 0 takes each line as data from before versions existed.
+    ///   - options: how refused and repeated lines are treated, and whether anything is appended; by default the first refused line ends
+    ///     the import.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts lines, and `total`
+    ///     is 0 until all of them are checked.
+    ///   - stopped: is called with the report of what was done where an error ends the import after it has appended events, which stay, or
+    ///     has checked lines that an earlier import left out.
     /// - Throws: `EvstoreError`: refusedLine at the first refused line, where `onError` is `stop`; locked where another import did not end
     ///   within `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
@@ -24,10 +34,13 @@ extension EventStore {
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
         return try await Evstore.working("import \(source.name)", progress) { (job) async throws(EvstoreError) in
             let importer = try Importer(self, ImportRequest(source: source, rules: rules, options: options, job: job))
-            do throws(EvstoreError) { return try await importer.run() } catch {
-                if importer.isAppending { stopped?(importer.report) }
+            do throws(EvstoreError) { try await importer.run() } catch {
+                var report = importer.outcome
+                if !importer.isAppending { report.added = 0 }
+                if importer.isAppending || report.leftOut > 0 { stopped?(report) }
                 throw error
             }
+            return importer.outcome
         }
     }
 
@@ -36,17 +49,14 @@ extension EventStore {
 
     /// The marks of all earlier imports.
     func importMarks() throws(EvstoreError) -> [ImportMark] {
-        try log.reading { reader in
-            try reader.rows(.imports).map { row in
-                guard let mark = ImportMark(key: row.key, value: row.value) else {
-                    throw EvstoreError.storeDamaged(path: path, reason: "a mark of an import is malformed")
-                }
-                return mark
-            }
+        guard let marks = ImportMark.all(in: try log.reading { try $0.rows(.imports) }) else {
+            throw .storeDamaged(path: path, reason: "a mark of an import is malformed")
         }
+        return marks
     }
 
-    /// The number of marks, and the epoch: both stay the same only where no other import has written a mark and no cut has removed one.
+    /// The number of rows of marks, and the epoch: both stay the same only where no other import has written a row and no cut has removed
+    /// one.
     func importMarksCount() throws(EvstoreError) -> (marks: Int, epoch: Epoch) {
         try log.reading { reader in (try reader.count(.imports), reader.last.epoch) }
     }
@@ -65,11 +75,14 @@ extension EventStore {
         }
     }
 
-    /// Writes a mark without an append. An existing mark of this hash stays, as with an append.
-    func leave(_ mark: ImportMark) async throws(EvstoreError) {
+    /// Writes rows of a mark without an append. An existing row stays, as with an append.
+    func leave(_ rows: [AttachedRow]) async throws(EvstoreError) {
         try await log.changing { update in
-            if try update.get(.imports, mark.hash.bytes) != nil { return }
-            try update.put(.imports, mark.hash.bytes, mark.value(at: update.last.position))
+            var position = ByteBuffer(capacity: 8)
+            position.append(littleEndian: update.last.position.rawValue)
+            for row in rows where try update.get(.imports, row.key) == nil {
+                try update.put(.imports, row.key, position.array() + row.value)
+            }
         }
     }
 }

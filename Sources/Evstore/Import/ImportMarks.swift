@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventLog
 internal import EventModel
 internal import Hashing
 
@@ -11,11 +12,15 @@ struct ImportMark: Hashable, Sendable {
     var previous: Digest
     /// The position of the last event that was appended with it; known of marks that were read from the store.
     var position = Position.start
+    /// The lines behind the mark before it that were refused; none are known of a mark that an earlier program has written.
+    var leftOut = LeftOutLines()
 
-    /// Parses a row of the catalogue: the position of the batch's last event (the log fills it in), the line, and the hash of the mark
-    /// before.
-    init?(key: [UInt8], value: [UInt8]) {
-        guard value.count == 48, let hash = Digest(key), let previous = Digest(Array(value[16...])) else { return nil }
+    /// The size of a row: the position of the batch's last event (the log fills it in), the line, and the hash of the mark before.
+    static let rowBytes = 48
+
+    /// Parses a row of the catalogue.
+    init?(hash: Digest, value: [UInt8]) {
+        guard value.count == Self.rowBytes, let previous = Digest(Array(value[16...])) else { return nil }
         (self.hash, self.previous) = (hash, previous)
         position = Position(value.lent.load(UInt64.self, at: 0))
         line = value.lent.load(UInt64.self, at: 8)
@@ -23,20 +28,26 @@ struct ImportMark: Hashable, Sendable {
 
     init(hash: Digest, line: UInt64, previous: Digest) { (self.hash, self.line, self.previous) = (hash, line, previous) }
 
-    /// The value of the row. Where a mark is written with an append, the log builds it.
-    func value(at position: Position) -> [UInt8] {
-        var bytes = ByteBuffer(capacity: 48)
-        bytes.append(littleEndian: position.rawValue)
-        bytes.append(value)
-        return bytes.array()
+    /// The row, without the position.
+    var row: AttachedRow {
+        var value = ByteBuffer(capacity: 40)
+        value.append(littleEndian: line)
+        value.append(previous.bytes)
+        return AttachedRow(.imports, key: hash.bytes, value: value.array())
     }
+}
 
-    /// The row's value without the position.
-    var value: [UInt8] {
-        var bytes = ByteBuffer(capacity: 40)
-        bytes.append(littleEndian: line)
-        bytes.append(previous.bytes)
-        return bytes.array()
+extension ImportMark {
+    /// The marks in the rows of the catalogue, each with the lines that were left out before it; nil where a row is malformed.
+    static func all(in rows: [(key: [UInt8], value: [UInt8])]) -> [ImportMark]? {
+        var (marks, others): ([ImportMark], [Digest: [UInt8]]) = ([], [:])
+        for row in rows {
+            guard let key = Digest(row.key), let mark = ImportMark(hash: key, value: row.value) else { return nil }
+            if LeftOutLines.isRow(row.value) { others[key] = row.value } else { marks.append(mark) }
+        }
+        if others.isEmpty { return marks }
+        for index in marks.indices { marks[index].leftOut = LeftOutLines(behind: marks[index].hash, in: others) }
+        return marks
     }
 }
 
@@ -52,6 +63,8 @@ struct ImportMarks {
     private var hasher = SHA256Hasher()
     /// The last line that was read.
     private var line: UInt64 = 0
+    /// The line of the last mark that matched.
+    private var matchedLine: UInt64 = 0
     /// Marks that follow a matching one, at lines that were not read yet.
     private(set) var ahead: [ImportMark] = []
     /// Whether this import writes marks. If it does not and the store has none, nothing is hashed.
@@ -67,35 +80,43 @@ struct ImportMarks {
         all = Dictionary(marks.map { ($0.hash, $0) }) { first, _ in first }
         following = Dictionary(grouping: marks, by: \.previous)
         markedLines = Set(marks.lazy.map(\.line)).sorted()
-        ahead = Array(Set(ahead + following[lastMark, default: []]).filter { $0.line > line })
+        ahead = Set((ahead + following[lastMark, default: []]).map(\.hash)).compactMap { all[$0] }.filter { $0.line > line }
     }
 
     /// Drops the marks ahead, since the lines that were read differ from theirs.
     mutating func dropMarksAhead() { ahead = [] }
 
-    /// Whether the store has a mark of this hash.
-    func contains(_ hash: Digest) -> Bool { all[hash] != nil }
-
     /// The last line at which a mark may still match; 0 where there is none.
     var horizon: UInt64 { ahead.lazy.map(\.line).max() ?? 0 }
 
-    /// Reads a chunk; returns how many of its first lines a mark covers, and the last mark that matches.
-    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?) {
+    /// Reads a chunk; returns how many of its first lines a mark covers, the last mark that matches, and the lines up to there that the
+    /// matching marks leave out, which may be lines before the chunk.
+    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?, leftOut: [UInt64: Digest]) {
         line = chunk.lastLine
-        if isIdle { return (0, nil) }
+        if isIdle { return (0, nil, [:]) }
         var (hashed, covered) = (0, 0)
         var matched: Digest?
+        var leftOut: [UInt64: Digest] = [:]
         while let marked = nextMarkedLine(in: chunk, after: hashed) {
             let count = Int(marked - chunk.firstLine) + 1
             hash(chunk, from: hashed, to: count)
             hashed = count
             guard let mark = all[current], mark.line == marked else { continue }
-            (covered, matched) = (count, mark.hash)
+            leftOut.merge(self.leftOut(by: mark)) { $1 }
+            (covered, matched, matchedLine) = (count, mark.hash, marked)
             ahead += following[mark.hash, default: []]
         }
         hash(chunk, from: hashed, to: chunk.ends.count)
         ahead.removeAll { $0.line <= chunk.lastLine }
-        return (covered, matched)
+        return (covered, matched, leftOut)
+    }
+
+    /// The lines that a mark leaves out, each with the mark's hash. What an earlier matching mark covers is that mark's own: where two
+    /// imports have taken lines for new ones, their marks have the same lines.
+    func leftOut(by mark: ImportMark) -> [UInt64: Digest] {
+        var lines: [UInt64: Digest] = [:]
+        for line in mark.leftOut.remaining where line > matchedLine && line <= mark.line { lines[line] = mark.hash }
+        return lines
     }
 
     /// The hash of the input up to the last line that was read.

@@ -42,8 +42,10 @@ struct ImportRequest {
 
 /// A line that was refused and why.
 public struct RefusedLine: Hashable, Sendable {
-    /// The number of the line, or of the element of a document, from 1.
+    /// The number of the line, from 1.
     public var line: UInt64
+    /// The number of the element that begins in this line, from 1, where the input is a document.
+    public var element: UInt64?
     /// Why it was refused.
     public var error: EvstoreError
 }
@@ -54,8 +56,12 @@ public struct ImportReport: Hashable, Sendable {
     public var read: UInt64 = 0
     /// Lines that were appended, or in a dry run would be.
     public var added: UInt64 = 0
-    /// Lines that had been appended before.
+    /// Lines that are in the store already: an earlier import appended them, or their id is there.
     public var skipped: UInt64 = 0
+    /// The part of `skipped` whose id is in the store, or in an earlier line.
+    public var repeated: UInt64 = 0
+    /// Lines that an earlier import refused and left out: they were checked again, and are among the added, skipped or refused ones.
+    public var leftOut: UInt64 = 0
     /// Lines that were refused and did not stop the import.
     public var quarantined: UInt64 = 0
     /// The last position of the log.
@@ -88,5 +94,11 @@ public struct ImportReport: Hashable, Sendable {
     mutating func note(_ lines: [RefusedLine]) {
         quarantined += UInt64(lines.count)
         refused += lines.prefix(max(0, Self.refusedMax - refused.count))
+    }
+
+    /// Forgets what a check has counted, but for the refused lines, which are not read again.
+    mutating func beginAgain() {
+        (read, added, skipped, repeated, leftOut) = (0, 0, 0, 0, 0)
+        (adoption, unadopted) = (nil, [])
     }
 }

@@ -5,6 +5,14 @@ internal import Projections
 internal import SchemaEvolution
 
 extension Importer {
+    /// What is written in the same commit as the events of some lines.
+    enum Note {
+        /// The mark behind the lines, and which lines before it were left out.
+        case mark(ImportMark)
+        /// Which of the lines earlier imports left out, each with the hash of the mark that says so: they are there now.
+        case leftOut([UInt64: Digest])
+    }
+
     /// Removes lines whose id is in the store or in an earlier line: an equal event is skipped, a different one refused.
     func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
         guard chunk.lines.contains(where: { $0.event.id != nil }) else { return }
@@ -23,8 +31,10 @@ extension Importer {
                     continue
                 }
                 do {
-                    if let content = seen[id] {
-                        guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
+                    if let first = seen[id] {
+                        guard first.content == line.content || sameID == .keepFirst else {
+                            throw EvstoreError.idReused(id: id, position: nil, line: first.line)
+                        }
                         repeated += 1
                     } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
                         _ = try store.receipt(
@@ -33,7 +43,7 @@ extension Importer {
                     } else if try hasPlainID(line, history, reader) {
                         repeated += 1
                     } else {
-                        seen[id] = line.content
+                        seen[id] = (line.content, line.line)
                         lines.append(line)
                     }
                 } catch let error as EvstoreError where error.isLineError {
@@ -42,7 +52,7 @@ extension Importer {
             }
         }
         if pass == .checking { contents = seen }
-        (chunk.lines, report.skipped) = (lines, report.skipped + repeated)
+        (chunk.lines, report.skipped, report.repeated) = (lines, report.skipped + repeated, report.repeated + repeated)
         chunk.refused += refused
         // Lines that were to be merged with a removed line may lack an image now.
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
@@ -63,14 +73,16 @@ extension Importer {
         return isSame
     }
 
-    /// Appends a chunk and writes its mark, if it has one, in the same commit.
-    func append(_ chunk: CheckedChunk, _ mark: ImportMark?) async throws(EvstoreError) {
+    /// Appends a chunk and writes its note in the same commit.
+    func append(_ chunk: CheckedChunk, _ note: Note) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
-            let resolved = try store.resolved(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
+            let resolved = try resolve(&chunk)
+            try refuse(&chunk)
+            if chunk.lines.isEmpty { break }
+            let rows = try rows(of: note, chunk)
             let request = AppendRequest(
-                events: resolved.events, conditions: resolved.conditions, validated: chunk.stamp,
-                rows: mark.map { [AttachedRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
+                events: resolved.events, conditions: resolved.conditions, validated: chunk.reading.stamp, rows: rows,
                 deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
             // Order: in a task of its own, since a cancelled import still appends the lines that it has taken from a pipe.
@@ -84,7 +96,7 @@ extension Importer {
             case .appended(let receipt):
                 report.add(chunk)
                 report.position = receipt.position
-                if let mark { note(mark) }
+                noteRows(rows.count)
                 return
             case .revalidate: try recheck(&chunk)
             // Another caller has just appended one of the ids.
@@ -92,16 +104,42 @@ extension Importer {
             }
             try refuse(&chunk)
         }
-        guard let mark else { return }
-        try await store.leave(mark)
-        note(mark)
+        guard case .mark = note else { return }
+        let rows = try rows(of: note, chunk)
+        try await store.leave(rows)
+        noteRows(rows.count)
+    }
+
+    /// Gives the events of a chunk the names that the log has for their streams; refuses lines whose streams can't be begun.
+    func resolve(_ chunk: inout CheckedChunk) throws(EvstoreError) -> ResolvedAppend {
+        let history = try store.evolving.current().history
+        while true {
+            let resolved = try store.resolved(chunk.lines.map(\.event), at: rules.version, history)
+            if resolved.refused.isEmpty { return resolved }
+            chunk.refused += resolved.refused.map { RefusedLine(line: chunk.lines[$0.key].line, error: $0.value) }
+            chunk.lines = chunk.lines.indices.filter { resolved.refused[$0] == nil }.map { chunk.lines[$0] }
+            if history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
+        }
+    }
+
+    /// The rows to write with a chunk.
+    private func rows(of note: Note, _ chunk: CheckedChunk) throws(EvstoreError) -> [AttachedRow] {
+        switch note {
+        case .mark(let mark): return [mark.row] + LeftOutLines.rows(chunk.leftOut, behind: mark.hash)
+        case .leftOut(let lines):
+            var appended: [Digest: [UInt64]] = [:]
+            for line in chunk.lines { if let mark = lines[line.line] { appended[mark, default: []].append(line.line) } }
+            var rows: [AttachedRow] = []
+            for (mark, lines) in appended { rows += LeftOutLines.rows(lines, behind: try store.lastRow(behind: mark)) }
+            return rows
+        }
     }
 
     /// Checks a chunk again, because the store's versions have changed since.
     private func recheck(_ chunk: inout CheckedChunk) throws(EvstoreError) {
         let validator = try store.validator(rules)
         let now = Timestamp.now
-        chunk.stamp = validator.stamp
+        chunk.reading.stamp = validator.stamp
         var kept: [CheckedLine] = []
         for var line in chunk.lines {
             do {
@@ -116,17 +154,24 @@ extension Importer {
     /// Stops at lines that were refused only now, or lists them.
     private func refuse(_ chunk: inout CheckedChunk) throws(EvstoreError) {
         guard let bad = chunk.refused.min(by: { $0.line < $1.line }) else { return }
-        if options.onError == .stop { throw .refusedLine(bad.line, file: name, bad.error) }
-        report.note(chunk.refused)
+        if options.onError == .stop { throw input.refusal(bad.line, bad.error) }
+        leaveOut(&chunk)
+    }
+
+    /// Lists the refused lines of a chunk.
+    func leaveOut(_ chunk: inout CheckedChunk) {
+        report.note(chunk.refused.sorted { $0.line < $1.line })
+        chunk.leftOut.formUnion(chunk.refused.map(\.line))
         chunk.refused = []
     }
 }
 
 extension CheckedChunk {
-    /// Only the lines of a range, and none of the refused.
+    /// Only the lines of a range, and those that were left out of it.
     func only(_ range: Range<UInt64>) -> CheckedChunk {
         var copy = self
         copy.lines.removeAll { !range.contains($0.line) }
+        copy.leftOut = copy.leftOut.filter(range.contains)
         copy.refused = []
         return copy
     }
@@ -153,9 +198,5 @@ extension EvstoreError {
         case .invalidLine, .invalidJSON: true
         default: false
         }
-    }
-
-    static func usedAbove(_ id: EventID) -> EvstoreError {
-        .invalidLine(reason: "\(quoted(id.text)) is the id of an earlier line that says something else", pointer: "/id")
     }
 }

@@ -9,7 +9,7 @@ internal import Projections
 /// An input that can be read twice is checked completely before anything is appended.
 final class Importer {
     let store: EventStore
-    private let input: LineInput
+    let input: LineInput
     private let bounds: AppendBounds?
     let name: String
     let rules: AppendRules
@@ -40,15 +40,22 @@ final class Importer {
     private var linesChecked: UInt64 = 0
     /// Whether any line had the form of an event, refused or not.
     private var hasEvents = false
-    /// The content of each id that the input gives, to find one that it uses twice.
-    var contents: [EventID: UInt64] = [:]
+    /// The content and the line of each id that the input gives, to find one that it uses twice.
+    var contents: [EventID: (content: UInt64, line: UInt64)] = [:]
     /// The event that each id without its source stands for.
     var plainIDs: [EventID: EventID] = [:]
 
     /// The checksum of a chunk, and the state of the store's versions for which it was checked.
-    private struct Reading {
+    struct Reading: Equatable {
         var checksum: UInt64
         var stamp: StateStamp
+    }
+
+    /// What an earlier reading of a chunk has found; nothing before the first.
+    struct EarlierReading {
+        var reading: Reading?
+        /// The lines that it refused.
+        var refused: Set<UInt64> = []
     }
 
     enum Pass {
@@ -72,19 +79,26 @@ final class Importer {
         input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, job)
     }
 
-    func run() async throws(EvstoreError) -> ImportReport {
+    func run() async throws(EvstoreError) {
         defer { lock = nil }
-        guard input.isRepeatable || options.dryRun else {
-            try await read(.streaming)
-            return report
-        }
+        guard input.isRepeatable || options.dryRun else { return try await read(.streaming) }
         try await read(.checking)
-        if options.dryRun || report.read == report.skipped + report.quarantined { return report }
-        (report.read, report.added, report.skipped) = (0, 0, 0)
-        (report.adoption, report.unadopted) = (nil, [])
+        if options.dryRun || report.read == report.skipped + report.quarantined { return }
+        report.beginAgain()
         try input.rewind()
         try await read(.applying)
+    }
+
+    /// The report, with lines of the file in place of the numbers of elements.
+    var outcome: ImportReport {
+        var report = report
+        (report.refused, report.unadopted) = (report.refused.map(placed), report.unadopted.map(placed))
         return report
+    }
+
+    private func placed(_ refused: RefusedLine) -> RefusedLine {
+        let (line, element) = input.place(of: refused.line)
+        return RefusedLine(line: line, element: element, error: refused.error)
     }
 
     /// A chunk with the state of the marks before it, the input's hash behind it, and the last mark that matches a line of it.
@@ -142,7 +156,7 @@ final class Importer {
     /// Appends the lines of a pipe that were read before a line that can't be read, or before an interruption.
     private func keepLines(before error: EvstoreError, _ pass: Pass) async throws(EvstoreError) {
         switch error {
-        case .refusedLine: try await settleAll(pass)
+        case .refusedLine, .refusedElement: try await settleAll(pass)
         case .interrupted where pass == .streaming: try await settleAll(pass)
         default: break
         }
@@ -164,8 +178,11 @@ final class Importer {
         let isNew = waiting.contains { !$0.isCovered }
         switch try await kinship(waiting, with: marks.ahead) {
         case .new: if isNew { marks.dropMarksAhead() }
+        case .open: break
         // Lines that are appended again in any case need not wait.
-        case .beginning where isEnd || options.again: coverWaiting()
+        case .beginning(let mark) where isEnd || options.again:
+            coverWaiting()
+            noteLeftOut(marks.leftOut(by: mark))
         case .undecided where isEnd || options.again: break
         case .beginning, .undecided: return
         }
@@ -195,10 +212,22 @@ final class Importer {
     /// Determines how many lines of a chunk a mark covers; the mark also covers all waiting chunks before it.
     private func findCovered(_ entry: Entry) {
         var entry = entry
-        (entry.chunk.covered, entry.matched) = marks.pass(entry.chunk)
+        let leftOut: [UInt64: Digest]
+        entry.chunk.leftOut = [:]
+        (entry.chunk.covered, entry.matched, leftOut) = marks.pass(entry.chunk)
         entry.end = marks.current
         if entry.matched != nil { coverWaiting() }
         waiting.append(entry)
+        noteLeftOut(leftOut)
+    }
+
+    /// Notes lines of the waiting chunks that earlier imports left out.
+    private func noteLeftOut(_ lines: [UInt64: Digest]) {
+        if lines.isEmpty { return }
+        for index in waiting.indices {
+            let range = waiting[index].chunk.firstLine ... waiting[index].chunk.lastLine
+            waiting[index].chunk.leftOut.merge(lines.filter { range.contains($0.key) }) { $1 }
+        }
     }
 
     private func coverWaiting() { for index in waiting.indices { waiting[index].chunk.covered = waiting[index].chunk.ends.count } }
@@ -208,10 +237,9 @@ final class Importer {
             if let matched = entry.matched { lastMark = matched }
             entry.previous = lastMark
             if !entry.isCovered { lastMark = entry.end }
-            var chunk = entry.chunk
-            if options.again { chunk.covered = 0 }
-            skip(chunk)
-            pending.append((entry, start(chunk, pass)))
+            entry.chunk.isAgain = options.again
+            skip(entry.chunk)
+            pending.append((entry, start(entry.chunk, pass)))
         }
         (waiting, waitingSince) = ([], nil)
     }
@@ -223,24 +251,23 @@ final class Importer {
 
     /// Counts the lines that a mark covers.
     private func skip(_ chunk: LineChunk) {
-        let count = UInt64((0 ..< chunk.covered).count { !chunk.isBlank($0) })
+        let count = UInt64((0 ..< chunk.covered).count { !chunk.isRead($0) && !chunk.isBlank($0) })
         report.read += count
         report.skipped += count
+        report.leftOut += UInt64(chunk.leftOut.count)
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
-        Task { [store, rules, form, refusedLines, stamp = firstReadings[chunk.firstLine]?.stamp] in
-            let validator = try store.validator(rules)
-            // Where the versions have changed since the first reading, the lines are checked again.
-            let pass = pass == .applying && validator.stamp != stamp ? .streaming : pass
-            return chunk.check(by: validator, form, pass, refused: refusedLines, opening: store.log.lineSealer)
+        let earlier = EarlierReading(reading: firstReadings[chunk.firstLine], refused: refusedLines)
+        return Task { [store, rules, form] in
+            try chunk.check(by: store.validator(rules), form, pass, after: earlier, opening: store.log.lineSealer)
         }
     }
 
     private func finish(_ entry: Entry, _ task: Task<CheckedChunk, any Error>, _ pass: Pass) async throws(EvstoreError) {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
-        try compareReadings(entry.chunk.firstLine, Reading(checksum: chunk.checksum, stamp: chunk.stamp), pass)
+        try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
         try resolveIDs(&chunk, pass)
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
@@ -251,14 +278,12 @@ final class Importer {
                 let appendable = bounds?.appendable(entry.chunk.text.buffer, from: 0, before, most: before.count, .awaited) ?? before.count
                 try await append(chunk, of: entry, through: entry.chunk.firstLine + UInt64(appendable) - 1)
             }
-            throw .refusedLine(bad.line, file: name, bad.error)
+            throw input.refusal(bad.line, bad.error)
         }
-        report.note(chunk.refused)
-        try checkBeginning(chunk, entry.chunk.lastLine)
-        let refusedNow = chunk.refused
-        chunk.refused = []
+        try checkBeginning(chunk, entry.chunk)
+        leaveOut(&chunk)
         if pass == .checking {
-            refusedLines.formUnion(refusedNow.map(\.line))
+            refusedLines.formUnion(chunk.leftOut)
             report.add(chunk)
         } else {
             try await append(chunk, of: entry, through: entry.chunk.lastLine)
@@ -269,21 +294,20 @@ final class Importer {
     }
 
     /// Ends an import whose first lines hold no event: the input may be a device without an end.
-    private func checkBeginning(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
+    private func checkBeginning(_ chunk: CheckedChunk, _ lines: LineChunk) throws(EvstoreError) {
         let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isNotAnEvent)
-        hasEvents = hasEvents || !isStray || report.skipped > 0
-        guard !hasEvents, last >= store.options.importStrayLinesMax else { return }
-        throw .refusedLine(
-            last, file: name,
-            .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
+        hasEvents = hasEvents || !isStray || lines.covered > 0
+        guard !hasEvents, lines.lastLine >= store.options.importStrayLinesMax else { return }
+        throw input.refusal(
+            lines.lastLine, .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
     }
 
-    /// Appends a chunk up to a line, and writes a mark there. Lines that an earlier mark covers and that are appended again get no new
-    /// mark: each mark covers only lines that were appended with it since the mark before.
+    /// Appends a chunk up to a line, and writes a mark there. Lines that an earlier mark covers, and that were left out or are appended
+    /// again, get no new mark: each mark covers only lines that were appended with it since the mark before.
     private func append(_ chunk: CheckedChunk, of entry: Entry, through line: UInt64) async throws(EvstoreError) {
-        let new = entry.chunk.firstLine + UInt64(entry.chunk.covered)
-        if options.again, entry.chunk.covered > 0 { try await append(chunk.only(entry.chunk.firstLine ..< min(new, line + 1)), nil) }
-        if line >= new { try await append(chunk.only(new ..< line + 1), mark(entry, through: line)) }
+        let (first, new) = (entry.chunk.firstLine, chunk.new)
+        if new > first { try await append(chunk.only(first ..< min(new, line + 1)), .leftOut(entry.chunk.leftOut)) }
+        if line >= new { try await append(chunk.only(new ..< line + 1), .mark(mark(entry, through: line))) }
     }
 
     /// Throws where the input has changed between its two readings: unchecked lines would be appended.
@@ -294,8 +318,8 @@ final class Importer {
         }
     }
 
-    /// Counts a mark that was written with an append.
-    func note(_ mark: ImportMark) { if !marks.contains(mark.hash) { known?.marks += 1 } }
+    /// Counts rows of marks that were written.
+    func noteRows(_ count: Int) { known?.marks += count }
 
     /// The mark behind a line of a chunk.
     private func mark(_ entry: Entry, through line: UInt64) -> ImportMark {

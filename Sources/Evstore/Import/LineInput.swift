@@ -1,5 +1,6 @@
 internal import Bytes
 internal import EventModel
+internal import Hashing
 internal import JSONText
 internal import Migration
 internal import Platform
@@ -26,8 +27,15 @@ struct LineChunk: Sendable {
     /// The number of the first line, from 1.
     let firstLine: UInt64
 
-    /// How many of its first lines were appended by an earlier import.
+    /// How many of its first lines earlier imports have appended, but for those that they left out.
     var covered = 0
+    /// The covered lines that earlier imports left out, each with the hash of the mark that says so.
+    var leftOut: [UInt64: Digest] = [:]
+    /// Whether covered lines are appended again.
+    var isAgain = false
+
+    /// Whether a line is to be read.
+    func isRead(_ index: Int) -> Bool { index >= covered || isAgain || leftOut[firstLine + UInt64(index)] != nil }
 
     var lastLine: UInt64 { firstLine + UInt64(ends.count) - 1 }
 
@@ -56,8 +64,9 @@ final class LineInput {
     private let linesMax: Int
     private let chunkBytesMax: Int
     private let lineBytesMax: Int
-    /// Whether the input is one JSON document: each element of its list becomes a line in the buffer.
-    private let isDocument: Bool
+    /// The line in which each element begins, where the input is one JSON document: each element of its list becomes a line in the buffer.
+    private let elementLines: [UInt64]?
+    private var isDocument: Bool { elementLines != nil }
     /// Nil where an append may end behind any line.
     private let bounds: AppendBounds?
     private var buffer: ByteBuffer
@@ -94,10 +103,28 @@ final class LineInput {
         chunkBytesMax = max(1, min(options.appendBytesMax, options.commitBytesMax) / 4)
         lineBytesMax = EventLineParser.lineBytesMax(options)
         bytesMax = file.isRegular ? file.size : .max
-        isDocument = pointer != nil
-        ended = isDocument
+        ended = pointer != nil
+        var places: [UInt64]?
         buffer =
-            if let pointer { try Self.lines(ofDocument: file, pointer: pointer, name: name) } else { ByteBuffer(capacity: Self.readBytes) }
+            if let pointer { try Self.elements(ofDocument: file, at: pointer, name: name, &places) } else {
+                ByteBuffer(capacity: Self.readBytes)
+            }
+        elementLines = places
+    }
+
+    /// Where a line is, or the element of a document that has its number.
+    func place(of number: UInt64) -> (line: UInt64, element: UInt64?) {
+        guard let elementLines else { return (number, nil) }
+        // Elements have the numbers from 1 on.
+        return (elementLines[Int(clamping: number) - 1], number)
+    }
+
+    /// The error of a line, or of an element.
+    func refusal(_ number: UInt64, _ error: EvstoreError) -> EvstoreError {
+        switch place(of: number) {
+        case (let line, nil): .refusedLine(line, file: name, error)
+        case (let line, let element?): .refusedElement(element, line: line, file: name, error)
+        }
     }
 
     /// Whether the input can be read a second time.
@@ -136,8 +163,8 @@ final class LineInput {
         }
         if ends.isEmpty { return .end }
         if let chunk = nextAppendable(.known) { return .lines(chunk) }
-        throw .refusedLine(
-            nextLine, file: name,
+        throw refusal(
+            nextLine,
             .appendTooLarge(
                 reason: "from this line on, more than \(most) lines that steps merge with each other have no place between them "
                     + "where one append could end, and an append has at most \(linesMax) events"))
@@ -196,9 +223,7 @@ final class LineInput {
     /// How often a wait for input checks for cancellation.
     private static let askMilliseconds: Int32 = 100
 
-    private static let readBytes = 1 << 20
-    /// A document is held in memory completely, up to this size.
-    private static let documentBytesMax = 1 << 30
+    static let readBytes = 1 << 20
 
     /// Goes back to the beginning, to read exactly as many bytes as the first time.
     func rewind() throws(EvstoreError) {
@@ -226,6 +251,10 @@ final class LineInput {
         return bytes.firstLineFeed(from: start)
     }
 
+    static func passedOver(_ text: borrowing ByteBuffer, of name: String) throws(EvstoreError) -> Int {
+        try TextBeginning.passedOver(text.bytes, of: name)
+    }
+
     private func fill() throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) { try job.check() }
         try job.check()
@@ -236,75 +265,13 @@ final class LineInput {
             let count = wanted == 0 ? 0 : try file.read(into: &buffer, atMost: wanted)
             bytesRead += UInt64(count)
             ended = count == 0
-            if !hasBegun, ended || buffer.count >= Self.byteOrderMark.count {
-                hasBegun = true
-                Self.removeByteOrderMark(from: &buffer)
-            }
         } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
-        if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
-    }
-
-    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
-
-    /// Removes the byte order mark with which some programs begin a text in UTF-8; RFC 8259 lets a reader ignore it.
-    private static func removeByteOrderMark(from text: inout ByteBuffer) {
-        let count = byteOrderMark.count
-        if text.count >= count, text.slice(0, count).equals(byteOrderMark.lent) { text.removeFirst(count) }
-    }
-
-    /// The elements of the list at a pointer in a JSON document, one per line; the document itself where the pointer is empty and the
-    /// document is an object.
-    private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> ByteBuffer {
-        var text = ByteBuffer(capacity: readBytes)
-        do {
-            while try file.read(into: &text, atMost: readBytes) > 0 {
-                guard text.count <= documentBytesMax else { break }
-            }
-        } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
-        if text.count > documentBytesMax { throw .usage("\(name) is too large for one document: write its entries as lines") }
-        removeByteOrderMark(from: &text)
-        do {
-            _ = try JSONScanner.validate(text.bytes, limits: .none)
-            var splice = JSONEditor()
-            try splice.load(text.bytes)
-            guard let found = find(try JSONPointer(pointer), in: &splice) else {
-                throw EvstoreError.invalidLine(reason: "is not there in \(name)", pointer: pointer)
-            }
-            var lines = ByteBuffer(capacity: text.count)
-            switch splice.kind(found) {
-            case .array:
-                var child = splice.firstChild(of: found)
-                while let element = child {
-                    lines.append(onOneLine: splice.text(of: element))
-                    lines.append(UInt8(ascii: "\n"))
-                    child = splice.next(after: element)
-                }
-            case .object where pointer.isEmpty:
-                lines.append(onOneLine: text.bytes)
-                lines.append(UInt8(ascii: "\n"))
-            case let kind: throw EvstoreError.invalidLine(reason: "is of the kind \(kind), and no list, in \(name)", pointer: pointer)
-            }
-            return lines
-        } catch { throw EvstoreError(converting: error, at: name) }
-    }
-
-    /// The value at a pointer, which may lead through lists (RFC 6901); nil where there is none.
-    private static func find(_ pointer: JSONPointer, in document: inout JSONEditor) -> JSONEditor.Node? {
-        var node = document.root
-        for token in pointer.tokens {
-            let isList = document.kind(node) == .array
-            guard let next = isList ? element(token.text, of: node, in: &document) : document.member(token, of: node) else { return nil }
-            node = next
+        if !hasBegun, ended || buffer.count >= TextBeginning.bytesMax {
+            hasBegun = true
+            let passedOver = try Self.passedOver(buffer, of: name)
+            buffer.removeFirst(passedOver)
         }
-        return node
-    }
-
-    /// The element of a list at an index, which is written in digits without leading zeros.
-    private static func element(_ token: String, of list: JSONEditor.Node, in document: inout JSONEditor) -> JSONEditor.Node? {
-        guard let index = Int(token), index >= 0, String(index) == token else { return nil }
-        var (child, rest) = (document.firstChild(of: list), index)
-        while let node = child, rest > 0 { (child, rest) = (document.next(after: node), rest - 1) }
-        return child
+        if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
     }
 }
 

@@ -24,43 +24,55 @@ extension EventStore {
         return try await working(name) { (context) async throws(EvstoreError) in
             let evolution = try evolving.current()
             let version = try effective(nil)
-            // A key belongs to the name under which the log has the stream.
-            let stored = try log.reading { reader in
-                try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
+            var persons = try PersonStreams(streams, at: version, evolution.history, context)
+            var forgotten: [ForgottenStream] = []
+            for person in persons.streams {
+                forgotten.append(ForgottenStream(name: person.name, keyNames: try persons.keyNames(of: person)))
             }
-            let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
-            let redaction = LineRedactor(names, try validator(AppendRules(version: version, takesOld: true)), options)
+            let redaction = LineRedactor(persons.streams, try validator(AppendRules(version: version, takesOld: true)), options)
+            let last = try self.last().position
             try context.job.check()
             // Order: in a task and a job of its own. Nobody stops it once a key is overwritten, since read models and archives still show
             // the data.
-            let work = Task { [whole = self.context(Job(name))] in
+            let work = Task { [whole = self.context(Job(name)), forgotten] in
                 try await StoreThreads.run {
-                    try await Forget.run(whole, stored) { line throws(EvstoreError) in try redaction.redacted(line) }
+                    try await Forget.run(whole, forgotten) { line throws(EvstoreError) in try redaction.redacted(line) }
                 }
             }
-            return try await awaiting(at: path) { try await work.value }
+            var report = try await awaiting(at: path) { try await work.value }
+            for stored in Set(persons.streams.compactMap(\.stored)).sorted() { try look(at: stored, through: last, &report) }
+            return report
         }
     }
 }
 
 /// Removes the personal members, as the shapes mark them, from event lines of some streams.
 private struct LineRedactor: Sendable {
-    private let names: Set<StreamName>
+    private let versions: [StreamName: Set<SchemaVersion>]
     private let validator: AppendValidator
     private let options: Options
 
-    init(_ names: Set<StreamName>, _ validator: AppendValidator, _ options: Options) {
-        (self.names, self.validator, self.options) = (names, validator, options)
+    init(_ streams: [PersonStream], _ validator: AppendValidator, _ options: Options) {
+        versions = streams.flatMap(\.aliases).reduce(into: [:]) { $0[$1.name, default: []].formUnion($1.versions) }
+        (self.validator, self.options) = (validator, options)
     }
 
-    /// Returns the line without its personal members; nil where it has none, or belongs to another stream.
+    /// Returns the line without its personal members; nil where it has none, or belongs to another stream. A line has its stream's name at
+    /// the event's birth version.
+    /// - Throws: `EvstoreError` where the line can't be read, or does not fit the shape that its version has now.
     func redacted(_ line: RawSpan) throws(EvstoreError) -> [UInt8]? {
         var parser = EventLineParser(LineForm(options: options, source: ""))
         let event = try parser.parse(line).event
-        guard let born = event.version, born.rawValue > 0,
-            names.contains(event.stream)
-                || validator.history.spellings(of: event.stream, at: born).contains(where: { names.contains($0.name) })
-        else { return nil }
+        guard let born = event.version, born.rawValue > 0 else { return nil }
+        // Steps that are not registered any more may have renamed any stream.
+        guard born <= validator.history.head else {
+            throw .unknownVersion("\(born)", known: validator.history.versions.map { "\($0.number)" })
+        }
+        guard versions[event.stream]?.contains(born) == true else { return nil }
+        let shape = try validator.entry(event.type, born).shape
+        do { try shape?.validate(event.payload.lent) } catch {
+            throw .invalidEvent(type: event.type, version: born, pointer: error.pointer, reason: error.reason)
+        }
         let payload = try validator.stored(event, at: .now).forgotten
         if payload.isEmpty { return nil }
         do {
@@ -68,5 +80,81 @@ private struct LineRedactor: Sendable {
             let data = try JSONValue(parsing: payload.lent)
             return Array(JSONValue.object(members.map { $0.name == "data" ? .init(name: $0.name, value: data) : $0 }).text.utf8)
         } catch { throw EvstoreError(converting: error) }
+    }
+}
+
+// MARK: What is still shown
+
+extension EventStore {
+    /// Adds to the report the events of a forgotten stream that still show a personal member at the live version, and those that have no
+    /// image there.
+    fileprivate func look(at stream: StreamName, through last: Position, _ report: inout ForgetReport) throws(EvstoreError) {
+        var shown: [Position] = []
+        var hidden: [Position] = []
+        var next: Revision? = .first
+        while let from = next {
+            next = nil
+            try log.reading { reader in
+                let history = try evolving.history(reader)
+                let live = reader.stamp.live
+                let converter = try EventConverter(self, history, .version(live))
+                try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
+                    guard record.position <= last else {
+                        next = nil
+                        return false
+                    }
+                    next = record.revision.next
+                    do {
+                        var isShown = false
+                        try converter.view(record, reader) { image in
+                            let own = record.isForgotten ? try history.remaining(record, log.name(ofType: record.type)) : nil
+                            if try history.showsPersons(image, at: live, of: own) { isShown = true }
+                        }
+                        if isShown { shown.append(record.position) }
+                    } catch EvstoreError.noImage where record.isForgotten { hidden.append(record.position) } catch EvstoreError.noImage {}
+                    return true
+                }
+            }
+        }
+        if let events = ForgetReport.EventsOfStream(stream, shown) { report.stillShown.append(events) }
+        if let events = ForgetReport.EventsOfStream(stream, hidden) { report.withoutImage.append(events) }
+    }
+}
+
+extension ForgetReport.EventsOfStream {
+    fileprivate init?(_ stream: StreamName, _ positions: [Position]) {
+        guard let first = positions.first else { return nil }
+        self.init(stream, first: first)
+        count = positions.count
+    }
+}
+
+extension History {
+    /// The values of a forgotten event at its birth version that were not separate from the rest of the payload.
+    fileprivate func remaining(_ record: borrowing RecordView, _ type: String) throws -> Set<JSONValue> {
+        let value = try JSONValue(parsing: record.payload)
+        guard let shape = self[record.born]?.events[type]?.shape else { return [] }
+        return Set(value.leaves).subtracting(shape.persons(in: value, withPlainest: true).flatMap(\.leaves))
+    }
+
+    /// Whether an image has a personal member with another value than the plainest.
+    /// - Parameter own: for an event whose personal members were forgotten, the other values: a plain value that steps have converted is
+    ///   none of them.
+    fileprivate func showsPersons(_ image: borrowing Image, at version: SchemaVersion, of own: Set<JSONValue>?) throws -> Bool {
+        guard let shape = self[version]?.events[image.type]?.shape else { return false }
+        let persons = shape.persons(in: try JSONValue(parsing: image.payload), withPlainest: false)
+        return own.map { own in persons.flatMap(\.leaves).contains(where: own.contains) } ?? !persons.isEmpty
+    }
+}
+
+extension JSONValue {
+    /// The texts, numbers and truth values within a value.
+    fileprivate var leaves: [JSONValue] {
+        switch self {
+        case .null: []
+        case .bool, .number, .string: [self]
+        case .array(let elements): elements.flatMap(\.leaves)
+        case .object(let members): members.flatMap(\.value.leaves)
+        }
     }
 }

@@ -86,7 +86,7 @@ final class Rehearsal {
     private func step(_ name: String, _ work: () async throws -> String) async throws(EvstoreError) -> Bool {
         let began = ContinuousClock.now
         job.report(name)
-        var step = DrillStep(name: name, ok: true, seconds: 0, detail: "")
+        var step = DrillStep(name: name, ok: true, duration: .zero, detail: "")
         do { step.detail = try await work() } catch {
             let error = EvstoreError(converting: error, at: directory)
             if case .interrupted = error {
@@ -95,7 +95,7 @@ final class Rehearsal {
             }
             (step.ok, step.detail, step.error) = (false, error.message, error)
         }
-        step.seconds = began.duration(to: .now).inSeconds
+        step.duration = began.duration(to: .now)
         report.steps.append(step)
         return step.ok
     }
@@ -140,7 +140,7 @@ final class Rehearsal {
         // Disk space for a backup, two stores that are restored from it, and their read models.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
         guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
-        let made = try await original.maintenance.backUp(into: directory + "/backup")
+        let made = try await original.maintenance.copy(into: directory + "/backup")
         report.position = made.position
         let restored = try await StoreMaintenance.restore(
             from: directory + "/backup", into: directory + "/store", options: scratchOptions)
@@ -210,8 +210,14 @@ final class Rehearsal {
         try require(try copy.versions.live == from, "\(from) is not live")
         // Losses of the newer version's events at the older version.
         for loss in try await copy.plan(to: from).loss where loss.count > 0 && loss.version > from {
-            report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type.isSame(as: loss.type) && $0.what == loss.what }
-            report.loss.append(loss)
+            let isSame = { (other: PlannedLoss) in
+                other.version == loss.version && other.type.isSame(as: loss.type) && other.what == loss.what
+            }
+            report.loss.removeAll { $0.count == 0 && isSame($0) }
+            var told = loss
+            // A step may declare one loss for both directions.
+            if report.loss.contains(where: isSame) { told.what += ", on the way back" }
+            report.loss.append(told)
         }
         let end = try copy.last()
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
@@ -328,7 +334,7 @@ final class Rehearsal {
             try await store.close()
             throw error
         }
-        report.recoverySeconds = began.duration(to: .now).inSeconds
+        report.recovery = began.duration(to: .now)
         let isSame = store.log.storeID == original.log.storeID
         try await store.close()
         try require(isSame && restored.position > .start, "the backup is one of another store, or of no events")

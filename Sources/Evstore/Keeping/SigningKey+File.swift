@@ -3,7 +3,7 @@ public import LogKeeping
 internal import Platform
 
 extension SigningKey {
-    /// Reads a key from a file that the user owns and nobody else can read (0600); symbolic links are refused.
+    /// Reads a key from a file that the user or root owns and nobody else can read (0600); symbolic links are refused.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(file path: String) throws(EvstoreError) {
         try self.init(parsing: keyText(path, .secret), named: path)

@@ -7,9 +7,23 @@ extension StoreMaintenance {
     /// back what it has written. Other processes can read and append meanwhile.
     ///
     /// Waits while the events since the newest run are read (the first time the whole log), on the store's own threads.
-    /// - Parameter keep: afterwards removes all but the newest `keep` runs; nil keeps all.
-    /// - Throws: `EvstoreError`: otherBackup, locked, epochChanged (run it again), diskFull, interrupted.
+    /// - Parameters:
+    ///   - directory: the path of the directory, which holds backups of this store and nothing else; it is created where only its parent
+    ///     exists.
+    ///   - keep: afterwards removes all but the newest `keep` runs, at least 1; nil keeps all. Runs with events that the log has lost stay,
+    ///     too.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
+    /// - Throws: `EvstoreError`: usage where the directory lies in that of the store; otherBackup, backupDamaged, locked, epochChanged (run
+    ///   it again), diskFull, interrupted.
     public func backUp(
+        into directory: String, keeping keep: Int? = nil, progress: ProgressHandler? = nil
+    ) async throws(EvstoreError) -> BackupReport {
+        try TargetPath.require(directory, outside: store.path)
+        return try await copy(into: directory, keeping: keep, progress: progress)
+    }
+
+    /// Backs up to any directory, also one in that of the store.
+    func copy(
         into directory: String, keeping keep: Int? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> BackupReport {
         try await store.working("back up into \(directory)", progress) { (context) async throws(EvstoreError) in
@@ -58,8 +72,13 @@ extension StoreMaintenance {
     /// - Parameters:
     ///   - backup: the path of the directory or the file.
     ///   - number: the number of one of the directory's runs (`backups(in:)`); the newest run where nil.
+    ///   - store: the path of the new store; `storeExists` is thrown unless nothing is there, or an empty directory.
     ///   - target: nil restores everything. A position within an append is rounded down to the end of the append before, and
     ///     `RestoreReport.leftOut` has the rest of that append. A position within the first append is an error.
+    ///   - options: the limits that hold meanwhile. Where the backup is sealed, `secret` has to open its keys; otherwise it has to be nil
+    ///     (`keysRefused`).
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the
+    ///     backup, and `total` is 0, since their number is not known before.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     public static func restore(
         from backup: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
@@ -73,6 +92,13 @@ extension StoreMaintenance {
     /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
+    ///   - store: the path of the new store; `storeExists` is thrown unless nothing is there, or an empty directory.
+    ///   - target: nil restores everything. A position within an append is rounded down to the end of the append before, and
+    ///     `RestoreReport.leftOut` has the rest of that append. A position within the first append is an error.
+    ///   - options: the limits that hold meanwhile. Where the backup is sealed, `secret` has to open its keys; otherwise it has to be nil
+    ///     (`keysRefused`).
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the
+    ///     backup, and `total` is 0, since their number is not known before.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, unconverted.
     public static func restore(

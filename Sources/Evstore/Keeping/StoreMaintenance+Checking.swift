@@ -34,8 +34,7 @@ extension StoreMaintenance {
         }
     }
 
-    /// Checks checksums, hash chain, positions and indexes. `deep` also checks the read models' digests; `laws` also checks the steps, on
-    /// the log's events and on events made from the shapes, which are the same for the same `seed`. Damage is a finding, not an error.
+    /// Checks checksums, hash chain, positions and indexes. Damage is a finding, not an error.
     ///
     /// With `key`, a store without errors gets a signed head (`VerifyReport.head`). It records where the log ends, and which versions,
     /// definitions, keys and forgotten streams there are. Keep it outside the store, and pass it as the last of `heads` later: each
@@ -46,9 +45,16 @@ extension StoreMaintenance {
     /// them.
     ///
     /// - Parameters:
+    ///   - deep: whether it also follows each event's pointers, opens the events of a sealed store, and computes the read models' digests
+    ///     from their rows.
+    ///   - laws: whether it also checks the steps, on the log's events and on events that are generated from the shapes.
+    ///   - seed: the seed of the generated events: the same seed and store give the same events. Where nil, a random one, which the report
+    ///     names. Without `laws` it has no effect.
+    ///   - key: signs the new head; nil makes none.
     ///   - heads: the earlier heads, oldest first, such as `SignedHead.series(parsing:)` returns.
     ///   - trusted: the key that must have signed `heads`; the owner of `key` where nil.
     ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was intended: then it is a warning.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
     /// - Throws: `EvstoreError`: signatureInvalid where another key signed `heads`, epochChanged where the log was cut meanwhile (run it
     ///   again), programNeeded with `laws`, interrupted.
     public func verify(
@@ -85,6 +91,8 @@ extension StoreMaintenance {
                         id: "STORE301", position: snapshot.position, message: "the snapshot \(snapshot.name): \(reason)",
                         advice: "it can't be gone back to: \(.pruneSnapshots), or restore a backup"))
             }
+            // Without the data that was forgotten since, read models have other digests.
+            if try Journal.hasForgotten(since: snapshot, log) { continue }
             for noted in snapshot.generations where evolution.state.generations[noted.fingerprint] == noted.directory {
                 guard let digest = noted.digest, let header = try store.header(of: noted.fingerprint, evolution.state),
                     header.checkpoint.position == snapshot.position, header.digest.hex != digest

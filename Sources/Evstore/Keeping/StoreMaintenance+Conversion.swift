@@ -19,7 +19,8 @@ public struct ConversionReport: Hashable, Sendable {
     public var failed: UInt64 = 0
     /// The first of these failures, at most `failuresMax`.
     public var failures: [ImageFailure] = []
-    public var seconds: Double = 0
+    /// How long it took.
+    public var duration: Duration = .zero
 
     public static let failuresMax = 100
 }
@@ -42,7 +43,7 @@ extension StoreMaintenance {
                 ?? EventCursor(store, through: evolution.last, from: nil, backwards: false, limit: nil)
             let tally = ConversionTally(converter, at: version, context.job, of: stream == nil ? evolution.last.position : .start)
             while !cursor.isEnded { _ = try cursor.page(tally, through: evolution.last) }
-            tally.report.seconds = began.duration(to: .now).inSeconds
+            tally.report.duration = began.duration(to: .now)
             return tally.report
         }
         guard let stream, !store.isReadOnly else { return report }
@@ -50,7 +51,7 @@ extension StoreMaintenance {
         let live = try store.versions.live
         try await log.changing { update in
             let entry = Journal.Entry(
-                .replay, from: live, to: report.version, position: update.last.position, seconds: report.seconds, outcome: outcome)
+                .replay, from: live, to: report.version, position: update.last.position, duration: report.duration, outcome: outcome)
             try Journal.append(entry, to: &update)
         }
         return report

@@ -22,7 +22,9 @@ extension StoreMaintenance {
     ///     newer one is rehearsed, else the one that a rollback would lead to.
     ///   - backups: a directory whose newest run is restored; where nil, the drill makes a backup of its own.
     ///   - olderProgram: rolls the copy back instead of this program.
-    ///   - seed: the seed of the generated events: the same seed and store give the same events.
+    ///   - seed: the seed of the generated events: the same seed and store give the same events. Where nil, a random one, which the report
+    ///     names.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
     /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. A failure of the rehearsal is a failed step in the report, not an error.
     public func drill(
         to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
@@ -45,10 +47,10 @@ extension StoreMaintenance {
         var report = try await rehearsal.run()
         report.report = try write(report)
         let (noted, last) = (report, report.position)
-        let seconds = began.duration(to: .now).inSeconds
+        let duration = began.duration(to: .now)
         try await log.changing { update in
             try Journal.append(
-                .init(.drill, from: noted.from, to: noted.to, position: last, seconds: seconds, outcome: noted.outcome), to: &update)
+                .init(.drill, from: noted.from, to: noted.to, position: last, duration: duration, outcome: noted.outcome), to: &update)
         }
         return report
     }
@@ -91,7 +93,7 @@ extension DrillReport {
     /// - Parameter isDetailed: false where events are sealed: details may quote an event's content.
     fileprivate func json(detailed isDetailed: Bool) -> JSONValue {
         func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
-        func seconds(_ value: Double) -> JSONValue { .number(String((value * 1_000).rounded() / 1_000)) }
+        func seconds(_ value: Duration) -> JSONValue { .number(String((value.inSeconds * 1_000).rounded() / 1_000)) }
         func object(_ members: [(String, JSONValue)]) -> JSONValue { .object(members.map { .init(name: $0.0, value: $0.1) }) }
         return object([
             ("passed", .bool(passed)), ("from", from.map { number($0.rawValue) } ?? .null), ("to", to.map { number($0.rawValue) } ?? .null),
@@ -101,7 +103,7 @@ extension DrillReport {
                 .array(
                     steps.map {
                         object([
-                            ("name", .string($0.name)), ("ok", .bool($0.ok)), ("seconds", seconds($0.seconds)),
+                            ("name", .string($0.name)), ("ok", .bool($0.ok)), ("seconds", seconds($0.duration)),
                             ("detail", .string(isDetailed ? $0.detail : "")),
                         ])
                     })
@@ -128,7 +130,7 @@ extension DrillReport {
                         ])
                     })
             ),
-            ("quarantined", number(quarantined)), ("seed", number(seed)), ("recoverySeconds", recoverySeconds.map(seconds) ?? .null),
+            ("quarantined", number(quarantined)), ("seed", number(seed)), ("recoverySeconds", recovery.map(seconds) ?? .null),
             ("recoveryPointEvents", recoveryPointEvents.map { number($0) } ?? .null),
         ])
     }

@@ -9,7 +9,8 @@ extension StoreMaintenance {
     /// Adds a slot, so that another secret opens the store, too. Waits for one transaction, and for the derivation of a passphrase.
     ///
     /// - Parameters:
-    ///   - derivation: how a passphrase is stretched; scrypt where nil.
+    ///   - secret: a key of 32 bytes, or a passphrase, which opens the store from now on, too.
+    ///   - derivation: how a passphrase is stretched; scrypt where nil. It has to be nil for a key.
     ///   - label: tells whose slot it is, in at most 40 bytes; it is not encrypted.
     /// - Returns: the new slot.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, usage where the secret or the label is not valid, deadlinePassed.
@@ -46,13 +47,20 @@ extension StoreMaintenance {
     /// Creates another store with this one's events under new keys, completely or not at all. It has its own id and equal content. Waits
     /// while the whole log is written.
     ///
-    /// - Parameter secret: opens the new store; where nil, its events are not sealed.
-    /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
+    /// - Parameters:
+    ///   - store: the path of the new store; `storeExists` is thrown unless nothing is there, or an empty directory.
+    ///   - secret: opens the new store; where nil, its events are not sealed.
+    ///   - suite: how the new store's events are encrypted and authenticated, by default with AES-256-GCM; without a secret it has no
+    ///     effect.
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
+    /// - Throws: `EvstoreError`: usage where the path lies in the directory of this store; storeExists, epochChanged (run it again),
+    ///   verificationFailed, diskFull, interrupted.
     public func recipher(
         into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm,
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> RecipherReport {
-        try await self.store.working("recipher into \(store)", progress) { (context) async throws(EvstoreError) in
+        try TargetPath.require(store, outside: self.store.path)
+        return try await self.store.working("recipher into \(store)", progress) { (context) async throws(EvstoreError) in
             try Recipher.run(context, into: store, secret: secret, suite: suite)
         }
     }

@@ -13,7 +13,12 @@ extension StoreMaintenance {
     /// Waits while the new events are read on the store's own threads, the first time the whole backup; where nothing is new, the check
     /// takes some milliseconds.
     ///
-    /// - Parameter backups: the path of the directory.
+    /// - Parameters:
+    ///   - backups: the path of the directory.
+    ///   - replica: the path of the replica; it is created where nothing is, or an empty directory.
+    ///   - options: the limits that hold meanwhile; `secret` has to be nil, since no replica is sealed (`keysRefused`).
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the backup
+    ///     while they are read (`total` is 0), and then positions of the replica.
     /// - Throws: `EvstoreError`: usage where another store is at the path, or the directory holds no backups; otherBackup; epochChanged
     ///   where the original has cut its log below the replica's end: then the replica must be created anew, in another place;
     ///   backupDamaged, also where no backup was finished yet; keysRefused where events are sealed; locked where another process does the
@@ -31,6 +36,10 @@ extension StoreMaintenance {
     /// waits in a file in its directory until everything is checked. Waits as the other `follow` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
+    ///   - replica: the path of the replica; it is created where nothing is, or an empty directory.
+    ///   - options: the limits that hold meanwhile; `secret` has to be nil, since no replica is sealed (`keysRefused`).
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the backup
+    ///     while they are read (`total` is 0), and then positions of the replica.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, unconverted.
     public static func follow(

@@ -12,13 +12,19 @@ extension StoreMaintenance {
     ///
     /// - Parameters:
     ///   - source: the path of a store's directory, or of a `data.mdb` alone.
+    ///   - target: the path of the new store; `storeExists` is thrown unless nothing is there, or an empty directory.
     ///   - schemas: the version files, for a store that has lost its own.
+    ///   - options: the limits that hold meanwhile. Where the damaged store is sealed, `secret` has to open its keys; otherwise it has to
+    ///     be nil (`keysRefused`).
+    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes in the step
+    ///     `scan`, and then events or blocks.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     public static func salvage(
         _ source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(),
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> SalvageReport {
-        try await working("salvage \(source)", progress) { (job) async throws(EvstoreError) in
+        try TargetPath.require(target, outside: source)
+        return try await working("salvage \(source)", progress) { (job) async throws(EvstoreError) in
             var request = SalvageRequest(at: source, into: target, options: options)
             (request.history, request.definitions) = (schemas?.history, schemas?.definitions)
             return try SalvageRun.run(request, job)

@@ -8,19 +8,21 @@ extension StoreSecret {
     private static let passphraseBytes = 8 ... 1_024
     private static let fileBytesMax = 4_096
 
-    /// Reads a key from a file that the user owns and nobody else can read (0600): 32 random bytes, or 64 hexadecimal digits. Symbolic
+    /// Reads a key from a file that the user or root owns and nobody else can read (0600): 32 random bytes, or 64 hexadecimal digits. Symbolic
     /// links are refused.
     ///
     /// Blocks the calling thread while it reads the file.
-    /// - Parameter store: the path of the store that the key opens. The file must not lie in the store's directory: a copy of that
-    ///   directory would contain both.
+    /// - Parameters:
+    ///   - path: the path of the key's file, which an error names.
+    ///   - store: the path of the store that the key opens. The file must not lie in the store's directory: a copy of that directory would
+    ///     contain both. Nil leaves this check out.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)
         return try key(bytes(of: path, .secret), named: path)
     }
 
-    /// Reads a passphrase of 8 to 1,024 bytes from the first line of a file that the user owns and nobody else can read (0600).
+    /// Reads a passphrase of 8 to 1,024 bytes from the first line of a file that the user or root owns and nobody else can read (0600).
     ///
     /// Blocks the calling thread while it reads the file.
     /// - Throws: `EvstoreError.keyUnusable`.
@@ -77,15 +79,8 @@ extension StoreSecret {
     }
 
     private static func check(_ path: String, apartFrom store: String?) throws(EvstoreError) {
-        guard let store else { return }
-        let (file, directory) = (resolved(path), resolved(store))
-        if file.count > directory.count, file.starts(with: directory) {
+        if let store, TargetPath.isInside(path, store) {
             throw .keyUnusable(path: path, reason: "it lies in the directory of the store that it opens")
         }
-    }
-
-    /// The components of a path with its links resolved.
-    private static func resolved(_ path: String) -> [String] {
-        URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.pathComponents.filter { $0 != "/" && !$0.isEmpty }
     }
 }

@@ -12,7 +12,10 @@ public struct EventCatalogue: Sendable {
     public let version: SchemaVersion
     let types: [Name: any Event.Type]
 
-    /// - Parameter version: the newest of the types' versions where nil.
+    /// - Parameters:
+    ///   - version: the newest of the types' versions where nil.
+    ///   - types: the Swift types, at least one, each for another event type; an event of no such type throws `programNeeded` when it is
+    ///     decoded.
     /// - Throws: `EvstoreError.misuse` where two types have the same name, or a type belongs to a later version.
     public init(at version: SchemaVersion? = nil, @EventTypes _ types: () -> [any Event.Type]) throws(EvstoreError) {
         let list = types()

@@ -23,6 +23,8 @@ extension EventStore {
     /// does.
     ///
     /// - Parameters:
+    ///   - stream: the stream that is folded, and that the events are appended to; one without events has the fold's initial state.
+    ///   - fold: makes the state of the stream's events, which are read at the fold's version (`StreamFold.version`).
     ///   - conditions: what must also hold of other streams that the decision depends on; a failed one is thrown.
     ///   - cache: keeps states, so that only newer events are folded.
     ///   - id: the id of the command; it becomes the id of its first event.

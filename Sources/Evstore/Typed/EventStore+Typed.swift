@@ -4,7 +4,13 @@ extension EventStore {
     /// Appends a typed event if its stream is in the expected state; the event is born at its type's version. Waits and throws as
     /// `append(_:conditions:sameID:)` does.
     ///
-    /// - Parameter metadata: JSON text of one object; none where nil.
+    /// - Parameters:
+    ///   - event: the fact, whose `Codable` makes the payload; `invalidEvent` is thrown where JSON can't represent it.
+    ///   - stream: the stream's name at the type's version; the first event creates the stream.
+    ///   - expectation: the state in which the stream has to be; otherwise `expectationFailed` is thrown, and nothing is appended.
+    ///   - metadata: JSON text of one object; none where nil.
+    ///   - id: the id of the event: an append that is repeated with the same id is made once. The store makes one where nil.
+    ///   - time: when the event happened; the moment of the append where nil.
     @discardableResult
     public func append<E: Event>(
         _ event: E, to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil,
@@ -18,8 +24,13 @@ extension EventStore {
     /// Where id, time or metadata differ from event to event, use `append(_:conditions:)` with a `NewEvent(event, to: stream, …)` for each.
     ///
     /// - Parameters:
+    ///   - events: the facts in their order, at least one, each born at its type's version; `invalidEvent` is thrown where JSON can't
+    ///     represent one.
+    ///   - stream: the stream's name at the types' versions; the first event creates the stream.
+    ///   - expectation: the state in which the stream has to be; otherwise `expectationFailed` is thrown, and nothing is appended.
     ///   - metadata: JSON text of one object, which each of the events gets; none where nil.
-    ///   - id: the id of the append, which is its first event's: an append that is repeated with the same id is made once.
+    ///   - id: the id of the append, which is its first event's: an append that is repeated with the same id is made once. The store makes
+    ///     one where nil.
     ///   - time: when the events happened; the moment of the append where nil.
     @discardableResult
     public func append(

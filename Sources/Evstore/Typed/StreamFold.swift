@@ -28,7 +28,9 @@ public struct StreamFold<State: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - name: the fold's name, by which a `StateCache` finds its states.
+    ///   - revision: a number to increase with every change of the handlers: cached states of another revision are folded anew.
     ///   - initial: the state of a stream without events.
+    ///   - handlers: one for each event type that changes the state, at least one; events of other types are skipped.
     /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
     public init(
         _ name: String, revision: Int, initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]

@@ -29,8 +29,12 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
     private let table: HandlerTable<RowHandler<Row>>
 
     /// - Parameters:
+    ///   - name: the projection's name, by which its read model is queried.
     ///   - since: the newest of the types' versions where nil.
+    ///   - revision: a number to increase with every change of the handlers: read models of another revision are rebuilt.
+    ///   - row: the Swift type of the rows, which are stored as JSON text.
     ///   - indexes: orders of the rows besides their keys: from names to members of the row, as JSON pointers, the first member first.
+    ///   - handlers: one for each event type that changes rows, at least one; events of other types are skipped.
     /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
     public init(
         _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self, indexes: [String: [String]] = [:],

@@ -8,8 +8,8 @@ extension Page {
         let status = try store.status()
         guard let place = status.cluster else { throw PageNotFound(what: "this store belongs to no cluster log") }
         let trouble: Markup? =
-            place.troubleSeconds > 0
-            ? "<p class=\"bad\">It could not be followed for \(duration(seconds: place.troubleSeconds)): appends wait for it.</p>" : nil
+            place.trouble > .zero
+            ? "<p class=\"bad\">It could not be followed for \(place.trouble.inWords): appends wait for it.</p>" : nil
         return """
             <h1>Cluster log \(Markup.name(place.log))</h1>\(trouble)
             \(Markup.facts([
@@ -29,7 +29,7 @@ extension Page {
                     "\(Markup.name(node.name))\(node.name == place.node ? " <small>this one</small>" : nil as Markup?)",
                     "\(node.live)\(node.live == floor ? " <small>holds the floor</small>" : nil as Markup?)",
                     "\(node.position.rawValue)", "\(counted(node.lag, "event")), \(counted(node.framesBehind, "frame"))",
-                    "\(duration(seconds: Double(node.secondsAgo))) ago", .name(node.program),
+                    "\(node.silence.inWords) ago", .name(node.program),
                 ]
             }
             let titles = ["Node", "Live", "Last event", "Behind", "Seen", "Program"]

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Evstore
 internal import Foundation
+internal import SchemaEvolution
 
 extension Page {
     // MARK: Consumers and quarantine
@@ -72,11 +73,15 @@ extension Page {
     /// Lists the drills whose reports the store keeps, with their steps and the cost of recovery over time.
     func drills() throws -> Markup {
         let directory = store.path + "/drills"
-        let names = FileManager.default.fileExists(atPath: directory) ? try FileManager.default.contentsOfDirectory(atPath: directory) : []
+        let names = try onFiles("listing \(directory)") {
+            FileManager.default.fileExists(atPath: directory) ? try FileManager.default.contentsOfDirectory(atPath: directory) : []
+        }
         var runs: [(name: String, report: DrillFile)] = []
         for name in names.filter({ $0.hasSuffix(".json") }).sorted().suffix(Self.drillsShown).reversed() {
-            let bytes = try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))
-            runs.append((String(name.dropLast(5)), try JSONDecoder().decode(DrillFile.self, from: bytes)))
+            let report = try onFiles("reading \(directory)/\(name)") {
+                try JSONDecoder().decode(DrillFile.self, from: Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)))
+            }
+            runs.append((String(name.dropLast(5)), report))
         }
         let slowest = runs.compactMap(\.report.recoverySeconds).max() ?? 0
         let trend = runs.map { run -> [Markup] in

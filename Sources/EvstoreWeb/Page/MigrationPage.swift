@@ -16,7 +16,7 @@ extension Page {
         let journal = try store.maintenance.journal(newest: Self.journalRows).map { row -> [Markup] in
             [
                 .time(row.time), "\(row.kind.rawValue)", "\([row.from, row.to].compactMap { $0?.description }.joined(separator: " → "))",
-                row.position.map { "\($0.rawValue)" } ?? "", row.seconds.map { "\(duration(seconds: $0))" } ?? "", .name(row.outcome),
+                row.position.map { "\($0.rawValue)" } ?? "", row.duration.map { "\($0.inWords)" } ?? "", .name(row.outcome),
                 .name(row.by),
             ]
         }
@@ -97,7 +97,7 @@ extension Page {
                     plan.rebuild.filter { name in !plan.ways.contains { $0.projection == name && $0.rows != nil } }.joined(separator: ", "))
             ),
             ("Builds from rows", .name(plan.ways.filter { $0.rows != nil }.map(\.projection).joined(separator: ", "))),
-            ("Takes about", "\(duration(seconds: plan.seconds)), \(size(bytes: plan.bytes))"),
+            ("Takes about", "\(plan.duration.inWords), \(size(bytes: plan.bytes))"),
             ("Looked at", "\(counted(plan.sample, "event"))"), ("Steps are", "\(plan.opClass)"),
             ("One way", .name(plan.oneWay.joined(separator: "; "))), ("Needs code", .name(plan.needs.joined(separator: "; "))),
         ]

@@ -99,12 +99,12 @@ final class PageWork: Sendable {
         let state = state.withLock { $0 }
         if state.title.isEmpty { return nil }
         if let outcome = state.outcome { return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> \(outcome)</p>" }
-        let seconds = state.began.duration(to: .now).inSeconds
+        let elapsed = state.began.duration(to: .now)
         guard let progress = state.progress, progress.total > 0 else {
             return
-                "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(duration(seconds: seconds)) \(state.progress?.step ?? "")</p>"
+                "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(elapsed.inWords) \(state.progress?.step ?? "")</p>"
         }
-        let rate = seconds > 0 ? Double(progress.done) / seconds : 0
+        let rate = elapsed > .zero ? Double(progress.done) / elapsed.inSeconds : 0
         let left: Markup? =
             rate > 0 ? ", about \(duration(seconds: Double(progress.total - min(progress.done, progress.total)) / rate)) left" : nil
         return """
