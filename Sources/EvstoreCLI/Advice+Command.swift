@@ -39,6 +39,8 @@ extension Advice.Call {
         case .recipher: "evstore recipher --into DIR"
         case .createCluster: "evstore cluster create"
         case .eachElement: "--each POINTER, such as /entries, or --each '' for the whole of it"
+        case .keepFirst: "an import keeps the first with --same-id keep"
+        case .piped(let program): "\(program) FILE | evstore import -"
         case .joinCluster: "evstore join --log CONNINFO --name NAME --node NODE"
         case .acceptServer: "evstore cluster accept-server"
         case .followBackups(let store): "evstore --store \(store.shellWord) follow --from DIR --once"

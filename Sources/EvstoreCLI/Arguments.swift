@@ -4,6 +4,13 @@ internal import Platform
 
 /// The arguments of the process.
 enum Arguments {
+    /// Gives an empty value behind `=` a word of its own: an option whose value may begin with `-` would take the next word instead.
+    static func separated(_ arguments: [String]) -> [String] {
+        let own = arguments.prefix { $0 != "--" }
+        let words = own.flatMap { $0.hasPrefix("--") && $0.firstIndex(of: "=") == $0.indices.last ? [String($0.dropLast()), ""] : [$0] }
+        return words + arguments[own.count...]
+    }
+
     /// Refuses arguments that are not UTF-8: a Swift program gets them with U+FFFD in place of other bytes, and would store them so.
     static func check(_ arguments: [String]) throws {
         guard arguments.contains(where: { $0.unicodeScalars.contains("\u{fffd}") }) else { return }

@@ -20,6 +20,7 @@ public enum EvstoreCLI {
     }
 
     private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
+        let arguments = Arguments.separated(arguments)
         let interrupts = Interrupts()
         let json = arguments.prefix { $0 != "--" }.contains("--json")
         let output = Output(json: json)
@@ -41,9 +42,10 @@ public enum EvstoreCLI {
         } catch is OutputClosed {
             return 0
         } catch {
-            // Neither the results nor this error can be written.
-            output.note("evstore: \(error)")
-            return ErrorReport(error, again: invocation).exit
+            // Where the results can't be written, nor can an error among them.
+            let report = ErrorReport(error, again: invocation)
+            output.note("evstore: \(report.details.message)")
+            return report.exit
         }
     }
 
@@ -85,7 +87,7 @@ public enum EvstoreCLI {
         } catch let error as UsageError {
             throw error
         } catch {
-            guard RootCommand.exitCode(for: error).isSuccess else { throw UsageError(parsing: error) }
+            guard RootCommand.exitCode(for: error).isSuccess else { throw UsageError(parsing: error, in: arguments) }
             try output.put(Array(RootCommand.fullMessage(for: error).utf8))
             return nil
         }

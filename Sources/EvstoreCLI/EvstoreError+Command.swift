@@ -19,13 +19,18 @@ extension EvstoreError {
             "chmod -R go-w \(path.shellWord), or chown -R to its user; all of it are files and directories of one user"
         case .unsafeFileSystem: "put the store on ext4, xfs, btrfs, f2fs or zfs, or say --any-file-system"
         case .invalidEvent(let type, let version, _, _): "see: evstore schema show \("\(type)@\(version)".shellWord)"
+        case .versionNotAllowed(let version, let floor, _) where version.rawValue == 0:
+            """
+            data from before versions existed is taken by import --as 0, into a store whose v1.yaml has cases of adopt: from its \
+            beginning; event lines are imported --as \(floor)
+            """
         case .versionNotAllowed(let version, let floor, let top):
             version > top
                 ? "evstore replay --to \(version) comes first, with --schemas where the store does not know \(version)"
                 : "write events of \(floor) or newer, here with --at \(floor); a program that writes older ones is to be updated"
         case .noImage(let failure) where failure.pointer != ImageFailure.streamName:
             "see: evstore schema explain \(failure.type.shellWord) --from \(failure.born) --to \(failure.target)"
-        case .refusedLine(_, _, let error): error.command
+        case .refusedLine(_, _, let error), .refusedElement(_, _, _, let error): error.command
         case .unknownProjection(_, let known) where known.isEmpty: "none is registered: evstore replay --schemas DIR --to vN"
         case .buildStopped(let projection, _, _, let inFold):
             (inFold ? "mend \(projection) in projections.yaml or its Swift code" : "mend the event's step in the version's file")

@@ -29,7 +29,7 @@ extension EvstoreError: CommandError {
         case .interrupted: 9
         case .consentNeeded: 10
         case .schemaInvalid(let findings): findings.exit
-        case .refusedLine(_, _, let error): error.exit
+        case .refusedLine(_, _, let error), .refusedElement(_, _, _, let error): error.exit
         }
     }
 }

@@ -4,6 +4,9 @@ internal import Platform
 
 /// A file or standard input (`-`); ^C ends a read.
 enum Input {
+    /// The text without the byte order mark with which some programs begin one in UTF-8; RFC 8259 lets a reader ignore it.
+    static func withoutMark(_ text: [UInt8]) -> [UInt8] { text.starts(with: [0xef, 0xbb, 0xbf]) ? Array(text.dropFirst(3)) : text }
+
     /// The whole input, of at most `bytesMax` bytes; no more than that is read of an endless one.
     /// - Parameter refusal: makes the error for a larger input from its size.
     static func all(
@@ -17,23 +20,26 @@ enum Input {
         return bytes.array()
     }
 
-    /// Calls `body` with each line, without its line feed; no line may have more than `bytesMax` bytes.
+    /// Calls `body` with each line, without its line feed and the first without a byte order mark; none may have more than `bytesMax` bytes.
     static func lines(_ path: String, atMost bytesMax: Int, _ interrupts: Interrupts, _ body: ([UInt8]) throws -> Void) throws {
         let file = try open(path)
         var piece = ByteBuffer()
         var line: [UInt8] = []
+        var isFirst = true
+        func end() throws {
+            try body(isFirst ? withoutMark(line) : line)
+            isFirst = false
+            line.removeAll(keepingCapacity: true)
+        }
         while try more(of: file, into: &piece, path, interrupts) {
             for part in piece.array().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-                if part.offset > 0 {
-                    try body(line)
-                    line.removeAll(keepingCapacity: true)
-                }
+                if part.offset > 0 { try end() }
                 line += part.element
                 if line.count > bytesMax { throw tooLarge(path, bytesMax) }
             }
             piece.removeAll()
         }
-        if !line.isEmpty { try body(line) }
+        if !line.isEmpty { try end() }
     }
 
     /// Whether there is something at a path that is read as one run of bytes.

@@ -20,7 +20,8 @@ final class Output: Sendable {
 
     private struct Collected: ~Copyable {
         var bytes = ByteBuffer(capacity: Output.writeBytes + 4_096)
-        var isClosed = false
+        /// Why nothing can be written any more; nil while it can.
+        var failure: (any Error)?
     }
 
     private static let writeBytes = 64 << 10
@@ -41,7 +42,7 @@ final class Output: Sendable {
     func put(_ line: [UInt8]) throws {
         let shown = resultsOnTerminal ? Array(String(decoding: line, as: UTF8.self).shown.utf8) : line
         try collected.withLock { collected in
-            if collected.isClosed { throw OutputClosed() }
+            if let failure = collected.failure { throw failure }
             collected.bytes.append(shown)
             collected.bytes.append(UInt8(ascii: "\n"))
             if collected.bytes.count >= Self.writeBytes || resultsOnTerminal { try Self.flush(&collected) }
@@ -55,7 +56,7 @@ final class Output: Sendable {
             return
         }
         try collected.withLock { collected in
-            if collected.isClosed { throw OutputClosed() }
+            if let failure = collected.failure { throw failure }
             try Self.flush(&collected)
             try Self.write(lines.lent, &collected)
         }
@@ -64,7 +65,7 @@ final class Output: Sendable {
     /// Writes binary data for a file or a pipe.
     func put(raw bytes: [UInt8]) throws {
         try collected.withLock { collected in
-            if collected.isClosed { throw OutputClosed() }
+            if let failure = collected.failure { throw failure }
             try Self.flush(&collected)
             try Self.write(bytes.lent, &collected)
         }
@@ -86,9 +87,10 @@ final class Output: Sendable {
 
     private static func write(_ bytes: RawSpan, _ collected: inout Collected) throws {
         do { try Descriptor.standardOutput.write(bytes) } catch {
-            collected.isClosed = true
-            if error == .brokenPipe { throw OutputClosed() }
-            throw EvstoreError.ioFailure(doing: "writing the results", reason: error.description)
+            let failure: any Error =
+                error == .brokenPipe ? OutputClosed() : EvstoreError.ioFailure(doing: "writing the results", reason: error.description)
+            collected.failure = failure
+            throw failure
         }
     }
 

@@ -35,6 +35,9 @@ enum OutputValue: Sendable, ExpressibleByNilLiteral, ExpressibleByBooleanLiteral
         return .number(String((value * 1_000).rounded() / 1_000))
     }
 
+    /// The seconds of a span of time.
+    static func measure(_ duration: Duration?) -> OutputValue { .measure(duration?.inSeconds) }
+
     var utf8: [UInt8] {
         var bytes: [UInt8] = []
         write(into: &bytes)

@@ -12,10 +12,13 @@ struct UsageError: CommandError {
 
     /// The argument parser's message in one sentence. The whole message is an `Error:` line, a usage and a hint to the help, each of which
     /// may be missing.
-    init(parsing error: any Error) {
+    init(parsing error: any Error, in arguments: [String]) {
         let lines = RootCommand.fullMessage(for: error).split(separator: "\n").map(String.init)
         var message = lines.first ?? "the arguments are not understood"
         if message.hasPrefix("Error: ") { message.removeFirst("Error: ".count) }
+        if message.hasPrefix("Missing value"), let value = arguments.first(where: { $0.first == "-" && $0.dropFirst().first != "-" }) {
+            message += "; a value that begins with - is written behind =, as in --name=\(value)"
+        }
         let usage = lines.first { $0.hasPrefix("Usage: ") }?.dropFirst("Usage: ".count) ?? "evstore"
         if usage.hasSuffix("<subcommand>") {
             message = message.replacing("Unexpected argument", with: "there is no command")

@@ -122,6 +122,19 @@ struct BackupCommandTests {
         #expect(try shop.text("copies/blocks/thesis.txt") == "mine")
     }
 
+    @Test("what is made of a store does not lie in its own directory, whatever link leads there")
+    func places() throws {
+        let shop = try shop()
+        try FileManager.default.createSymbolicLink(atPath: shop.path("link"), withDestinationPath: shop.store)
+        for place in [shop.store, shop.path("link")] {
+            for line in ["backup \(place)/new", "salvage --into \(place)/new", "recipher --plain --into \(place)/new"] {
+                let outcome = try shop.run(line)
+                #expect(outcome.exit == 2 && outcome.errors.contains("lies in the directory of the store"), "\(line): \(outcome.errors)")
+            }
+        }
+        #expect(!FileManager.default.fileExists(atPath: shop.store + "/new"))
+    }
+
     @Test("what can't be restored is refused and says why; what is there is never overwritten")
     func refused() throws {
         let shop = try shop()

@@ -74,4 +74,20 @@ struct BackupRunTests {
         }
         #expect(try verdicts(0) == [true, true, true])
     }
+
+    @Test("that follow one whose note of its last frame was changed do not build on that frame, and can be restored")
+    func changedNotes() throws {
+        let (shop, copies) = try shop()
+        let notes = [(#/"frameLink":"[0-9a-f]{8}/#, #""frameLink":"00000000"#), (#/"frame":\d+/#, #""frame":77"#)]
+        for (index, (noted, other)) in notes.enumerated() {
+            let file = URL(filePath: copies + "/runs/000000000\(3 + index).json")
+            var text = try String(contentsOf: file, encoding: .utf8)
+            text.replaceSubrange(try #require(text.ranges(of: noted).last), with: other)
+            try text.write(to: file, atomically: true, encoding: .utf8)
+            #expect(try shop.run("backup \(copies) --verify").exit == 7)
+            try shop.must("backup \(copies)")
+            try shop.must("restore \(copies) --into \(shop.path("again-\(index)"))")
+            #expect(try shop.must("export --store \(shop.path("again-\(index)"))").lines == shop.must("export").lines)
+        }
+    }
 }

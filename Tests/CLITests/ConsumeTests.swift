@@ -14,6 +14,14 @@ struct ConsumeTests {
         return shop
     }
 
+    @Test("counts a batch that failed as the first attempt of its events, and tries each alone at least once", arguments: [1, 2, 3])
+    func attemptsOfBatches(_ most: Int) throws {
+        let shop = try shop("echo $EVSTORE_ATTEMPT >>tries; exit 1")
+        _ = try shop.run("consume mailer --once --attempts \(most) --batch 4 -- sh \(shop.path("handle"))")
+        let alone = Array(2 ... max(most, 2))
+        #expect(try shop.text("tries").split(separator: "\n").map(String.init) == ([1] + alone + alone + alone + alone).map(String.init))
+    }
+
     @Test("gives each event once, as lines that read prints, in batches; the next run goes on behind them")
     func once() throws {
         let shop = try shop("cat >>seen; echo \"$EVSTORE_CONSUMER $EVSTORE_ATTEMPT\" >>told")
@@ -59,6 +67,8 @@ struct ConsumeTests {
         #expect(try shop.must("consumers parked mailer").output.isEmpty)
         #expect(try shop.run("consumers retry mailer --position 2").exit == 2)
         #expect(try shop.run("consume other --once --attempts 1 -- false").exit == 8)
+        let refused = try shop.run("consumers drop other --all --reason=")
+        #expect(refused.exit == 2 && refused.errors.contains("for a reason, and this one is empty"), "\(refused.errors)")
         #expect(try shop.must("consumers drop other --all --reason gone").output == "4 events are given up\n")
         #expect(try shop.must("journal").output.contains("other: drop: gone, 4 events"))
     }

@@ -11,11 +11,11 @@ struct ContractTests {
         let line = "import - --as 1.0.0 --schemas SCHEMAS --json"
         let first = try shop.must(line, input: Shop.orders).lines
         try #require(first.count == 1)
-        #expect(try keys(first[0]) == ["read", "added", "skipped", "quarantined", "position", "adoption"])
-        #expect(first[0] == #"{"read":4,"added":4,"skipped":0,"quarantined":0,"position":4,"adoption":null}"#)
+        #expect(try keys(first[0]) == ["read", "added", "skipped", "repeated", "quarantined", "position", "adoption"])
+        #expect(first[0] == #"{"read":4,"added":4,"skipped":0,"repeated":0,"quarantined":0,"position":4,"adoption":null}"#)
         #expect(
             try shop.must(line, input: Shop.orders).lines == [
-                #"{"read":4,"added":0,"skipped":4,"quarantined":0,"position":4,"adoption":null}"#
+                #"{"read":4,"added":0,"skipped":4,"repeated":0,"quarantined":0,"position":4,"adoption":null}"#
             ])
     }
 
@@ -73,7 +73,8 @@ struct ContractTests {
 
         try shop.must(#"append order-9 OrderPlaced {"id":"9","customer":"Di","cents":5,"currency":"EUR"}"#)
         let rollback = try shop.must("rollback --json").line
-        #expect(try keys(rollback) == ["from", "to", "tail", "seconds", "loss", "bornAbove", "sample", "rebuilt", "without"])
+        let members = ["from", "to", "tail", "seconds", "loss", "bornAbove", "sample", "rebuilt", "without", "differing", "forgotten"]
+        #expect(try keys(rollback) == members)
         #expect(rollback.hasPrefix(#"{"from":3,"to":1,"tail":1,"#))
 
         #expect(try shop.must("finalize 1 --json").lines == [#"{"floor":1}"#])

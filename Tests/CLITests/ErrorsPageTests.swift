@@ -54,8 +54,9 @@ private let samples: [EvstoreError] = [
     .versionNotAllowed(version, floor: version, top: version),
     .noImage(
         ImageFailure(type: "E", born: version, target: version, step: version, op: "add", pointer: "/a", expected: "x", found: "y")),
-    .deadlinePassed(seconds: 1, holder: "h"), .commitOutcomeUnknown(after: Position(1)), .invalidLine(reason: "r", pointer: ""),
-    .refusedLine(1, file: nil, .invalidEventID("")), .epochChanged(seen: .start, cut: .start), .unknownVersion("v9", known: []),
+    .deadlinePassed(waited: .seconds(1), holder: "h"), .commitOutcomeUnknown(after: Position(1)), .invalidLine(reason: "r", pointer: ""),
+    .refusedLine(1, file: nil, .invalidEventID("")), .refusedElement(1, line: 1, file: nil, .invalidEventID("")),
+    .epochChanged(seen: .start, cut: .start), .unknownVersion("v9", known: []),
     .unknownProjection("p", known: []), .corruptBlock(position: Position(1), reason: "r"), .schemaInvalid([finding]),
     .schemaNewer(version: version, reason: "r"), .versionDiffers(version, file: "a", stored: "b"), .programNeeded(what: "w"),
     .backupDamaged(path: "p", reason: "r"), .notInBackup(wanted: "w", has: "h"), .otherBackup(path: "p"), .nothingToSalvage(path: "p"),
@@ -80,7 +81,7 @@ struct ErrorsPageTests {
         for error in samples {
             let row = try #require(page.rows.first { $0.code == error.name })
             switch error {
-            case .refusedLine(_, _, let inner):
+            case .refusedLine(_, _, let inner), .refusedElement(_, _, _, let inner):
                 #expect(row.exit == "as the inner error" && error.exit == inner.exit && error.code == inner.code)
             case .schemaInvalid:
                 let newer = EvstoreError.schemaInvalid([finding, Finding(id: "FILE007", message: "m")])

@@ -97,8 +97,8 @@ struct ExitCodeTests {
 
         let rest = try shop.run("import \(shop.path("bad.jsonl")) --as v1 --schemas SCHEMAS --on-error quarantine --json")
         #expect(rest.exit == 8)
-        #expect(rest.lines == [#"{"read":5,"added":4,"skipped":0,"quarantined":1,"position":4,"adoption":null}"#])
-        #expect(rest.errors.contains("line 5"))
+        #expect(rest.lines == [#"{"read":5,"added":4,"skipped":0,"repeated":0,"quarantined":1,"position":4,"adoption":null}"#])
+        #expect(rest.errors.hasPrefix("\(shop.path("bad.jsonl")):5: refused: "))
     }
 
     @Test("a rehearsed import changes nothing, also where there is no store")

@@ -156,6 +156,84 @@ struct FixturesTests {
         #expect(refused.exit == 3 && refused.output.contains("fixtures/v1/seen/v2.jsonl:1:1: error LOG005"), "\(refused.output)")
     }
 
+    /// A library of these versions alone, without fixtures.
+    private func library(_ versions: String...) throws -> Library {
+        let library = try Library()
+        for name in ["fixtures", "schemas.lock", "projections.yaml", "v2.yaml"] {
+            try FileManager.default.removeItem(at: library.url(name))
+        }
+        for (index, text) in versions.enumerated() {
+            try library.write("v\(index + 1).yaml", "evstore: 1\nversion: \(index + 1)\n\(text)\n")
+        }
+        return library
+    }
+
+    @Test("a line without a stream is of the one that its type's template names, in the images too")
+    func unnamed() throws {
+        let stream = #"stream: "e-{/id}""#
+        let library = try library(
+            "events: {E: {\(stream), required: [id], properties: {id: {type: string}}}}",
+            "upcast: [{on: E, do: [{add: {path: /of, from: $stream}}]}]\n"
+                + "events: {E: {\(stream), required: [id, of], properties: {id: {type: string}, of: {type: string}}}}")
+        try library.write("fixtures/v1/events.jsonl", #"{"type":"E","data":{"id":"7"}}"# + "\n")
+        try library.must("fixtures", "record")
+        #expect(
+            try library.lines("fixtures/v1/seen/v2.jsonl") == [
+                #"{"of":"events.jsonl:1","stream":"e-7","type":"E","data":{"id":"7","of":"e-7"}}"#
+            ])
+        try library.write("more.jsonl", "\u{feff}" + #"{"type":"E","data":{"id":"8","of":"x"}}"# + "\n")
+        try library.must("fixtures", "record", library.url("more.jsonl").path, "--overwrite")
+        #expect(
+            try library.lines("fixtures/v2/seen/v1.jsonl") == [#"{"of":"events.jsonl:1","stream":"e-8","type":"E","data":{"id":"8"}}"#])
+        try library.must("fixtures", "verify")
+    }
+
+    @Test(
+        "a line that an append would refuse is refused at its place, when it is verified and when it is recorded",
+        arguments: [
+            (#"{"stream":"e-8","type":"E","data":{"id":"7"}}"#, "belongs in stream e-7, not in e-8"),
+            (#"{"stream":7,"type":"E","data":{"id":"7"}}"#, "/stream should be text"),
+            (#"{"type":"E","data":{"id":"\#(String(repeating: "7", count: 199))"}}"#, "/id should be short enough for a stream name"),
+            (#"{"type":"E","data":{"id":"7"},"time":7}"#, "/time should be text"),
+            (#"{"type":"E","data":{"id":"7"},"metadata":[]}"#, "/metadata should be a JSON object"),
+        ])
+    func unappendable(_ line: String, _ words: String) throws {
+        let library = try library(#"events: {E: {stream: "e-{/id}", required: [id], properties: {id: {type: string}}}}"#)
+        let good = #"{"stream":"e-7","type":"E","data":{"id":"7"}}"#
+        try library.write("fixtures/v1/events.jsonl", "\(good)\n\(line)\n")
+        let verified = try library.run("fixtures", "verify")
+        #expect(verified.exit == 3 && verified.output.contains("events.jsonl:2:1: error LOG005"), "\(verified.output)")
+        #expect(verified.output.contains(words), "\(verified.output)")
+        try library.write("more.jsonl", "\(good)\n\(line)\n")
+        let refused = try library.run("fixtures", "record", library.url("more.jsonl").path, "--overwrite")
+        #expect(refused.exit == 3 && refused.errors.contains("more.jsonl:2:1: error LOG005"), "\(refused.errors)")
+    }
+
+    @Test("a directory that can't be read is named in the system's words")
+    func unreadableDirectory() throws {
+        let library = try library("events: {E: {properties: {id: {type: string}}}}")
+        try library.write("fixtures/v1", "")
+        for command in ["record", "verify"] {
+            let outcome = try library.run("fixtures", command)
+            #expect(outcome.errors.contains("fixtures/v1: Not a directory") && !outcome.errors.contains("Error"), "\(outcome.errors)")
+        }
+    }
+
+    @Test("what is somebody's own is replaced in the name of a stream too, where the template makes it")
+    func personalStream() throws {
+        let library = try library(
+            #"events: {E: {stream: "of-{/name}", required: [name], properties: {name: {type: string, personal: true}}}}"#)
+        try library.write("events.jsonl", #"{"stream":"of-Ann","type":"E","data":{"name":"Ann"}}"# + "\n")
+        let store = library.url("store").path
+        let made = try BuiltProgram().run(
+            "import", library.url("events.jsonl").path, "--as", "v1", "--store", store, "--schemas", library.directory.path)
+        try #require(made.exit == 0, "\(made.errors)")
+        try library.must("fixtures", "record", "--store", store)
+        let lines = try library.lines("fixtures/v1/events.jsonl")
+        #expect(lines.count == 1 && lines[0].contains(#""stream":"of-x""#) && !lines[0].contains("Ann"), "\(lines)")
+        try library.must("fixtures", "verify")
+    }
+
     @Test("a store gives the first events of each type, without what is somebody's own")
     func store() throws {
         let library = try Library()

@@ -57,6 +57,18 @@ struct FollowCommandTests {
         try shop.must("verify --deep --store \(standby)")
     }
 
+    @Test("plans say that a replay and a rollback of it are refused, and its status advises neither")
+    func plans() throws {
+        let (shop, copies, standby) = try shop()
+        try shop.must("--store \(standby) follow --from \(copies) --once")
+        for line in ["rollback --plan", "plan --to v1", "plan --to v3"] {
+            let outcome = try shop.run("\(line) --store \(standby) --json")
+            #expect(try outcome.exit == 1 && member(outcome.line, "refused")?.contains(#""replica""#) == true, "\(line): \(outcome.output)")
+        }
+        let status = try shop.must("status --store \(standby)").output
+        #expect(!status.contains("evstore rollback") && !status.contains("evstore finalize") && !status.contains("evstore replay"))
+    }
+
     @Test("is promoted once, says how old it is, appends then, and follows no more")
     func promotes() throws {
         let (shop, copies, standby) = try shop()

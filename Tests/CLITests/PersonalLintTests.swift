@@ -77,4 +77,21 @@ struct PersonalLintTests {
         let found = try lint(Self.v1, Self.projections(key: "/id"), v2: Self.v2)
         #expect(found.count == 1 && found[0].contains("PERS401: Joined: /phone is personal and comes from metadata/phone"), "\(found)")
     }
+
+    @Test("a step that can't convert what is left of a forgotten member is a warning, and one that can is none")
+    func unforgettable() throws {
+        func version(_ number: Int, _ type: String, _ step: String = "") -> String {
+            let members = "id: {type: string}, age: {type: \(type), personal: true}"
+            let shape = "{stream: \"member-{/id}\", required: [id, age], properties: {\(members)}}"
+            return "evstore: 1\nversion: \(number)\n\(step)events: {Joined: \(shape)}\n"
+        }
+        let step = "upcast: [{on: Joined, do: [{convert: {path: /age, to: integer, using: integer-text}}]}]\n"
+        for (second, isFound) in [(version(2, "integer", step), true), (version(2, "string"), false)] {
+            let shop = try Shop()
+            try shop.write("persons/v1.yaml", version(1, "string"))
+            try shop.write("persons/v2.yaml", second)
+            let lines = try shop.must("schema lint --schemas \(shop.path("persons"))").lines.filter { $0.contains("PERS402") }
+            #expect(lines.isEmpty != isFound && lines.allSatisfy { $0.contains("/age is personal") }, "\(lines)")
+        }
+    }
 }

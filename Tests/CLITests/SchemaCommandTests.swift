@@ -66,4 +66,18 @@ struct SchemaCommandTests {
         #expect(try outcome.lines.map { try member($0, "ok") } == ["true", "false", "false", "false"])
         #expect(try member(outcome.lines[1], "pointer") == #""/id""#)
     }
+
+    @Test("a verdict is that of an append: a byte order mark is passed over, and a payload that names no stream is refused")
+    func validateAsAppend() throws {
+        let shop = try Shop()
+        let payloads = [0, 193, 194].map { #"{"id":"1\#(String(repeating: "2", count: $0))"}"# }
+        let outcome = try shop.run(
+            "schema validate OrderPaid@v1 - --schemas SCHEMAS", input: "\u{feff}" + payloads.joined(separator: "\n"))
+        #expect(outcome.exit == 3)
+        #expect(
+            outcome.output == "1: ok\n2: ok\n3: REFUSED /id should be short enough for a stream name of 200 bytes, found 201 bytes\n")
+        #expect(try shop.run("schema validate OrderPaid@v1 - --schemas SCHEMAS", input: "\u{feff}").output == "")
+        let second = payloads[0] + "\n\u{feff}" + payloads[0]
+        #expect(try shop.run("schema validate OrderPaid@v1 - --schemas SCHEMAS", input: second).output.contains("2: REFUSED"))
+    }
 }

@@ -21,7 +21,7 @@ struct SchemaReadingTests {
                   /id             string, unchanged
                   /title          string, unchanged
                   /kind           string
-                      v2  becomes a string: hc is hardcover, pb is paperback
+                      v2  becomes a string: hc is hardcover, pb is paperback, anything else is refused
                   /days           string -> integer
                       v2  becomes an integer: a text <-> its value
                   /reader         string, unchanged

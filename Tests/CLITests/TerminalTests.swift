@@ -79,6 +79,7 @@ struct WordTests {
         #expect(duration(seconds: 0.31) == "0.3 s")
         #expect(duration(seconds: 125) == "2 min 5 s")
         #expect(duration(seconds: 11_520) == "3 h 12 min")
+        #expect(Duration.microseconds(1_800).inWords == "1.8 ms" && Duration.seconds(125).inWords == "2 min 5 s")
     }
 
     @Test("whatever number a file or a row says, there are words for it")
@@ -87,7 +88,10 @@ struct WordTests {
         let ends: [Double] = [0, -0.0, 1e300, -1e300, .nan, .infinity, -.infinity, 9.3e18, 59.99, 0x1p63, .leastNonzeroMagnitude]
         let numbers = ends + (0 ..< 20_000).map { _ in Double(bitPattern: random.next()) }
         for number in numbers {
-            let words = [duration(seconds: number), rate(perSecond: number), "\(OutputValue.measure(number).utf8.count)"]
+            let words = [
+                duration(seconds: number), Duration.bounded(seconds: number).inWords, rate(perSecond: number),
+                "\(OutputValue.measure(number).utf8.count)",
+            ]
             #expect(words.allSatisfy { (1 ... 40).contains($0.utf8.count) }, "\(number): \(words)")
         }
         for number in [.min, .max, 0, -1, -1_000_000_000_000] + (0 ..< 5_000).map({ _ in Int64(truncatingIfNeeded: random.next()) }) {
@@ -97,6 +101,7 @@ struct WordTests {
             #expect(!ProgressBar.line(event, seconds: 1e-9, bar: true).isEmpty)
         }
         #expect(size(bytes: Int64.min) == "-9,223,372 TB" && duration(seconds: -90) == "-1 min 30 s")
+        #expect(Duration.seconds(-90).inWords == "-1 min 30 s" && Duration.bounded(seconds: .nan) == .zero)
         #expect(age(since: .now) == "just now" && age(since: Timestamp(microseconds: .max)).hasPrefix("in "))
     }
 

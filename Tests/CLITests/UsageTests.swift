@@ -30,6 +30,36 @@ struct UsageTests {
         #expect(outcome.errors.contains("--help"))
     }
 
+    @Test("a value that begins with - is taken behind =, as the error says")
+    func negative() throws {
+        let outcome = try BuiltProgram().run(["query", "orders", "--limit", "-1"])
+        #expect(outcome.exit == 2 && outcome.errors.contains("--name=-1"), "\(outcome.errors)")
+        #expect(try BuiltProgram().run(["query", "orders", "--limit=-1"]).errors.contains("--limit is at least 1"))
+    }
+
+    @Test("results that can't be written are an error, as text and as JSON", arguments: ["", " --json"])
+    func fullDisk(_ json: String) throws {
+        let shop = try Shop.open()
+        for command in ["export", "backup -", "status", "read --limit 2", "query orders"] {
+            for end in [">/dev/full", ">&-"] {
+                let outcome = try BuiltProgram(path: "/bin/sh").run(
+                    ["-c", "'\(shop.program.path)' --store '\(shop.store)' \(command)\(json) \(end)"])
+                #expect(outcome.exit == 1 && outcome.errors.contains("writing the results"), "\(command)\(json) \(end): \(outcome)")
+            }
+        }
+    }
+
+    @Test("an empty value behind = is the empty text", arguments: ["--from=", "--to="])
+    func empty(_ bound: String) throws {
+        let shop = try Shop.open()
+        let (one, two) = (
+            try shop.run("query orders \(bound) --count"),
+            try shop.program.run(["query", "orders", String(bound.dropLast()), "", "--count"])
+        )
+        #expect(one.exit == two.exit && one.output == two.output && one.errors == two.errors)
+        #expect(one.exit != 0 || Int(one.line) != nil, "\(one)")
+    }
+
     @Test("with --json, before the command or after it, an error is one object on standard output", arguments: [true, false])
     func json(_ isFirst: Bool) throws {
         let outcome = try BuiltProgram().run(isFirst ? ["--json", "status"] : ["status", "--json"])

@@ -144,7 +144,7 @@ struct CyclesTests {
         let restarted = try await temporary.open()
         let journal = try restarted.maintenance.journal()
         #expect(journal.contains { $0.kind == .flip && $0.from == SchemaVersion(1) && $0.to == SchemaVersion(4) })
-        #expect(journal.contains { $0.kind == .replay && $0.seconds != nil && $0.position == Position(4) })
+        #expect(journal.contains { $0.kind == .replay && $0.duration != nil && $0.position == Position(4) })
     }
 
     @Test("a rollback keeps what was born at version 4, and is a replay of the older version from scratch")

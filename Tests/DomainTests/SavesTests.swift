@@ -28,7 +28,7 @@ struct SavesTests {
         _ = try await temporary.store.row("players", "Ada")
         let last = try temporary.store.last()
         let report = try await temporary.store.migrate(to: SchemaVersion(4))
-        #expect(report.rebuilt.isEmpty && report.flipPauseMilliseconds == nil)
+        #expect(report.rebuilt.isEmpty && report.flipPause == nil)
         #expect(try temporary.store.last() == last)
     }
 
@@ -202,7 +202,7 @@ struct SavesTests {
         try await temporary.store.close()
         let journal = try await temporary.open().maintenance.journal()
         let replay = try #require(journal.last { $0.kind == .replay })
-        #expect(replay.position == Position(5) && replay.seconds != nil && replay.from == SchemaVersion(1))
+        #expect(replay.position == Position(5) && replay.duration != nil && replay.from == SchemaVersion(1))
         #expect(replay.readModelBytes ?? 0 > 0)
         #expect(journal.contains { $0.kind == .snapshot && $0.outcome == "before-v4" })
         #expect(journal.last?.kind == .flip)

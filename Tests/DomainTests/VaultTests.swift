@@ -166,7 +166,7 @@ struct VaultTests {
         let bad = #"{"stream":"entry-x","type":"EntrySaved","data":{"id":"x","title":7}}"#
         let outcome = try store.attempt("import", "-", "--as", "v1", "--on-error", "quarantine", input: bad + "\n" + good)
         #expect(outcome.exit == 8)
-        #expect((outcome.output + outcome.errors).contains("line 1"))
+        #expect((outcome.output + outcome.errors).contains("standard input:1: refused"))
         #expect(try store.run("export").lines.count == 4)
     }
 

@@ -5,7 +5,13 @@ extension AdoptionReport {
         [
             "events": .count(events), "kept": .count(kept), "defaulted": .count(defaulted),
             "notKept": .object(notKept.sorted { $0.key < $1.key }.map { (name: $0.key, value: .count($0.value)) }),
-            "quarantined": .count(quarantined),
+            "quarantined": .count(quarantined), "unnamed": .count(unnamed),
+            "unnamedLines": .list(
+                unnamedLines.map {
+                    [
+                        "line": .count($0.line), "type": .text($0.type), "pointer": .text($0.pointer), "reason": .text($0.reason),
+                    ] as OutputValue
+                }),
         ]
     }
 
@@ -16,6 +22,14 @@ extension AdoptionReport {
         if !notKept.isEmpty {
             words += ": " + notKept.sorted { $0.key < $1.key }.map { "\($0.key) (\(grouped($0.value)))" }.joined(separator: ", ")
         }
+        if unnamed > 0 { words += "; \(grouped(unnamed)) whose stream stays $unknown\(namelessWords)" }
         return quarantined > 0 ? words + "; \(grouped(quarantined)) that no case takes, in quarantine" : words
+    }
+
+    /// ` (line 2: adopted as Starred, and /who should be a value that names the stream, found nothing)`
+    private var namelessWords: String {
+        if unnamedLines.isEmpty { return "" }
+        let first = unnamedLines.prefix(5).map { "line \(grouped($0.line)): adopted as \($0.type), and \($0.pointer) \($0.reason)" }
+        return " (\(first.joined(separator: "; "))\(unnamedLines.count > first.count ? "; …" : ""))"
     }
 }

@@ -60,7 +60,7 @@ struct AppendCommand: Command {
             }
             var several = try store.eventLines(text ?? [], of: lines == "-" ? nil : lines, bornAt: version)
             if let condition = try condition(of: several.events) { several.conditions.append(condition) }
-            return (try await store.append(several.events, conditions: several.conditions), several.events.count)
+            return (try await store.append(several), several.events.count)
         }
         if session.output.json {
             try session.output.object([

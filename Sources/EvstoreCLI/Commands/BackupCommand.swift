@@ -86,7 +86,7 @@ extension BackupRun {
 
 extension BackupReport {
     fileprivate var object: OutputValue {
-        ["position": .count(position.rawValue), "content": .text(content), "bytes": .count(bytes), "seconds": .measure(seconds)]
+        ["position": .count(position.rawValue), "content": .text(content), "bytes": .count(bytes), "seconds": .measure(duration)]
     }
 
     fileprivate func words(_ done: String) -> String {

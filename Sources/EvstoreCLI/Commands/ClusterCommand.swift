@@ -99,7 +99,7 @@ struct ClusterCommand: ParsableCommand, Group {
                             [
                                 "node": .text(node.name), "live": .version(node.live), "position": .position(node.position),
                                 "lag": .count(node.lag), "framesBehind": .count(node.framesBehind), "program": .text(node.program),
-                                "secondsAgo": .count(node.secondsAgo),
+                                "secondsAgo": .count(node.silence.components.seconds),
                                 "holdsFloor": .bool(node.live == floor),
                             ]
                         }),
@@ -114,7 +114,7 @@ struct ClusterCommand: ParsableCommand, Group {
                     node.framesBehind == 0
                     ? "at the end" : "\(node.lag == 0 ? counted(node.framesBehind, "frame") : counted(node.lag, "event")) behind"
                 try session.output.line(
-                    "node       \(node.name.padded(to: width))   \(node.live) live   \(lag)   seen \(node.secondsAgo) s ago"
+                    "node       \(node.name.padded(to: width))   \(node.live) live   \(lag)   seen \(node.silence.components.seconds) s ago"
                         + (node.live == floor && status.nodes.contains { $0.live != floor } ? "   holds the floor" : ""))
             }
         }

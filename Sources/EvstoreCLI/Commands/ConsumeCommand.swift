@@ -47,7 +47,8 @@ struct ConsumeCommand: Command {
     @Option(help: ArgumentHelp("How many programs run side by side; events of one stream stay in order.", valueName: "n"))
     var concurrency = 1
 
-    @Option(help: ArgumentHelp("How often an event is tried in all.", valueName: "n")) var attempts = 10
+    @Option(help: ArgumentHelp("How often an event is tried in all; at least once alone, after a batch that failed.", valueName: "n"))
+    var attempts = 10
 
     @Option(help: ArgumentHelp("How long the program may run each time; without an end where not given.", valueName: "seconds"))
     var timeLimit: Double?

@@ -62,7 +62,7 @@ struct DrillCommand: Command {
         for (index, step) in report.steps.enumerated() {
             let name = "\(index + 1) \(step.name) "
             let dots = String(repeating: ".", count: max(3, 46 - name.count))
-            try output.line("\(name)\(dots) \(step.ok ? "yes" : "NO ") \(duration(seconds: step.seconds).aligned(to: 9))   \(step.detail)")
+            try output.line("\(name)\(dots) \(step.ok ? "yes" : "NO ") \(step.duration.inWords.aligned(to: 9))   \(step.detail)")
         }
         let laws = report.laws.filter { $0.tried > 0 }.map {
             "\($0.law) \(grouped($0.tried))\($0.failed > 0 ? " (\(grouped($0.failed)) FAILED)" : "")"
@@ -74,8 +74,8 @@ struct DrillCommand: Command {
             )
         }
         try output.line("not exercised: \(report.notExercised.isEmpty ? "none" : report.notExercised.joined(separator: "; "))")
-        if let seconds = report.recoverySeconds, let behind = report.recoveryPointEvents {
-            try output.line("recovery in \(duration(seconds: seconds)), \(counted(behind, "event")) behind")
+        if let recovery = report.recovery, let behind = report.recoveryPointEvents {
+            try output.line("recovery in \(recovery.inWords), \(counted(behind, "event")) behind")
         }
         try output.line("\(report.passed ? "PASSED" : "FAILED")   report \(report.report)")
     }
@@ -110,7 +110,7 @@ extension DrillReport {
     fileprivate var object: OutputValue {
         [
             "passed": .bool(passed),
-            "steps": .list(steps.map { ["name": .text($0.name), "ok": .bool($0.ok), "seconds": .measure($0.seconds)] }),
+            "steps": .list(steps.map { ["name": .text($0.name), "ok": .bool($0.ok), "seconds": .measure($0.duration)] }),
             "laws": .list(
                 laws.map { ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed), "lossy": .count($0.lossy)] }),
             "notExercised": .list(notExercised.map { .text($0) }), "report": .text(report),

@@ -108,7 +108,7 @@ struct FollowCommand: Command {
             return try session.output.object([
                 "made": .bool(report.isMade), "new": .bool(report.isNew), "position": .position(report.position),
                 "epoch": .count(report.epoch.rawValue), "events": .count(report.events), "backupTime": .time(report.backupTime),
-                "bytes": .count(report.bytes), "seconds": .measure(report.seconds),
+                "bytes": .count(report.bytes), "seconds": .measure(report.duration),
             ])
         }
         let position = "position \(grouped(report.position.rawValue))"

@@ -15,6 +15,10 @@ struct ForgetCommand: Command {
             Archives of cuts are written anew without it. What was copied elsewhere before still holds it: prune older \
             backups (backup --keep).
 
+            What was written before a member was personal, or before the store was sealed, is not separate, and stays: \
+            the command tells how many events still show it, and how many have no image with the plainest value, each \
+            with the first position (exit 8).
+
             Example: evstore forget customer-17 --for-good
             """)
 
@@ -37,22 +41,45 @@ struct ForgetCommand: Command {
                 "unknown": .list(report.unknown.map { .text($0.text) }), "readModels": .count(report.readModels),
                 "archives": .list(report.archives.map { .text($0) }), "lines": .count(report.lines),
                 "inUse": .list(report.inUse.map { .text($0) }), "fileSystem": .optional(report.fileSystem),
+                "stillShown": .list(report.stillShown.map(\.object)), "withoutImage": .list(report.withoutImage.map(\.object)),
             ])
-            return
+        } else {
+            try report.write(to: session.output)
         }
-        for name in report.forgotten { try session.output.line("forgotten  \(name)") }
-        for name in report.before { try session.output.line("forgotten  \(name), before") }
-        for name in report.unknown { try session.output.line("nothing    \(name) never had personal data") }
-        if report.readModels > 0 {
-            try session.output.line("read models \(report.readModels) taken away; they are built anew when they are asked for")
+        if !report.stillShown.isEmpty || !report.withoutImage.isEmpty { throw Exit.quarantined }
+    }
+}
+
+extension ForgetReport.EventsOfStream {
+    fileprivate var object: OutputValue { ["stream": .text(stream.text), "events": .count(count), "first": .count(first.rawValue)] }
+}
+
+extension ForgetReport {
+    fileprivate func write(to output: Output) throws {
+        for name in forgotten { try output.line("forgotten  \(name)") }
+        for name in before { try output.line("forgotten  \(name), before") }
+        let shown = Set(stillShown.map(\.stream))
+        for name in unknown where !shown.contains(name) { try output.line("nothing    \(name) never had personal data") }
+        for events in stillShown {
+            try output.line(
+                "SHOWN      \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
+                    + "still show personal data: they were written before it was personal, or before the store was sealed")
         }
-        if report.lines > 0 { try session.output.line("archives   \(counted(report.lines, "line")) written anew without it") }
-        for file in report.archives {
-            try session.output.line("unread     \(file) has lines that can't be read, and may hold it: delete it when you can")
+        for events in withoutImage {
+            try output.line(
+                "HIDDEN     \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
+                    + "have no image at the live version: a step can't convert what is in the place of personal data")
         }
-        for copy in report.inUse { try session.output.line("in use     \(copy) is a copy that a drill works with: it goes when that ends") }
-        if let kind = report.fileSystem {
-            try session.output.line(
+        if readModels > 0 {
+            try output.line("read models \(readModels) taken away; they are built anew when they are asked for")
+        }
+        if lines > 0 { try output.line("archives   \(counted(lines, "line")) written anew without it") }
+        for file in archives {
+            try output.line("unread     \(file) has lines that can't be read, and may hold it: delete it when you can")
+        }
+        for copy in inUse { try output.line("in use     \(copy) is a copy that a drill works with: it goes when that ends") }
+        if let kind = fileSystem {
+            try output.line(
                 "warning    \(kind) has copies of what is overwritten: the old keys may be on the disk until their room is used again, "
                     + "and in snapshots; delete those, and trim or fill what is free")
         }

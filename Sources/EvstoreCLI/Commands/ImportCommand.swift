@@ -12,8 +12,9 @@ struct ImportCommand: Command {
             one that its type's template names. A file is validated whole \
             before anything is appended; from a pipe, what came before a bad line stays. Running it \
             again finishes an interrupted import and adds nothing that is there; nor does an input that \
-            ends before one that was imported. One import is at work at a time, and another waits for it. \
-            Where there is no store, one is made at the version of --as.
+            ends before one that was imported. Lines that were refused and left out (--on-error quarantine) \
+            are checked again by each further run, and appended once they are valid. One import is at work \
+            at a time, and another waits for it. Where there is no store, one is made at the version of --as.
 
             A CloudEvent is known by its source and id; they and its other attributes are kept in the \
             metadata, and export --format cloudevents writes them as they were. Its subject is the stream.
@@ -43,7 +44,10 @@ struct ImportCommand: Command {
     var each: String?
 
     @Option(
-        help: "What becomes of a line that is refused: stop or quarantine. An input whose first 10,000 lines are no events is refused.",
+        help: """
+            What becomes of a line that is refused: stop, or quarantine, which tells it and leaves it out (exit 8). An input whose first \
+            10,000 lines are no events is refused.
+            """,
         transform: oneOf)
     var onError: FailureRule = .stop
 
@@ -74,12 +78,13 @@ struct ImportCommand: Command {
                 progress: session.progress
             ) { report in
                 session.bar.finish()
+                report.noteLeftOut(session.output)
                 guard report.added > 0 else { return }
                 session.output.note(
                     "kept       \(counted(report.added, "event")) of the lines before, up to position \(grouped(report.position.rawValue))")
             }
         }
-        try report.write(to: session.output, dryRun: dryRun)
+        try report.write(to: session.output, of: file == "-" ? "standard input" : file, dryRun: dryRun)
         if report.quarantined + (report.adoption?.quarantined ?? 0) > 0 { throw Exit.quarantined }
     }
 
@@ -153,23 +158,38 @@ private final class Beginning {
 enum SameIDChoice: String, ExpressibleByArgument, CaseIterable { case keep }
 
 extension ImportReport {
-    func write(to output: Output, dryRun: Bool) throws {
-        for line in refused { output.note("refused line \(grouped(line.line)): \(line.error.message)") }
-        for line in unadopted { output.note("kept raw, line \(grouped(line.line)): \(line.error.message)") }
+    func write(to output: Output, of file: String, dryRun: Bool) throws {
+        noteLeftOut(output)
+        note(refused, of: quarantined, file, "refused", output)
+        note(unadopted, of: adoption?.quarantined ?? 0, file, "kept raw", output)
         if streamMismatches > 0 {
             output.note("note: \(counted(streamMismatches, "event")) of a stream that its type's template does not name")
         }
         if output.json {
             return try output.object([
-                "read": .count(read), "added": .count(added), "skipped": .count(skipped), "quarantined": .count(quarantined),
-                "position": .position(position), "adoption": adoption?.object ?? nil,
+                "read": .count(read), "added": .count(added), "skipped": .count(skipped), "repeated": .count(repeated),
+                "quarantined": .count(quarantined), "position": .position(position), "adoption": adoption?.object ?? nil,
             ])
         }
         try output.line("read       \(counted(read, "line"))")
         try output.line((dryRun ? "would add  " : "added      ") + counted(added, "event"))
         if let adoption { try output.line("adopted    \(adoption.words)") }
-        if skipped > 0 { try output.line("skipped    \(grouped(skipped)) that an earlier import appended") }
+        if skipped > repeated { try output.line("skipped    \(grouped(skipped - repeated)) that an earlier import appended") }
+        if repeated > 0 { try output.line("skipped    \(grouped(repeated)) whose id is there already") }
         if quarantined > 0 { try output.line("refused    \(counted(quarantined, "line")), not appended") }
         try output.line(dryRun ? "nothing was changed" : "position   \(grouped(position.rawValue))")
+    }
+
+    func noteLeftOut(_ output: Output) {
+        if leftOut > 0 { output.note("note: \(counted(leftOut, "line")) that an earlier import refused and left out: checked again") }
+    }
+
+    /// Lists lines as `FILE:LINE: …`, which editors jump to, and how many more there are.
+    private func note(_ lines: [RefusedLine], of count: UInt64, _ file: String, _ what: String, _ output: Output) {
+        for line in lines {
+            let element = line.element.map { "element \($0): " } ?? ""
+            output.note("\(file):\(line.line): \(element)\(what): \(line.error.message)")
+        }
+        if count > UInt64(lines.count) { output.note("… and \(grouped(count - UInt64(lines.count))) more \(what)") }
     }
 }

@@ -22,7 +22,7 @@ extension JournalRow {
     var object: OutputValue {
         [
             "time": .time(time), "what": .text(kind.rawValue), "from": .version(from), "to": .version(to), "position": .position(position),
-            "seconds": .measure(seconds), "outcome": .text(outcome), "by": .text(by),
+            "seconds": .measure(duration), "outcome": .text(outcome), "by": .text(by),
         ]
     }
 
@@ -30,7 +30,7 @@ extension JournalRow {
         let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
         return [
             time.description.padded(to: 27), kind.rawValue.padded(to: 8), versions.padded(to: 8),
-            position.map { "at \(grouped($0.rawValue))" }, seconds.map(duration(seconds:)), readModelBytes.map { size(bytes: $0) },
+            position.map { "at \(grouped($0.rawValue))" }, duration?.inWords, readModelBytes.map { size(bytes: $0) },
             outcome, "by \(by)",
         ].compactMap(\.self).joined(separator: "  ")
     }

@@ -37,7 +37,7 @@ extension PlanReport {
             "from": .version(from), "to": .version(to), "events": .count(events), "rebuild": .list(rebuild.map { .text($0) }),
             "ways": .list(ways.map(\.object)), "carry": .list(carry.map { .text($0) }),
             "loss": .list(loss.map(\.object)),
-            "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
+            "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(duration), "bytes": .count(bytes),
             "types": .list(
                 types.map {
                     [
@@ -127,7 +127,7 @@ extension PlanReport {
             ? "\(counted(events, "event")) to fold, \(counted(rows, "row")) there"
             : [events > 0 || mapped == 0 ? counted(events, "event") : nil, mapped > 0 ? counted(mapped, "row") : nil]
                 .compactMap(\.self).joined(separator: " and ")
-        return "\(what), about \(duration(seconds: seconds)) and \(size(bytes: bytes)) of extra disk\(measured)"
+        return "\(what), about \(duration.inWords) and \(size(bytes: bytes)) of extra disk\(measured)"
     }
 }
 

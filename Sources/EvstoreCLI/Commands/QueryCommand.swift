@@ -12,7 +12,8 @@ struct QueryCommand: Command {
             far it lags, and always how many quarantined events it lacks. No such row is no line, a \
             note on standard error, and exit code 0. A row is {"key":…,"value":{…}}; as tab-separated values it is the key and \
             then a field for each pointer of --columns. Where --limit has left rows out, standard error says so, with the cursor that \
-            --after takes to go on: the letter k and the last key.
+            --after takes to go on: the letter k and the last key, or what stands for it where \
+            the key has control characters.
 
             With --index rows come in the order of an index that the projection declares, by the values of its members: --equals \
             gives those of the first ones, --from and --to bound the next. A value is JSON where it is some, else a text: 42 is a number, \
@@ -78,7 +79,7 @@ struct QueryCommand: Command {
             throw ValidationError("no key lies between --from \(quoted(from)) and --to \(quoted(to)), which it has to sort before")
         }
         if let after, QueryCursor(after) == nil {
-            throw ValidationError("\(quoted(after)) is no cursor: it is the letter k and the key of the last row, or what --index has said")
+            throw ValidationError("\(quoted(after)) is no cursor: it is the letter k and the key of the last row, or what a query has said")
         }
         if let after, let cursor = QueryCursor(after), cursor.isOfIndex != (index != nil) {
             throw ValidationError(index == nil ? "this cursor of --after needs --index NAME" : "this cursor of --after is none of an index")

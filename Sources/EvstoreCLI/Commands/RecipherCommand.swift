@@ -43,7 +43,7 @@ struct RecipherCommand: Command {
         if session.output.json {
             try session.output.object([
                 "position": .position(report.position), "content": .text(report.content), "bytes": .count(report.bytes),
-                "seconds": .measure(report.seconds),
+                "seconds": .measure(report.duration),
             ])
         } else {
             try session.output.line(

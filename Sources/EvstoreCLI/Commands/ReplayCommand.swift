@@ -68,7 +68,7 @@ struct ReplayCommand: Command {
         }
         session.output.note(
             "stream \(stream) at \(report.version): \(counted(report.events, "event")), \(grouped(report.converted)) of them not born there, "
-                + "in \(duration(seconds: report.seconds)); nothing was flipped")
+                + "in \(report.duration.inWords); nothing was flipped")
     }
 }
 
@@ -78,15 +78,15 @@ extension MigrationReport {
             "from": .version(from), "to": .version(to), "position": .position(position), "events": .count(events),
             "upcast": .count(upcast), "rebuilt": .list(rebuilt.map { .text($0) }), "fromRows": .list(fromRows.map { .text($0) }),
             "rows": .count(rows), "carried": .list(carried.map { .text($0) }),
-            "quarantined": .count(quarantined), "seconds": .measure(seconds), "eventsPerSecond": .measure(eventsPerSecond),
-            "flipPauseMilliseconds": .measure(flipPauseMilliseconds),
+            "quarantined": .count(quarantined), "seconds": .measure(duration), "eventsPerSecond": .measure(eventsPerSecond),
+            "flipPauseMilliseconds": .measure(flipPause.map { $0.inSeconds * 1_000 }),
             "digests": .object(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: .text($0.value)) }),
         ]
     }
 
     /// The amount that was read, and the rate.
     private var work: String {
-        let (time, refused) = (duration(seconds: seconds), "\(grouped(quarantined)) quarantined")
+        let (time, refused) = (duration.inWords, "\(grouped(quarantined)) quarantined")
         if !fromRows.isEmpty, fromRows.count == rebuilt.count { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }
         let more = rows > 0 ? ", and \(counted(rows, "row")) of \(from)," : ""
         return "\(counted(events, "event")), \(grouped(upcast)) of them not born at \(to),\(more) in \(time)   "
@@ -113,10 +113,10 @@ extension MigrationReport {
             try output.line("nothing was changed")
         } else if options.only != nil {
             try output.line("no flip    one projection was built; \(from) is live")
-        } else if let pause = flipPauseMilliseconds {
+        } else if let pause = flipPause {
             let meanwhile = arrived > 0 ? "\(counted(arrived, "event")) arrived meanwhile; " : ""
             try output.line(
-                "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(duration(seconds: pause / 1_000)))"
+                "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(pause.inWords))"
             )
             // A repeated replay of the live version opens no window; `status` says to which version a rollback leads.
             if to > from {

@@ -50,7 +50,7 @@ struct RestoreCommand: Command {
         if session.output.json {
             try session.output.object([
                 "position": .count(report.position.rawValue), "content": .text(report.content), "bytes": .count(report.bytes),
-                "seconds": .measure(report.seconds),
+                "seconds": .measure(report.duration),
                 "leftOut": report.leftOut.map { ["from": .count($0.lowerBound), "to": .count($0.upperBound)] } ?? nil,
             ])
         } else {

@@ -76,22 +76,23 @@ extension RollbackCommand {
 extension RollbackReport {
     var object: OutputValue {
         [
-            "from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(seconds),
+            "from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(duration),
             "loss": loss.map { .list($0.map(\.object)) } ?? .null, "bornAbove": .count(bornAbove), "sample": .count(sample),
             "rebuilt": .list(rebuilt.map { .text($0) }), "without": .list(without.map { .text($0) }),
+            "differing": .list(differing.map { .text($0) }), "forgotten": .list(forgotten.map { .text($0) }),
         ]
     }
 
     func write(to output: Output) throws {
         if let archive {
             try output.line("cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)")
-            try output.line("live       \(to), in \(duration(seconds: seconds))")
+            try output.line("live       \(to), in \(duration.inWords)")
             try output.line("again      evstore import \(archive.shellWord) --as \(from) brings them back")
         } else if from == to {
             try output.line("nothing    \(to) is live already, at position \(grouped(position.rawValue))")
         } else {
             try output.line(
-                "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration(seconds: seconds))"
+                "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration.inWords)"
             )
             for line in loss ?? [] { try output.line("hidden     " + line.words(of: sample, all: bornAbove)) }
             if loss == nil { try output.line("hidden     not known: see evstore journal and the notes") }
@@ -99,6 +100,9 @@ extension RollbackReport {
         }
         if !rebuilt.isEmpty { try output.line("built      \(rebuilt.joined(separator: ", "))") }
         if !without.isEmpty { try output.line("without    \(without.joined(separator: ", ")), until their program opens the store") }
+        if !forgotten.isEmpty {
+            try output.line("differs    \(forgotten.joined(separator: ", ")): personal data was forgotten since the snapshot")
+        }
         if !differing.isEmpty {
             try output.line("DIFFERENT  \(differing.joined(separator: ", ")): not as the snapshot noted; see evstore verify --deep")
         }

@@ -84,7 +84,7 @@ extension SalvageReport {
             "lostNames": .list(lostNames.map { .text($0) }), "lostRows": .list(lostRows.map { .text($0) }), "endKnown": .bool(endKnown),
             "renumbered": .bool(renumbered), "lostKeys": .list(lostKeys.map { ["stream": .text($0.stream), "events": .count($0.events)] }),
             "unopened": .count(unopened), "dataKeys": .list(dataKeys.map { .count(UInt64($0)) }), "bytesScanned": .count(bytesScanned),
-            "seconds": .measure(seconds),
+            "seconds": .measure(duration),
         ]
     }
 }

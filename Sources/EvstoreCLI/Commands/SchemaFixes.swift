@@ -45,12 +45,12 @@ struct SchemaFixes: Sendable {
     mutating func write() throws {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
-            do {
+            try onFiles("writing \(path)") {
                 // A symbolic link stays: its target is written.
                 let place = URL(filePath: path).resolvingSymlinksInPath()
                 copies.append(try Self.copy(place.path))
                 try Data(text).write(to: place, options: .atomic)
-            } catch { throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)") }
+            }
         }
     }
 

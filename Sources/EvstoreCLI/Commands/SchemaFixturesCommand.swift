@@ -23,7 +23,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                 Without a file or a store, each type of each version that has no event yet gets some, made from its shape; \
                 a type for which none can be made is named with the reason. Those of the newest version may come from a \
                 file of event lines, or from a store: the first few of each type, with a stand-in for \
-                what the shapes call personal (names of streams and metadata stay: look at them). What is there already is \
+                what the shapes call personal (metadata stays, and so do names of streams that no template makes: look at them). What is there already is \
                 never changed by accident: a file may grow, but one that would change is refused with its first difference \
                 unless --overwrite is given, and one that only released versions have a part in is refused whatever is given.
 
@@ -69,7 +69,8 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
         private func source(_ version: VersionFile, _ session: Session) async throws -> FixtureSource? {
             if let file {
                 return try FixtureSource(
-                    lines: try Input.all(file, atMost: FixtureSource.bytesMax, session.interrupts), of: version, file: file)
+                    lines: Input.withoutMark(try Input.all(file, atMost: FixtureSource.bytesMax, session.interrupts)), of: version,
+                    file: file)
             }
             if global.store != nil {
                 return try await session.withStore(.reading) { store in

@@ -61,11 +61,11 @@ struct SchemaFormatCommand: Command {
 
     /// Order: the new file is written before the old one is removed.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
-        do {
+        try onFiles("writing \(target)") {
             // A symbolic link stays: its target is written.
             try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
             if target != file { try FileManager.default.removeItem(atPath: file) }
-        } catch { throw EvstoreError.ioFailure(doing: "writing \(target)", reason: "\(error)") }
+        }
     }
 
     private func report(_ changed: [String], of count: Int, _ findings: [Finding], _ output: Output) throws {

@@ -26,9 +26,7 @@ struct SchemaLockCommand: Command {
         if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
         let lock = SchemaLock(locking: history)
         let path = directory + (directory.hasSuffix("/") ? "" : "/") + SchemaLock.fileName
-        do { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) } catch {
-            throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)")
-        }
+        try onFiles("writing \(path)") { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) }
         let versions = lock.digests.keys.sorted().map(\.description)
         if session.output.json {
             try session.output.object(["file": .text(path), "versions": .list(versions.map { .text($0) })])

@@ -24,10 +24,10 @@ struct SchemaNewCommand: Command {
         let directory = try global.schemasPath(for: "schema new")
         let interrupts = session.interrupts
         let (version, path, text) = try await session.computing { try Self.next(in: directory, interrupts) }
-        do {
+        try onFiles("writing \(path)") {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting)
-        } catch { throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)") }
+        }
         if session.output.json { return try session.output.object(["file": .text(path), "version": .version(version)]) }
         try session.output.line("new        \(path)")
         let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"

@@ -50,7 +50,7 @@ private struct Verdict {
             (pointer, self.error) = (nil, "not valid JSON at byte \(error.offset): \(error.reason)")
             return
         }
-        do { try shape.validate(payload.lent) } catch { (pointer, self.error) = (error.pointer, error.reason) }
+        do { _ = try shape.validatedStream(of: payload.lent) } catch { (pointer, self.error) = (error.pointer, error.reason) }
     }
 
     func write(line: Int, to output: Output) throws {

@@ -55,7 +55,8 @@ struct StatusCommand: Command {
     /// The work that remains, as a clause with the command for it; nil where there is none.
     static func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
         let (live, newest) = (report.versions.live, max(report.versions.head, schemas?.head ?? report.versions.head))
-        return newest > live ? "\(newest) is there and \(live) is live: evstore replay --to \(newest)" : nil
+        let way = report.replica == nil ? "evstore replay --to \(newest)" : "the original is to replay it"
+        return newest > live ? "\(newest) is there and \(live) is live: \(way)" : nil
     }
 }
 
@@ -83,6 +84,7 @@ extension StatusReport {
 
     private var windowWords: String {
         if !window { return "closed" }
+        if replica != nil { return "open, as the original had it" }
         let back = versions.live > versions.floor ? ["`evstore rollback` goes back"] : []
         let forward = versions.live < versions.top ? ["`evstore replay --to \(versions.top)` goes forward"] : []
         return "open: " + (back + forward + ["`evstore finalize \(versions.live)` closes it"]).joined(separator: ", ")

@@ -1,4 +1,5 @@
 #if Service
+    internal import EventModel
     internal import EvstoreService
     internal import EvstoreWeb
     internal import Foundation
@@ -24,8 +25,8 @@
                             tell(manager, "READY=1", "STATUS=serving \(address.description)")
                         }
                     }
-                    if let manager, let seconds = NotifySocket.watchdogSeconds(environment) {
-                        group.addTask { await Self.keepAlive(manager, every: seconds) }
+                    if let manager, let interval = NotifySocket.watchdogInterval(environment) {
+                        group.addTask { await Self.keepAlive(manager, every: interval) }
                     }
                     try await group.waitForAll()
                 }
@@ -47,12 +48,12 @@
         }
 
         /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
-        private static func keepAlive(_ manager: NotifySocket, every seconds: Double) async {
+        private static func keepAlive(_ manager: NotifySocket, every interval: Duration) async {
             await cancelWhenGracefulShutdown {
                 do {
                     while true {
                         try manager.tell("WATCHDOG=1")
-                        try await Task.sleep(for: .seconds(seconds))
+                        try await Task.sleep(for: interval.bounded)
                     }
                 } catch {
                     // The task was cancelled, or nobody listens: systemd then acts as it is configured.
