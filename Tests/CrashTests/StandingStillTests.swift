@@ -61,8 +61,8 @@ struct StandingStillTests {
             for _ in 0 ..< 8 {
                 group.addTask {
                     await #expect { _ = try await store.count("notes") } throws: { error in
-                        guard case EvstoreError.deadlinePassed(let seconds, let holder) = error else { return false }
-                        return seconds >= 1 && holder.contains("process")
+                        guard case EvstoreError.deadlinePassed(let waited, let holder) = error else { return false }
+                        return waited >= .seconds(1) && holder.contains("process")
                     }
                 }
             }
@@ -156,8 +156,9 @@ struct StandingStillTests {
             #expect {
                 try log.read { _ in try log.read { _ in try log.read { _ in try log.read { _ in } } } }
             } throws: { error in
-                guard let error = error as? StorageError, let seconds = error.waitedSeconds else { return false }
-                return seconds >= 5 && error.message.contains("process \(stopped.id)") && error.message.contains("table of readers")
+                guard let error = error as? StorageError, let waited = error.waited else { return false }
+                return waited >= .seconds(5) && error.message.contains("process \(stopped.id)")
+                    && error.message.contains("table of readers")
             }
             // Whoever comes later does not wait as long again.
             #expect(began.duration(to: .now) < .seconds(number == 0 ? 20 : 21))

@@ -63,7 +63,7 @@ struct ArithmeticTests {
         arguments: [
             "let row = bytes(mark.epoch.rawValue) + bytes(mark.position.rawValue)", "let place = tag &+ position.rawValue",
             "let all = census.sum(\\.count)", "let index = Int(clamping: position.events(after: first))",
-            "report.seconds = nearest(seconds)",
+            "report.events = nearest(seconds)",
         ])
     func sound(_ line: String) { #expect(Self.complaint(line, room: "Migration") == nil) }
 }

@@ -145,6 +145,23 @@ struct HouseTests {
         }
     }
 
+    /// Errors that are always caught by the name of their type, and become others.
+    private static let signals: Set = ["Exit", "NoRoom", "OpStop", "OutputClosed", "StatementError"]
+
+    @Test("every error has words of its own, and no message shows how Swift would write it")
+    func errors() throws {
+        let declaration = #/\b(?:struct|enum|class) (\w+): ([\w, ]*)/#
+        let found = try SourceFile.all(below: "Sources").flatMap(\.code).compactMap { $0.text.firstMatch(of: declaration) }
+        let errors = found.filter { $0.2.split { !$0.isLetter }.contains("Error") && !Self.signals.contains(String($0.1)) }
+        #expect(errors.count > 10)
+        let worded = try SourceFile.all(below: "Sources").flatMap(\.code).compactMap { line in
+            line.text.firstMatch(of: #/extension (\w+): CustomStringConvertible/#).map { String($0.1) }
+        }
+        for error in errors where !worded.contains(String(error.1)) {
+            #expect(error.2.contains("CustomStringConvertible"), "\(error.1)")
+        }
+    }
+
     /// Classes whose end closes, unlocks or gives back something, and none of whose methods uses that.
     private static let withoutMethods: Set = ["CommitPin", "OwnedDirectory", "TemporaryDirectory", "WriteTurn"]
 

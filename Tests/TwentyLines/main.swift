@@ -14,7 +14,7 @@ for event in try store.read(order) { print(event.position, event.type, String(de
 let plan = try await store.plan(to: v2)  // what would happen; changes nothing
 print("to come:", plan.events, "events,", plan.rebuild, "anew")
 let report = try await store.migrate(to: v2)  // beside the live read models, then one flip
-print("v2 is live, and writers waited", report.flipPauseMilliseconds ?? 0, "ms")
+print("v2 is live, and writers waited", report.flipPause ?? .zero)
 
 for event in try store.read(order, at: v2) { print(event.position, event.type, String(decoding: event.payload, as: UTF8.self)) }
 if let row = try await store.query("orders", at: v2, key: "1") { print(row.key, String(decoding: row.value, as: UTF8.self)) }

@@ -31,7 +31,8 @@ enum Judge {
         case .schemaInvalid(let findings):
             if findings.isEmpty { return "an error without a finding" }
             return findings.lazy.compactMap { complaint($0, lines: lines) }.first
-        case .refusedLine(let line, _, let inner): return line == 0 ? "a line before the first" : complaint(inner, lines: nil)
+        case .refusedLine(let line, _, let inner), .refusedElement(_, let line, _, let inner):
+            return line == 0 ? "a line before the first" : complaint(inner, lines: nil)
         case .invalidJSON(_, let offset): return offset < 0 ? "an offset before the text" : nil
         case .misuse, .ioFailure, .storeDamaged, .corruptBlock, .verificationFailed: return "an error that no input may lead to"
         default: return nil

@@ -240,6 +240,6 @@ enum Work {
             words.text("store"), schemas: Schemas.load(words.text("schemas")), options: words.options())
         let report = try await store.migrate(to: SchemaVersion(words.number("to")))
         try await store.close()
-        try say(["events": report.events, "seconds": report.seconds, "pause": report.flipPauseMilliseconds ?? -1])
+        try say(["events": report.events, "seconds": report.duration.seconds, "pause": report.flipPause.map { $0.seconds * 1_000 } ?? -1])
     }
 }
