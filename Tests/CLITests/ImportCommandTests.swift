@@ -88,6 +88,58 @@ struct ImportCommandTests {
     }
 }
 
+@Suite("What an import tells of its lines")
+struct ImportToldTests {
+    @Test("refused lines begin with their file and line, the first thousand of them, and each run tells them")
+    func refused() throws {
+        let shop = try Shop()
+        try shop.must("init --at v1 --schemas SCHEMAS")
+        let bad = #"{"stream":"order-4","type":"OrderPaid","data":{"id":4}}"# + "\n"
+        try shop.write("lines", Shop.order("1", total: 1) + String(repeating: bad, count: 1_005))
+        let lines = shop.path("lines")
+        for round in 0 ..< 2 {
+            let outcome = try shop.run("import \(lines) --as v1 --on-error quarantine")
+            let notes = outcome.errors.split(separator: "\n").map(String.init)
+            let refused = notes.filter { $0.contains(": refused: ") }
+            #expect(outcome.exit == 8 && refused.count == 1_000)
+            #expect(refused.first?.hasPrefix("\(lines):2: ") == true && refused.last?.hasPrefix("\(lines):1001: ") == true)
+            #expect(notes.contains("… and 5 more refused"))
+            #expect(notes.contains { $0.hasPrefix("note: 1,005 lines that an earlier import refused") } == (round == 1))
+            #expect(outcome.output.contains("an earlier import appended") == (round == 1))
+        }
+        let stopped = try shop.run("import \(lines) --as v1")
+        #expect(stopped.exit == 3 && stopped.errors.hasPrefix("note: ") && stopped.errors.contains("\(lines):2: "))
+    }
+
+    @Test("a line whose id is there is not counted as imported before, and one that says something else names the way to keep the first")
+    func ids() throws {
+        let shop = try Shop.open()
+        func line(_ total: Int) -> String { Shop.order("9", total: total).replacing("}}", with: #"},"id":"x"}"#) }
+        let same = try shop.must("import - --as v1", input: line(1) + line(1))
+        #expect(same.output.contains("skipped    1 whose id is there already") && !same.output.contains("an earlier import"))
+        try shop.write("lines", line(2).replacing("\"x\"", with: "\"y\"") + line(3).replacing("\"x\"", with: "\"y\""))
+        let other = try shop.run("import \(shop.path("lines")) --as v1 --json")
+        #expect(try (other.exit, member(other.line, "error", "code")) == (3, "\"idReused\""))
+        #expect(try member(other.line, "error", "message")?.contains("lines:2: ") == true && other.line.contains("in line 1"))
+        #expect(try member(other.line, "error", "fix")?.contains("--same-id keep") == true)
+    }
+
+    @Test("what an import does not take is told with what was found and what to do")
+    func fixes() throws {
+        let shop = try Shop.open()
+        let old = try shop.run("import - --as 0", input: #"{"id":"1"}"# + "\n")
+        #expect(old.exit == 3 && old.errors.contains("adopt:") && !old.errors.contains("--at "))
+        let time = try shop.run(
+            "import - --as v1", input: Shop.order("9", total: 1).replacing("}}", with: #"},"time":"yesterday"}"#))
+        #expect(time.exit == 3 && time.errors.contains(#"found "yesterday""#))
+        try Data([0x1f, 0x8b, 8, 0]).write(to: shop.directory.url("orders.gz"))
+        let packed = try shop.run("import \(shop.path("orders.gz")) --as v1")
+        #expect(packed.exit == 2 && packed.errors.contains("zcat FILE | evstore import -"))
+        try shop.write("document", "[]")
+        #expect(try shop.run("import \(shop.path("document")) --as v1 --each a").exit == 2)
+    }
+}
+
 @Suite("Several events of one append on the command line")
 struct AppendLinesTests {
     @Test("append --lines appends a file's events together, all of them or none, and once where the first has an id")
@@ -98,7 +150,13 @@ struct AppendLinesTests {
         let first = try shop.must("append --lines - --expect none --json", input: placed + "\n" + paid)
         #expect(try (member(first.line, "position"), member(first.line, "revision")) == ("6", "1"))
         let bad = try shop.run("append --lines - --json", input: paid + paid.replacing("\"id\"", with: "\"di\""))
-        #expect(bad.exit == 3)
+        #expect(try (bad.exit, member(bad.line, "error", "at", "line")) == (3, "2"))
+        let astray = try shop.run("append --lines - --json", input: paid + "\n" + paid.replacing("order-8", with: "order-9"))
+        #expect(try (astray.exit, member(astray.line, "error", "at", "line")) == (3, "3"))
+        let named = paid.replacing("}}", with: #"},"id":"n"}"#)
+        let twice = try shop.run("append --lines - --json", input: named + paid + named)
+        #expect(try (twice.exit, member(twice.line, "error", "at", "line")) == (3, "3"))
+        #expect(twice.line.contains("in line 1"))
         let noEvent = try shop.run("append --lines - --json", input: paid + "\n" + "nonsense\n")
         #expect(try (noEvent.exit, member(noEvent.line, "error", "at", "line")) == (3, "3"))
         #expect(try shop.run("append --lines - --expect none", input: paid).exit == 3)
@@ -117,9 +175,12 @@ struct AppendLinesTests {
             #"{"stream":"order-\#(id)","type":"OrderPaid","data":{"id":"\#(id)"},"expect":\#(expect)}"# + "\n"
         }
         let before = try member(shop.must("status --json").line, "position")
-        for wrong in [line("1", "1") + line("2", "7"), line("1", "\"none\""), line("1", "1") + line("1", "2")] {
+        for (wrong, number) in [
+            (line("1", "1") + line("2", "7"), "2"), (line("1", "\"none\""), "1"), (line("1", "1") + line("1", "2"), "2"),
+        ] {
             let refused = try shop.run("append --lines - --json", input: wrong)
             #expect(try (refused.exit, member(refused.line, "error", "code")) == (3, "\"expectationFailed\""))
+            #expect(try member(refused.line, "error", "at", "line") == number)
         }
         let several = line("1", "\"any\"") + line("2", "\"any\"")
         let refused = try shop.run("append --lines - --expect 1", input: several)

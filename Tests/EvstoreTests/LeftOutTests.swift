@@ -146,6 +146,22 @@ struct LeftOutTests {
         #expect(try Self.counts(temporary.store) == Self.once(0 ..< 5))
     }
 
+    @Test("an input that begins like another is told its own bad lines, and what it appends is not taken for a line of the other")
+    func alike() async throws {
+        let temporary = try await Self.store()
+        let lines = Lines(kinds: [.good, .good, .late, .good, .good])
+        let (text, quarantine) = (lines.text(5), ImportOptions(onError: .quarantine))
+        #expect(try await fromFile(temporary, text, quarantine).refused.map(\.line) == [3])
+        let bad = try await fromFile(temporary, lines.text(3) + "nonsense\n", quarantine)
+        #expect(bad.added == 0 && bad.refused.map(\.line) == [3, 4])
+        try await migrate(temporary.store)
+        let other = lines.text(2) + ImportTests.line(90) + "\n"
+        for added in [1, 0] as [UInt64] { #expect(try await fromFile(temporary, other, quarantine).added == added) }
+        for added in [1, 0] as [UInt64] { #expect(try await fromFile(temporary, text, quarantine).added == added) }
+        #expect(try await fromFile(temporary, other, quarantine).added == 0)
+        #expect(try Self.counts(temporary.store) == Self.once([0, 1, 2, 3, 4, 90]))
+    }
+
     /// What a store holds, as a naive model has it.
     private struct Model {
         let lines: Lines

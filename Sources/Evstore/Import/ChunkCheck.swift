@@ -57,6 +57,7 @@ extension LineChunk {
                 continue
             }
             let range = range(of: index)
+            reader.isLeftOut = leftOut[line] != nil
             do { try reader.read(line, text.buffer, range, into: &result) } catch {
                 result.refused.append(RefusedLine(line: line, error: error))
             }
@@ -78,6 +79,8 @@ private struct LineReader: ~Copyable {
     private var scan = LineScan()
     private var parser: EventLineParser
     private let sealer: LineSealer?
+    /// Whether the importer has to look for the event of the line.
+    var isLeftOut = false
 
     init(_ validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, _ sealer: LineSealer?) {
         (self.validator, self.pass, self.sealer) = (validator, pass, sealer)
@@ -107,7 +110,7 @@ private struct LineReader: ~Copyable {
         if pass != .applying {
             if try !validator.check(fields, entry, text, time: now) { chunk.streamMismatches += 1 }
         }
-        if pass == .checking, fields.id == nil, entry.merging.isEmpty {
+        if pass == .checking, fields.id == nil, entry.merging.isEmpty, !isLeftOut {
             chunk.plain += 1
             return true
         }

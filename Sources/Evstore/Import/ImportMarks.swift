@@ -46,7 +46,7 @@ extension ImportMark {
             if LeftOutLines.isRow(row.value) { others[key] = row.value } else { marks.append(mark) }
         }
         if others.isEmpty { return marks }
-        for index in marks.indices { marks[index].leftOut = LeftOutLines(behind: marks[index].hash, in: others) }
+        for index in marks.indices { marks[index].leftOut = LeftOutLines(behind: marks[index], in: others) }
         return marks
     }
 }
@@ -91,18 +91,18 @@ struct ImportMarks {
 
     /// Reads a chunk; returns how many of its first lines a mark covers, the last mark that matches, and the lines up to there that the
     /// matching marks leave out, which may be lines before the chunk.
-    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?, leftOut: [UInt64: Digest]) {
+    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?, leftOut: [UInt64: LeftOutLine]) {
         line = chunk.lastLine
         if isIdle { return (0, nil, [:]) }
         var (hashed, covered) = (0, 0)
         var matched: Digest?
-        var leftOut: [UInt64: Digest] = [:]
+        var leftOut: [UInt64: LeftOutLine] = [:]
         while let marked = nextMarkedLine(in: chunk, after: hashed) {
             let count = Int(marked - chunk.firstLine) + 1
             hash(chunk, from: hashed, to: count)
             hashed = count
             guard let mark = all[current], mark.line == marked else { continue }
-            leftOut.merge(self.leftOut(by: mark)) { $1 }
+            leftOut.merge(self.leftOut(by: mark, isOfBeginning: false)) { $1 }
             (covered, matched, matchedLine) = (count, mark.hash, marked)
             ahead += following[mark.hash, default: []]
         }
@@ -111,11 +111,17 @@ struct ImportMarks {
         return (covered, matched, leftOut)
     }
 
-    /// The lines that a mark leaves out, each with the mark's hash. What an earlier matching mark covers is that mark's own: where two
-    /// imports have taken lines for new ones, their marks have the same lines.
-    func leftOut(by mark: ImportMark) -> [UInt64: Digest] {
-        var lines: [UInt64: Digest] = [:]
-        for line in mark.leftOut.remaining where line > matchedLine && line <= mark.line { lines[line] = mark.hash }
+    /// The lines that were left out with a mark, without those that imports of this input have appended since. Where the input only begins
+    /// like that of the mark, their events have to be looked for.
+    ///
+    /// Lines that an earlier matching mark covers are noted there: where two imports have taken lines for new ones, both marks cover them.
+    func leftOut(by mark: ImportMark, isOfBeginning: Bool) -> [UInt64: LeftOutLine] {
+        var lines: [UInt64: LeftOutLine] = [:]
+        for line in mark.leftOut.all where line > matchedLine && line <= mark.line {
+            if !isOfBeginning, mark.leftOut.appended.contains(line) { continue }
+            lines[line] = LeftOutLine(
+                place: .init(mark: mark.hash, isOfBeginning: isOfBeginning), appends: mark.leftOut.appends[line, default: []])
+        }
         return lines
     }
 

@@ -9,8 +9,8 @@ extension Importer {
     enum Note {
         /// The mark behind the lines, and which lines before it were left out.
         case mark(ImportMark)
-        /// Which of the lines earlier imports left out, each with the hash of the mark that says so: they are there now.
-        case leftOut([UInt64: Digest])
+        /// Which of the lines earlier imports left out: they are there now.
+        case leftOut([UInt64: LeftOutLine])
     }
 
     /// Removes lines whose id is in the store or in an earlier line: an equal event is skipped, a different one refused.
@@ -127,10 +127,12 @@ extension Importer {
         switch note {
         case .mark(let mark): return [mark.row] + LeftOutLines.rows(chunk.leftOut, behind: mark.hash)
         case .leftOut(let lines):
-            var appended: [Digest: [UInt64]] = [:]
-            for line in chunk.lines { if let mark = lines[line.line] { appended[mark, default: []].append(line.line) } }
+            var appended: [LeftOutLine.Place: [UInt64]] = [:]
+            for line in chunk.lines { if let place = lines[line.line]?.place { appended[place, default: []].append(line.line) } }
             var rows: [AttachedRow] = []
-            for (mark, lines) in appended { rows += LeftOutLines.rows(lines, behind: try store.lastRow(behind: mark)) }
+            for (place, lines) in appended {
+                rows += LeftOutLines.rows(lines, behind: try store.lastRow(behind: place.mark), ofBeginning: place.isOfBeginning)
+            }
             return rows
         }
     }

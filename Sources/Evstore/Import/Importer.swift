@@ -42,6 +42,8 @@ final class Importer {
     private var hasEvents = false
     /// The content and the line of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: (content: UInt64, line: UInt64)] = [:]
+    /// Lines that were left out since the last mark, in chunks that got no mark of their own.
+    private var carried: Set<UInt64> = []
     /// The event that each id without its source stands for.
     var plainIDs: [EventID: EventID] = [:]
 
@@ -109,12 +111,14 @@ final class Importer {
         var matched: Digest?
         /// The hash of the mark before the one that this chunk will write.
         var previous = Digest.zero
+        /// Whether it is covered since its events are those of a mark that the input has not reached.
+        var isKindred = false
 
         var isCovered: Bool { chunk.covered == chunk.ends.count }
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        (marks, lastMark, known) = (ImportMarks(writesMarks: pass != .checking), .zero, nil)
+        (marks, lastMark, known, carried) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, [])
         report.position = try store.last().position
         isAppending = pass != .checking
         reading: while true {
@@ -180,9 +184,11 @@ final class Importer {
         case .new: if isNew { marks.dropMarksAhead() }
         case .open: break
         // Lines that are appended again in any case need not wait.
-        case .beginning(let mark) where isEnd || options.again:
+        case .beginning(let mark, let refused) where isEnd || options.again:
             coverWaiting()
-            noteLeftOut(marks.leftOut(by: mark))
+            for index in waiting.indices { waiting[index].isKindred = true }
+            noteLeftOut(Dictionary(refused.map { ($0, LeftOutLine()) }) { $1 })
+            noteLeftOut(marks.leftOut(by: mark, isOfBeginning: true))
         case .undecided where isEnd || options.again: break
         case .beginning, .undecided: return
         }
@@ -212,7 +218,7 @@ final class Importer {
     /// Determines how many lines of a chunk a mark covers; the mark also covers all waiting chunks before it.
     private func findCovered(_ entry: Entry) {
         var entry = entry
-        let leftOut: [UInt64: Digest]
+        let leftOut: [UInt64: LeftOutLine]
         entry.chunk.leftOut = [:]
         (entry.chunk.covered, entry.matched, leftOut) = marks.pass(entry.chunk)
         entry.end = marks.current
@@ -222,7 +228,7 @@ final class Importer {
     }
 
     /// Notes lines of the waiting chunks that earlier imports left out.
-    private func noteLeftOut(_ lines: [UInt64: Digest]) {
+    private func noteLeftOut(_ lines: [UInt64: LeftOutLine]) {
         if lines.isEmpty { return }
         for index in waiting.indices {
             let range = waiting[index].chunk.firstLine ... waiting[index].chunk.lastLine
@@ -254,7 +260,6 @@ final class Importer {
         let count = UInt64((0 ..< chunk.covered).count { !chunk.isRead($0) && !chunk.isBlank($0) })
         report.read += count
         report.skipped += count
-        report.leftOut += UInt64(chunk.leftOut.count)
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
@@ -269,6 +274,7 @@ final class Importer {
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
         try resolveIDs(&chunk, pass)
+        if !entry.chunk.leftOut.isEmpty { try settleLeftOut(&chunk, entry.chunk.leftOut) }
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
         if options.onError == .stop, let bad = chunk.refused.min(by: { $0.line < $1.line }) {
@@ -286,6 +292,7 @@ final class Importer {
             refusedLines.formUnion(chunk.leftOut)
             report.add(chunk)
         } else {
+            if entry.isKindred { carried.formUnion(chunk.leftOut) }
             try await append(chunk, of: entry, through: entry.chunk.lastLine)
         }
         linesChecked = max(linesChecked, entry.chunk.lastLine)
@@ -307,7 +314,11 @@ final class Importer {
     private func append(_ chunk: CheckedChunk, of entry: Entry, through line: UInt64) async throws(EvstoreError) {
         let (first, new) = (entry.chunk.firstLine, chunk.new)
         if new > first { try await append(chunk.only(first ..< min(new, line + 1)), .leftOut(entry.chunk.leftOut)) }
-        if line >= new { try await append(chunk.only(new ..< line + 1), .mark(mark(entry, through: line))) }
+        if line < new { return }
+        var marked = chunk.only(new ..< line + 1)
+        marked.leftOut.formUnion(carried)
+        carried = []
+        try await append(marked, .mark(mark(entry, through: line)))
     }
 
     /// Throws where the input has changed between its two readings: unchecked lines would be appended.

@@ -7,52 +7,52 @@ internal import Hashing
 ///
 /// They are noted in rows behind the row of the later mark. The key of each row follows from the key before it, so that a row is added in
 /// the same commit as the events that it is about, and none is written anew: a cut takes off the rows that were written with the events
-/// behind it, and what these rows said is undone. A row names lines that change sides: the rows that are written with the mark name the
-/// lines that were left out, and later rows those of them that were appended after all.
+/// behind it, and what these rows said is undone. The rows that are written with the mark name the lines that were left out, and later
+/// rows those of them that were appended after all.
 ///
 /// The rows have the size of a mark. A program that does not know them takes them for marks of other inputs, and those lines for appended
 /// ones.
 struct LeftOutLines: Hashable, Sendable {
-    /// The lines that were not appended since.
-    private(set) var remaining: Set<UInt64> = []
-    /// The lines that were, each with the last position of the append that it came with.
-    private(set) var appended: [UInt64: Position] = [:]
-
-    var isEmpty: Bool { remaining.isEmpty && appended.isEmpty }
+    /// All lines that were left out with the mark.
+    private(set) var all: Set<UInt64> = []
+    /// Those of them that imports of the input have appended since.
+    private(set) var appended: Set<UInt64> = []
+    /// The last positions of the appends that lines came with, also where an input ended before the mark and may be another one.
+    private(set) var appends: [UInt64: [Position]] = [:]
 
     init() {}
 
     /// Reads the rows behind a mark.
     /// - Parameter rows: the values of such rows, of any mark, by their keys.
-    init(behind mark: Digest, in rows: [Digest: [UInt8]]) {
-        var key = mark.following
+    init(behind mark: ImportMark, in rows: [Digest: [UInt8]]) {
+        var key = mark.hash.following
         while let row = rows[key] {
-            let position = Position(row.lent.load(UInt64.self, at: 0))
-            for line in Self.lines(of: row) {
-                appended[line] = remaining.remove(line) == nil ? nil : position
-                if appended[line] == nil { remaining.insert(line) }
+            let (position, head) = (Position(row.lent.load(UInt64.self, at: 0)), row.lent.load(UInt64.self, at: 8))
+            let first = head & ~(Self.rowBit | Self.beginningBit)
+            for index in 0 ..< Self.linesMax where row[16 + Int(index / 8)] & 1 << (index % 8) != 0 {
+                if position <= mark.position {
+                    all.insert(first + index)
+                } else {
+                    appends[first + index, default: []].append(position)
+                    if head & Self.beginningBit == 0 { appended.insert(first + index) }
+                }
             }
             key = key.following
         }
     }
 
     /// In place of the line of a mark, a row has the number of its first line with this bit.
-    private static let bit: UInt64 = 1 << 63
+    private static let rowBit: UInt64 = 1 << 63
+    /// The row is of an input that ended before the mark.
+    private static let beginningBit: UInt64 = 1 << 62
     /// A row names lines by the bits of 32 bytes.
     private static let linesMax: UInt64 = 256
 
     /// Whether a row of the size of a mark is one of these.
-    static func isRow(_ value: [UInt8]) -> Bool { value.lent.load(UInt64.self, at: 8) & bit != 0 }
-
-    private static func lines(of value: [UInt8]) -> [UInt64] {
-        let first = value.lent.load(UInt64.self, at: 8) & ~bit
-        var lines: [UInt64] = []
-        for index in 0 ..< linesMax where value[16 + Int(index / 8)] & 1 << (index % 8) != 0 { lines.append(first + index) }
-        return lines
-    }
+    static func isRow(_ value: [UInt8]) -> Bool { value.lent.load(UInt64.self, at: 8) & rowBit != 0 }
 
     /// The rows to write for these lines behind the row that has a key.
-    static func rows(_ lines: some Sequence<UInt64>, behind key: Digest) -> [AttachedRow] {
+    static func rows(_ lines: some Sequence<UInt64>, behind key: Digest, ofBeginning: Bool = false) -> [AttachedRow] {
         var (rows, key): ([AttachedRow], Digest) = ([], key)
         var rest = lines.sorted()[...]
         while let first = rest.first {
@@ -62,13 +62,29 @@ struct LeftOutLines: Hashable, Sendable {
                 rest.removeFirst()
             }
             var value = ByteBuffer(capacity: 40)
-            value.append(littleEndian: first | bit)
+            value.append(littleEndian: first | rowBit | (ofBeginning ? beginningBit : 0))
             value.append(bits)
             key = key.following
             rows.append(AttachedRow(.imports, key: key.bytes, value: value.array()))
         }
         return rows
     }
+}
+
+/// A line that an earlier import left out.
+struct LeftOutLine: Sendable {
+    /// Where that is noted.
+    struct Place: Hashable, Sendable {
+        /// The hash of the mark behind the line.
+        var mark: Digest
+        /// Whether this input ends before the mark.
+        var isOfBeginning: Bool
+    }
+
+    /// Nil for a line that no mark notes, and that is refused.
+    var place: Place?
+    /// The appends that it may have come with since, by their last positions.
+    var appends: [Position] = []
 }
 
 extension Digest {

@@ -1,6 +1,5 @@
 internal import Bytes
 internal import EventModel
-internal import Hashing
 internal import JSONText
 internal import Migration
 internal import Platform
@@ -29,8 +28,8 @@ struct LineChunk: Sendable {
 
     /// How many of its first lines earlier imports have appended, but for those that they left out.
     var covered = 0
-    /// The covered lines that earlier imports left out, each with the hash of the mark that says so.
-    var leftOut: [UInt64: Digest] = [:]
+    /// The covered lines that earlier imports left out.
+    var leftOut: [UInt64: LeftOutLine] = [:]
     /// Whether covered lines are appended again.
     var isAgain = false
 
