@@ -87,7 +87,7 @@ public struct Options: Sendable {
     public var buildMemoryBytes = 256 << 20
     /// How long an opening that must migrate waits for another process's migration before it fails and names that process.
     public var migrationDeadline: Duration = .seconds(300)
-    /// The number of worker threads of a replay; nil uses one for each processor.
+    /// The number of worker threads of a replay; nil uses one for each processor. At most 256 are used.
     public var replayJobs: Int?
 
     public init() {}

@@ -133,7 +133,7 @@ package enum Laws {
     private static func inJobs(
         _ context: MigrationContext, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
     ) throws(EvstoreError) -> LawTally {
-        let jobs = max(1, min(context.options.replayJobs ?? Processors.count, 1 + most))
+        let jobs = min(Processors.threads(context.options.replayJobs), 1 + max(0, most))
         let parts = Monitor<[Int: LawTally]>([:])
         try converting {
             try inParallel(jobs) { part in

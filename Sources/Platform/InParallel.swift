@@ -4,6 +4,11 @@ internal import Glibc
 package enum Processors {
     /// How many processors are online.
     package static var count: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+    /// More threads than this only take memory, and time to start.
+    package static let threadsMax = 256
+
+    /// How many threads work: as many as were asked for, within `threadsMax`; one for each processor where nil.
+    package static func threads(_ asked: Int?) -> Int { min(max(1, asked ?? count), threadsMax) }
 }
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.

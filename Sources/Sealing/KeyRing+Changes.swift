@@ -13,8 +13,12 @@ extension KeyRing {
     }
 
     /// Adds a slot for the same keys; returns its number.
+    /// - Throws: `SealError.limit` where there are too many, or the secret opens one already that stretches it like this.
     package mutating func addSlot(_ secret: KeySecret, _ stretching: Stretching, label: String, time: Int64) throws(SealError) -> UInt32 {
         guard file.slots.count < KeyFile.slotsMax else { throw .limit("there are \(KeyFile.slotsMax) slots; retire one first") }
+        if let known = try Self.slot(of: file, openedBy: secret, stretched: stretching) {
+            throw .limit("slot \(known.id) is opened by this \(stretching == .none ? "key" : "passphrase") already")
+        }
         let id = Self.next(file.slots)
         let opener = try SlotOpener(secret, stretching)
         let slot = try EntryDraft(slot: id, opener, label: label, time: time, file.storeID).slot(of: master, for: opener)

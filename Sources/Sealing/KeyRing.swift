@@ -34,7 +34,8 @@ package struct KeyRing: Sendable {
 
     /// - Throws: `SealError`: refused where the secret opens none of the slots, damaged where the file differs from what was written.
     package init(opening file: KeyFile, with secret: KeySecret) throws(SealError) {
-        try self.init(file, master: Self.master(of: file, secret))
+        guard let slot = try Self.slot(of: file, openedBy: secret) else { throw .refused }
+        try self.init(file, master: slot.master)
     }
 
     /// - Throws: `SealError.damaged` where the file was not written with this master key.
@@ -58,14 +59,19 @@ package struct KeyRing: Sendable {
     /// A key for one purpose, derived from the master key.
     package func key(for purpose: String) -> SecretKey { master.key(for: purpose) }
 
-    private static func master(of file: KeyFile, _ secret: KeySecret) throws(SealError) -> SecretKey {
-        for entry in file.slots where secret.opens(entry.stretching) {
+    /// Opens the slots of a kind, one after the other, until the secret fits.
+    /// - Parameter stretching: the only kind that is tried; where nil, all that this kind of secret can open.
+    /// - Returns: the slot's number and the master key; nil where the secret opens none.
+    static func slot(
+        of file: KeyFile, openedBy secret: KeySecret, stretched stretching: Stretching? = nil
+    ) throws(SealError) -> (id: UInt32, master: SecretKey)? {
+        for entry in file.slots where secret.opens(entry.stretching) && (stretching ?? entry.stretching) == entry.stretching {
             let key = try entry.stretching.key(from: secret.bytes, salt: entry.salt)
-            do throws(SealError) { return try unwrap(entry, file.storeID, under: key) } catch {
+            do throws(SealError) { return (entry.id, try unwrap(entry, file.storeID, under: key)) } catch {
                 guard case .broken = error else { throw error }
             }
         }
-        throw .refused
+        return nil
     }
 
     private static func unwrap(_ entry: KeyFile.Entry, _ storeID: [UInt8], under key: SecretKey) throws(SealError) -> SecretKey {

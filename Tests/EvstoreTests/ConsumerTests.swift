@@ -234,8 +234,15 @@ struct ConsumerTests {
         _ = try await store.append(try orders(10 ..< 11))
         try await seen.wait(for: 6)
         #expect(seen.all == Array(1 ... 6))
+        let gone = try store.last()
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         await #expect(throws: EvstoreError.self) { try await task.value }
+        #expect(try store.consumers().map(\.isCutOff) == [true])
+        // What is refused leaves no name behind.
+        await #expect(throws: EvstoreError.self) { try await store.consume("other", from: .after(gone)) { _, _ in } }
+        #expect(try store.consumers().map(\.name) == ["mailer"])
+        try await store.maintenance.resetConsumer("mailer", to: .end)
+        #expect(try store.consumers().map(\.isCutOff) == [false])
     }
 
     @Test("the page's example mails what is appended from then on")

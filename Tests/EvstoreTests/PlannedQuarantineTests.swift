@@ -59,4 +59,15 @@ struct PlannedQuarantineTests {
         let last = try await store.plan(to: SchemaVersion(2))
         #expect(last.refused.map(\.code) == ["buildStopped"] && last.notSeen == 0)
     }
+
+    @Test("a drill goes back and forward past events that have no image; the law of its steps alone says that there are some")
+    func rehearsed() async throws {
+        let temporary = try await store(reading: "F")
+        let store = temporary.store
+        try await fill(store, with: "F", 40, but: [7: #"{"n":"x","k":"1"}"#])
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine))
+        let report = try await store.maintenance.drill(seed: 5)
+        #expect(report.quarantined > 0 && report.steps.filter { !$0.ok }.map(\.name) == ["laws of the steps"])
+        #expect(report.laws.filter { $0.failed > 0 }.map(\.law) == ["T-up"])
+    }
 }

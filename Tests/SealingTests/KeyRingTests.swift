@@ -22,6 +22,10 @@ struct KeyRingTests {
         let words = KeySecret.passphrase(Array("a heron stands in the reeds".utf8))
         #expect(try ring.addSlot(words, .scrypt(logN: 14, r: 8, p: 1), label: "Ann's", time: 6) == 2)
         #expect(try ring.addSlot(words, .pbkdf2(rounds: 210_000), label: "old", time: 7) == 3)
+        // To stretch a passphrase otherwise is a slot more, and nothing else is.
+        for (secret, stretching) in [(words, .pbkdf2(rounds: 210_000)), (.key(key), .none)] as [(KeySecret, Stretching)] {
+            #expect(throws: SealError.self) { try ring.addSlot(secret, stretching, label: "again", time: 8) }
+        }
         let bytes = ring.encoded
         for secret in [.key(key), words] {
             let again = try opened(bytes, secret)

@@ -41,8 +41,12 @@ final class Committer: @unchecked Sendable {
     private var logger: Logger { context.logger }
 
     func start() throws {
-        _ = try WorkerThread.start("evstore-commit") { self.run() }
         try deadlineTimer.start()
+        do { _ = try WorkerThread.start("evstore-commit") { self.run() } } catch {
+            // The writing thread would have done it: closing waits for both threads.
+            deadlineTimer.end()
+            throw error
+        }
         try context.order?.follow(takeIn)
     }
 

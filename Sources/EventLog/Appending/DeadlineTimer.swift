@@ -29,7 +29,12 @@ final class DeadlineTimer: Sendable {
         (store, logger) = (context.path, context.logger)
     }
 
-    func start() throws { _ = try WorkerThread.start("evstore-deadln") { self.run() } }
+    func start() throws {
+        do { _ = try WorkerThread.start("evstore-deadln") { self.run() } } catch {
+            state.withLock { $0.hasEnded = true }
+            throw error
+        }
+    }
 
     /// - Parameter isLeased: whether a lease of turns may be left.
     func wake(isLeased: Bool) {

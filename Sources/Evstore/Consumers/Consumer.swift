@@ -82,6 +82,8 @@ public struct ConsumerStatus: Hashable, Sendable {
     public var types: [String]?
     /// Events in the log behind the place, of any type.
     public var lag: UInt64
+    /// Whether a cut has taken off events that it had handled: `consume` ends with `epochChanged` until `maintenance.resetConsumer`.
+    public var isCutOff: Bool
     /// Events handled since the consumer was registered.
     public var handled: UInt64
     /// Events that are parked.

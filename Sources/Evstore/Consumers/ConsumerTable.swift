@@ -18,11 +18,12 @@ extension EventStore {
             }
             for (row, count) in zip(rows, parked) {
                 found.append(
-                    ConsumerStatus(
+                    try ConsumerStatus(
                         name: row.name, place: row.place, version: row.version, types: row.types,
-                        lag: end.events(after: row.place.position), handled: row.handled, parked: UInt64(count),
+                        lag: end.events(after: row.place.position), isCutOff: !isInLog(row.place), handled: row.handled,
+                        parked: UInt64(count),
                         failing: row.failing, error: row.error,
-                        holder: try StoreLock.consumer(row.number).holder(at: path)))
+                        holder: StoreLock.consumer(row.number).holder(at: path)))
             }
         }
         return found

@@ -45,7 +45,7 @@ extension EventStore {
     }
 
     /// The number of threads that check the events of an append or an import, and that write the lines of an export.
-    var jobs: Int { max(1, options.replayJobs ?? Processors.count) }
+    var jobs: Int { Processors.threads(options.replayJobs) }
 
     /// The marks of all earlier imports.
     func importMarks() throws(EvstoreError) -> [ImportMark] {

@@ -180,12 +180,35 @@ final class Rehearsal {
     /// The appended events as lines at a version.
     private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws -> [[UInt8]] {
         var lines: [[UInt8]] = []
-        try store.readAll(at: version, from: report.position.next) { event in
-            if event.position > last { return false }
-            lines.append(store.line(event))
-            return true
-        }
+        try readLines(store, at: version, from: report.position.next, through: last) { lines.append($0) }
         return lines
+    }
+
+    /// Calls `body` with each event as a line at a version. For one without an image there, the line says why.
+    private func readLines(
+        _ store: EventStore, at version: SchemaVersion, from start: Position, through last: Position, _ body: ([UInt8]) -> Void
+    ) throws {
+        var next = start
+        while next <= last {
+            try job.check()
+            try store.log.read { reader in
+                let converter = try EventConverter(store, store.evolving.history(reader), .version(version))
+                let end = min(next.plus(1_000), last.next)
+                try reader.blocks(from: next) { block in
+                    for index in block.indices {
+                        let record = block.record(index)
+                        guard record.position >= next, record.position < end else { continue }
+                        var events: [RecordedEvent] = []
+                        do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage(let failure) {
+                            body(Array(EvstoreError.noImage(failure).message.utf8))
+                        }
+                        for event in events { body(store.line(event)) }
+                        next = record.position.next
+                    }
+                    return next < end
+                }
+            }
+        }
     }
 
     /// The digests of a version's read models at the log's end.
@@ -256,27 +279,8 @@ final class Rehearsal {
 
     /// The digest of the store's events at a version, up to the position at which it was copied.
     private func shown(by store: EventStore, at version: SchemaVersion) throws -> String {
-        var (hasher, next) = (SHA256Hasher(), Position(1))
-        while next <= report.position {
-            try job.check()
-            try store.log.read { reader in
-                let converter = try EventConverter(store, store.evolving.history(reader), .version(version))
-                let end = min(next.plus(1_000), report.position.next)
-                try reader.blocks(from: next) { block in
-                    for index in block.indices {
-                        let record = block.record(index)
-                        guard record.position >= next, record.position < end else { continue }
-                        var events: [RecordedEvent] = []
-                        do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage(let failure) {
-                            hasher.update(EvstoreError.noImage(failure).message)
-                        }
-                        for event in events { hasher.update(store.line(event)) }
-                        next = record.position.next
-                    }
-                    return next < end
-                }
-            }
-        }
+        var hasher = SHA256Hasher()
+        try readLines(store, at: version, from: Position(1), through: report.position) { hasher.update($0) }
         return hasher.finalize().hex
     }
 

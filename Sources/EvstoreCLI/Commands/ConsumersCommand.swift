@@ -22,7 +22,8 @@ struct ConsumersCommand: ParsableCommand, Group {
                     try session.output.object(row.object)
                 } else {
                     let parts = [
-                        row.name, "position \(grouped(row.place.position.rawValue))", "\(counted(row.lag, "event")) behind",
+                        row.name, "position \(grouped(row.place.position.rawValue))",
+                        row.isCutOff ? "cut off: see evstore consumers reset --help" : "\(counted(row.lag, "event")) behind",
                         "\(grouped(row.parked)) parked", row.holder ?? "nobody has it", row.error ?? "",
                     ]
                     try session.output.line(parts.filter { !$0.isEmpty }.joined(separator: "   "))
@@ -161,6 +162,7 @@ extension ConsumerStatus {
         [
             "name": .text(name), "position": .count(place.position.rawValue), "epoch": .count(UInt64(place.epoch.rawValue)),
             "version": .count(UInt64(version.rawValue)), "types": types.map { .list($0.map { .text($0) }) } ?? nil, "lag": .count(lag),
+            "cutOff": .bool(isCutOff),
             "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil,
             "error": error.map { .text($0) } ?? nil,
             "holder": holder.map { .text($0) } ?? nil,

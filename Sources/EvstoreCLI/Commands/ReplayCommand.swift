@@ -27,7 +27,7 @@ struct ReplayCommand: Command {
 
     @Option(help: ArgumentHelp("Print this stream as the version sees it; build nothing.", valueName: "stream")) var stream: String?
 
-    @Option(help: ArgumentHelp("Worker threads; one a processor where it is not given.", valueName: "n")) var jobs: Int?
+    @Option(help: ArgumentHelp("Worker threads, 256 at most; one a processor where it is not given.", valueName: "n")) var jobs: Int?
 
     @Option(help: "What becomes of an event that has no image: stop or quarantine.", transform: oneOf)
     var onError: FailureRule = .stop

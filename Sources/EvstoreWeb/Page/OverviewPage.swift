@@ -58,9 +58,12 @@ extension Page {
             return "<li\(isLive)><strong>\(version)</strong> \(words) <small>\(births[version] ?? 0) born</small></li>\n" as Markup
         }
         let window: Markup =
-            status.window
-            ? "The window is open: <code>evstore rollback</code> goes back to what is below the live version, down to the floor."
-            : "The window is closed: there is no other version to go to."
+            switch (status.window, status.replica) {
+            case (false, _): "The window is closed: there is no other version to go to."
+            case (true, .some): "The window is open, as the original had it: a replica goes where its original goes."
+            case (true, nil):
+                "The window is open: <code>evstore rollback</code> goes back to what is below the live version, down to the floor."
+            }
         return "<section><h2>Versions</h2><ol class=\"versions\">\(stops)</ol><p>\(window)</p></section>"
     }
 
@@ -94,7 +97,8 @@ extension Page {
             "Consumers", ["Consumer", "Version", "At", "Behind", "Parked", "Holder", "Last failure"],
             consumers.map { consumer in
                 [
-                    .name(consumer.name), "\(consumer.version)", "\(consumer.place.position.rawValue)", "\(consumer.lag)",
+                    .name(consumer.name), "\(consumer.version)", "\(consumer.place.position.rawValue)",
+                    consumer.isCutOff ? "cut off" : "\(consumer.lag)",
                     consumer.parked == 0 ? "0" : "<a href=\"/consumers\">\(consumer.parked)</a>",
                     consumer.holder.map { .name($0) } ?? "nobody",
                     consumer.error.map { error in

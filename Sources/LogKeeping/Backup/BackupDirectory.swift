@@ -82,13 +82,15 @@ struct BackupDirectory {
     func numbers() throws -> [UInt64] {
         guard try Directory.status(path + "/runs") != nil else { return [] }
         return try Directory.names(path + "/runs").compactMap { name in
-            guard name.count == 15, name.hasSuffix(".json"), name.prefix(10).allSatisfy(\.isASCII) else { return nil }
-            return UInt64(name.prefix(10))
+            guard let number = UInt64(name.prefix(10)), name == Self.fileName(number) else { return nil }
+            return number
         }
     }
 
+    private static func fileName(_ number: UInt64) -> String { "\(padded(Int64(clamping: number), 10)).json" }
+
     func run(_ number: UInt64) throws -> Run {
-        let name = "\(path)/runs/\(padded(Int64(number), 10)).json"
+        let name = "\(path)/runs/\(Self.fileName(number))"
         let file = try File(name, .read)
         let bytes = try file.read(min(file.status().bytes, Self.fileBytesMax))
         let run: Run
@@ -143,7 +145,7 @@ struct BackupDirectory {
     func finish(_ run: Run) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let name = "\(path)/runs/\(padded(Int64(run.number), 10)).json"
+        let name = "\(path)/runs/\(Self.fileName(run.number))"
         let text = [UInt8](try encoder.encode(run)) + [10]
         guard text.count <= Self.fileBytesMax else { throw damaged("it has too many runs: begin a new directory") }
         try write(text, to: name)
@@ -188,7 +190,7 @@ struct BackupDirectory {
     @discardableResult
     func prune(keeping count: Int, overwriting: Bool, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
         let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
-        let names = Set(old.map { padded(Int64($0), 10) + ".json" })
+        let names = Set(old.map(Self.fileName))
         try Directory.removeFiles(in: path + "/runs", overwriting: false, named: names.contains)
         try sweep(overwriting: overwriting)
         return old.count

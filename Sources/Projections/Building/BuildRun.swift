@@ -31,7 +31,7 @@ final class BuildRun {
         let through = min(build.through ?? evolution.last.position, evolution.last.position)
         end = Checkpoint(epoch: evolution.state.epoch, position: through)
         history = evolution.history
-        jobs = max(1, build.jobs ?? Processors.count)
+        jobs = Processors.threads(build.jobs)
         partitions = try build.targets.map { target in
             try (0 ..< Self.partitionCount).map {
                 RowPartition(
