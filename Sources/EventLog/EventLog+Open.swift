@@ -26,10 +26,7 @@ extension EventLog {
             let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger, tables)
             let log: EventLog
             do {
-                if !readOnly {
-                    try StoreLocation.sweepStore(store)
-                    try Reindexing.complete(access)
-                }
+                if !readOnly { try StoreLocation.sweepStore(store) }
                 var context = LogContext(path: store, access: access, options: options, logger: logger)
                 (context.judge, context.tailKeeping) = (judge, keeper.map(WeakTailKeeper.init))
                 try access.environment.read { transaction in

@@ -36,7 +36,6 @@ package struct LogBuilder {
                 storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
                 indexed: .start)
             try StateRows.put(state, &transaction, access.tables)
-            for index in access.tables.positionIndexes { try index.put(mark: .start, &transaction) }
         }
     }
 

@@ -110,7 +110,7 @@ extension Environment {
             let isMade = making && (configuration.creating || !configuration.required.contains(name) && !isOptional)
             let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (isMade ? MDB_CREATE : 0)
             let code = unsafe mdb_dbi_open(transaction, name, UInt32(flags), &table)
-            let mayLack = isReadOnly && configuration.dispensable.contains(name) || isOptional && !configuration.creating
+            let mayLack = isOptional && !configuration.creating
             if code == MDB_NOTFOUND, mayLack { continue }
             if code != 0 {
                 unsafe mdb_txn_abort(transaction)

@@ -14,8 +14,6 @@ package final class Environment: @unchecked Sendable {
         package var integerKeyTables: Set<String>
         /// Tables that only `creating` makes: a file that lacks one is damaged. Other missing tables are made.
         package var required: Set<String> = []
-        /// Tables that may be missing when the environment is opened for reading only; any other missing table is an error then.
-        package var dispensable: Set<String> = []
         /// Tables that are opened where they exist, and made by `creating` alone.
         package var optional: Set<String> = []
         /// Address space to reserve; the map grows by itself when it is full.

@@ -295,8 +295,6 @@ package struct CommitSession: ~Copyable {
         }
         streams.noteCommitted(through: admitted.last.position)
         for (name, id) in admitted.admission.newTypes { access.names.learn(id, name) }
-        // An admission's entries lack the keys of further indexes: with such indexes the overlay reads the blocks instead.
-        guard access.tables.positionIndexes.isEmpty else { return }
         let moment = admitted.admission.moment
         moment.overlay.merge(first: moment.last.next, through: admitted.last.position) { admitted.admission.note(in: &$0, streams) }
     }

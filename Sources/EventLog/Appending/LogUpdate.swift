@@ -110,11 +110,9 @@ package struct LogUpdate: ~Copyable {
         }
         let epoch = max(state.epoch.next, later ?? .first)
         if let node { return try ask(ClusterCut(at: position, epoch, link: cutLink(at: position), note: "\(note) by \(node.node)")) }
-        let before = try StateRows.numbers(transaction.reads, access.tables).indexedTo
         let (link, indexed) = try Cut.run(to: position, &transaction, access)
         try begin(epoch, at: position, link)
         state.indexed = indexed
-        try Cut.markIndexes(from: before, to: Checkpoint(epoch: epoch, position: indexed), &transaction, access)
         hasCut = true
     }
 
@@ -130,11 +128,8 @@ package struct LogUpdate: ~Copyable {
 
     /// Begins the next epoch, or `later`, at the log's end. Removes no event and keeps the indexes; removes rows that name later positions.
     mutating func beginEpoch(later: Epoch) throws {
-        let indexed = try StateRows.numbers(transaction.reads, access.tables).indexedTo
         try Cut.removeRows(beyond: last.position, &transaction, access)
         try begin(max(state.epoch.next, later), at: last.position, Blocks.endLink(transaction.reads, access))
-        let now = Checkpoint(epoch: state.epoch, position: indexed.position)
-        try Cut.markIndexes(from: indexed, to: now, &transaction, access)
     }
 
     private mutating func begin(_ epoch: Epoch, at position: Position, _ link: Digest) throws {

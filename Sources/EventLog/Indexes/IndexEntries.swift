@@ -20,12 +20,10 @@ struct IndexEntries: Sendable {
     var streams: [String: UInt64] = [:]
     var ids: [IDKey: UInt64] = [:]
     var census: [CensusKey: UInt64] = [:]
-    /// For each further index, by its name: keys to positions.
-    var positions: [String: [[UInt8]: UInt64]] = [:]
     var events: UInt64 = 0
 
     /// Adds the events of a block after a position.
-    mutating func add(_ block: BlockView, after position: Position, _ indexes: [PositionIndex]) {
+    mutating func add(_ block: BlockView, after position: Position) {
         let start = block.index(after: position)
         // Consecutive events are mostly of one kind.
         var run: (kind: CensusKey, count: UInt64)?
@@ -40,9 +38,6 @@ struct IndexEntries: Sendable {
                 run = nil
             }
             run = (kind, (run?.count ?? 0) + 1)
-            for index in indexes {
-                if let key = index.key(record) { positions[index.name, default: [:]][key] = record.position.rawValue }
-            }
             events += 1
         }
         if let last = run { census[last.kind, default: 0] += last.count }

@@ -19,7 +19,6 @@ enum IndexTruncation {
         var heads: [(stream: UInt64, head: StreamHead?)] = []
         var ids: [IDKey] = []
         var census: [IndexEntries.CensusKey: UInt64] = [:]
-        var positions: [(index: PositionIndex, key: [UInt8])] = []
 
         init(after done: Position, kept: Position, indexed: Position) { (through, self.kept, self.indexed) = (done, kept, indexed) }
     }
@@ -82,9 +81,6 @@ enum IndexTruncation {
         if record.position <= part.indexed {
             part.census[IndexEntries.CensusKey(type: record.type, born: record.born.rawValue), default: 0] += 1
         }
-        for index in access.tables.positionIndexes {
-            if let key = index.key(record) { part.positions.append((index, key)) }
-        }
         if let name = record.streamName {
             part.streams.append(Array(name.text.utf8))
             part.heads.append((record.streamID, nil))
@@ -112,6 +108,5 @@ enum IndexTruncation {
                 try tables.heads.put(key.lent, row.bytes, &transaction)
             }
         }
-        for (index, key) in part.positions { try index.remove(key, &transaction) }
     }
 }

@@ -13,7 +13,6 @@ struct Sweep {
     private let streams: [(name: String, id: UInt64)]
     private let ids: [(key: IDKey, position: UInt64)]
     private let heads: [UInt64]
-    private let positions: [(index: String, key: [UInt8], position: UInt64)]
     private let census: [IndexEntries.CensusKey: UInt64]
     private var done = 0
 
@@ -29,13 +28,10 @@ struct Sweep {
         streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
         ids = entries.ids.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
         heads = entries.heads.ids.sorted()
-        positions = entries.positions.flatMap { index, keys in
-            keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { (index, $0.key, $0.value) }
-        }
         census = entries.census
     }
 
-    private var total: Int { streams.count + ids.count + heads.count + positions.count }
+    private var total: Int { streams.count + ids.count + heads.count }
     var isFinished: Bool { done == total }
 
     /// Whether the indexes are still where the sweep began.
@@ -62,16 +58,12 @@ struct Sweep {
                 let (id, position) = ids[done - streams.count]
                 value.append(littleEndian: position)
                 try tables.ids.put(id.bytes.lent, value.bytes, &transaction)
-            } else if done < streams.count + ids.count + heads.count {
+            } else {
                 let stream = heads[done - streams.count - ids.count]
                 guard let head = try head(stream, transaction.reads) else { throw Indexes.damaged("heads") }
                 key.append(littleEndian: stream)
                 Indexes.append(head, to: &value)
                 try tables.heads.put(key.bytes, value.bytes, &transaction)
-            } else {
-                let row = positions[done - streams.count - ids.count - heads.count]
-                let index = tables.positionIndexes.first { $0.name == row.index }
-                try index?.put(row.key, row.position, &transaction)
             }
             done += 1
         }
@@ -80,11 +72,6 @@ struct Sweep {
         guard counts.values.sum({ $0 }) <= target.rawValue else { throw Indexes.damaged("census") }
         for (kind, count) in counts {
             try tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
-        }
-        for index in tables.positionIndexes {
-            // An index that lags behind is completed by the next process that opens the store.
-            guard try index.mark(transaction.reads) == Checkpoint(epoch: epoch, position: from) else { continue }
-            try index.put(mark: Checkpoint(epoch: epoch, position: target), &transaction)
         }
         try StateRows.put(indexed: target, &transaction, tables)
         return true

@@ -35,9 +35,6 @@ package struct TableDescriptor: Sendable {
         case ids
         /// A type and a birth version to the number of their events.
         case census
-        /// A key to the position of the one event that has it; the closure returns nil for an event without one. The record is lent as it
-        /// is in its block, sealed if the block is sealed.
-        case positions(of: @Sendable (RecordView) -> [UInt8]?)
     }
 
     /// How rows that can't be rebuilt from the events are kept.
@@ -133,13 +130,6 @@ extension [TableDescriptor] {
             readersMax: options.readersMax, readOnly: readOnly, creating: creating)
         configuration.leasesTurns = true
         configuration.required = Set(filter(\.isInEveryStore).map(\.name))
-        // A reader can do without an index that the store lacks, but not without rows that can't be rebuilt.
-        configuration.dispensable = Set(filter { !$0.isInEveryStore && $0.index != nil }.map(\.name))
         return configuration
     }
-}
-
-extension EventLog {
-    /// The name of every table of a log, and whether its keys are integers: for reading the file without a log.
-    package static var tableKinds: [String: Bool] { TableDescriptor.log.kinds }
 }

@@ -32,8 +32,6 @@ package final class Tables: Sendable {
     package let types, streams, heads, ids, census, state, epochs: RowTable
     private let catalogues: [Catalogue: RowTable]
     private let rows: [String: RowTable]
-    /// The indexes other than `streams`, `heads`, `ids` and `census`.
-    let positionIndexes: [PositionIndex]
     /// The checks of rows for the walk over all pages.
     let checks: [String: StructuralCheck.RowCheck]
 
@@ -60,10 +58,6 @@ package final class Tables: Sendable {
         epochs = try opened(.epochs)
         var catalogues: [Catalogue: RowTable] = [:]
         for catalogue in Catalogue.allCases { catalogues[catalogue] = try opened(catalogue.table) }
-        positionIndexes = descriptors.compactMap { table in
-            guard case .positions(let key) = table.index else { return nil }
-            return PositionIndex(table.name, rows[table.name], key)
-        }
         (self.descriptors, self.rows, self.catalogues) = (descriptors, rows, catalogues)
         checks = store.hasRowChecksums ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
     }

@@ -75,10 +75,8 @@ extension Cut {
     static func run(_ cut: ClusterCut, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         try cut.check(transaction.reads, access)
         var state = try StateRows.state(transaction.reads, access.tables)
-        let before = try StateRows.numbers(transaction.reads, access.tables).indexedTo
         let (_, indexed) = try run(to: cut.position, &transaction, access)
         try Epochs.put(cut.epoch, cut: cut.position, link: cut.link, &transaction, access.tables)
-        try markIndexes(from: before, to: Checkpoint(epoch: cut.epoch, position: indexed), &transaction, access)
         (state.epoch, state.indexed) = (cut.epoch, indexed)
         // Each generation is checked before it is used again: one that has gone beyond the cut is built anew.
         state.generations = [:]

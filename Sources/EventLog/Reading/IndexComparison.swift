@@ -6,7 +6,7 @@ internal import LMDB
 /// Compares the indexes with the log: collects during the walk over the log what they must hold, and compares their rows at its end. Its
 /// memory does not grow with the log.
 ///
-/// 1. The rows of `streams`, `ids` and of further indexes are summed up (`RowSum`), and so are the entries that follow from the events.
+/// 1. The rows of `streams` and `ids` are summed up (`RowSum`), and so are the entries that follow from the events.
 /// 2. Each row of `heads` leads to an event of its stream and has that event's fields. There is one row for each stream, and the events
 /// that they count add up to all events: so each leads to the last one.
 /// 3. The census is counted again.
@@ -39,24 +39,17 @@ struct IndexComparison {
 
     private var streams = RowSum()
     private var ids = RowSum()
-    /// The sums of the further indexes, in their order.
-    private var positions: [RowSum]
     private(set) var census: [IndexEntries.CensusKey: UInt64] = [:]
     /// The kind that was counted last, not in `census` yet: consecutive events are mostly of one kind.
     private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
     /// The next stream whose row of `heads` is to be checked; nil where all were.
     private var nextHead: UInt64? = 0
 
-    init(_ tables: Tables) { positions = tables.positionIndexes.map { _ in RowSum() } }
-
     /// Adds the index entries that follow from an event.
-    mutating func take(_ record: borrowing RecordView, _ tables: Tables) {
+    mutating func take(_ record: borrowing RecordView) {
         let position = record.position.rawValue
         if record.nameBytes.byteCount > 0 { streams.add(record.nameBytes, position) }
         if record.idGiven { ids.add(IDKey(record).bytes.lent, position) }
-        for (number, index) in tables.positionIndexes.enumerated() {
-            if let key = index.key(record) { positions[number].add(key.lent, position) }
-        }
         let kind = IndexEntries.CensusKey(type: record.type, born: record.born.rawValue)
         if kind != run.kind {
             countRun()
@@ -122,14 +115,6 @@ struct IndexComparison {
         if try sum(tables.ids, through: indexed, transaction, { IDKey(row: $0).flatMap { tail.ids[$0] } }) != ids {
             note("STORE005", "the index ids does not agree with the log: an id is not found, or another event in its place")
         }
-        for (number, index) in tables.positionIndexes.enumerated() {
-            let keys = tail.positions[index.name] ?? [:]
-            for (key, position) in keys { positions[number].remove(key.lent, position) }
-            // An index that lacks a part is not damaged: the next opening for writing completes it.
-            guard try index.mark(transaction) == moment.numbers.indexedTo else { continue }
-            let rows = try sum(index, through: indexed, transaction) { keys[[UInt8](copying: $0)] }
-            if rows != positions[number] { note("STORE005", "the index \(index.name) does not agree with the log") }
-        }
         if try !headsAreAll(begun.minus(UInt64(tail.streams.count)), moment, tail, transaction, tables) {
             note("STORE005", "the index heads does not agree with the log: a stream lacks its head, or has an event behind it")
         }
@@ -144,7 +129,7 @@ struct IndexComparison {
 
     /// - Parameter later: returns the position of the event after `indexed` that has a key; nil where there is none.
     private func sum(
-        _ rows: some PositionRows, through indexed: Position, _ transaction: borrowing ReadTransaction, _ later: (RawSpan) -> UInt64?
+        _ rows: RowTable, through indexed: Position, _ transaction: borrowing ReadTransaction, _ later: (RawSpan) -> UInt64?
     ) throws -> RowSum? {
         var sum = RowSum()
         var isRight = true
@@ -173,13 +158,8 @@ struct IndexComparison {
     }
 }
 
-/// A table, or a part of one, that maps keys to positions.
-protocol PositionRows {
-    /// Lends its rows until `body` returns false.
-    func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws
-}
-
-extension RowTable: PositionRows {
+extension RowTable {
+    /// Lends the rows of a table that maps keys to positions, until `body` returns false.
     func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws {
         try forEach(transaction) { key, row in
             guard row.byteCount == 8 else { throw Indexes.damaged(name) }

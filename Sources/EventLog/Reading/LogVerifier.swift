@@ -27,7 +27,7 @@ struct LogVerifier {
     private var types: [TypeID: String] = [:]
     /// Whether the indexes can be read; nil before the first attempt.
     private var hasIndexes: Bool?
-    private var indexes: IndexComparison
+    private var indexes = IndexComparison()
     private let asked: Position?
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
@@ -40,7 +40,6 @@ struct LogVerifier {
     /// - Parameter asked: the position whose link is wanted.
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
         (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
-        indexes = IndexComparison(access.tables)
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
 
@@ -123,7 +122,7 @@ struct LogVerifier {
         for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count {
             let record = block.record(index)
-            indexes.take(record, access.tables)
+            indexes.take(record)
             if isDeep { try take(record, moment, transaction) }
         }
         guard block.isSealed, let keys = access.keys else { return }
@@ -214,14 +213,6 @@ struct LogVerifier {
         if record.idGiven {
             if try moment.position(IDKey(record), transaction, access) != record.position {
                 note("STORE005", at: record.position, "the id \(record.id) does not lead to its event")
-            }
-        }
-        for index in access.tables.positionIndexes {
-            guard let key = index.key(record) else { continue }
-            // An index that lacks a part is not damaged: the next opening for writing completes it.
-            let answer = try moment.find(key, in: index, transaction, access)
-            if answer != .at(record.position), answer != .unknown {
-                note("STORE005", at: record.position, "a key of the index \(index.name) does not lead to its event")
             }
         }
     }

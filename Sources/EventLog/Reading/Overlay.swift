@@ -37,7 +37,7 @@ final class Overlay: Sendable {
             while isThere {
                 let block = try Blocks.view(cursor, access)
                 if block.last > state.through {
-                    state.entries.add(block, after: state.through, access.tables.positionIndexes)
+                    state.entries.add(block, after: state.through)
                     state.through = block.last
                 }
                 isThere = try cursor.next()

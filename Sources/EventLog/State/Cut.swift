@@ -43,16 +43,6 @@ enum Cut {
         return .start
     }
 
-    /// Notes how far the indexes are written in the new epoch. An index that lagged behind the others is left to `Reindexing`.
-    static func markIndexes(
-        from before: Checkpoint, to now: Checkpoint, _ transaction: inout WriteTransaction, _ access: LogAccess
-    ) throws {
-        for index in access.tables.positionIndexes where try now.position == .start || index.mark(transaction.reads) == before {
-            if now.position == .start { try index.removeAll(&transaction) }
-            try index.put(mark: now, &transaction)
-        }
-    }
-
     /// Removes the rows that name later positions.
     static func removeRows(beyond position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         for table in access.tables.descriptors {
