@@ -9,19 +9,12 @@ extension EventLog {
     package static func create(
         at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
-        try create(at: store, options: options, logger: logger, TableDescriptor.log, first)
-    }
-
-    /// - Parameter tables: all tables of the log.
-    static func create(
-        at store: String, options: Options, logger: Logger? = nil, _ tables: [TableDescriptor], _ first: (inout LogUpdate) throws -> Void
-    ) throws -> EventLog {
-        try make(at: store, options, tables) { made in
-            let builder = try LogBuilder(at: made, .make(), options, options.secret.map { .made($0) }, tables)
+        try make(at: store, options) { made in
+            let builder = try LogBuilder(at: made, .make(), options, options.secret.map { .made($0) })
             defer { builder.close() }
             try builder.update(first)
         }
-        return try open(at: store, options: options, logger: logger, tables)
+        return try open(at: store, options: options, logger: logger)
     }
 
     /// Runs `fill` on a new directory, opens the result like any other store, and moves it to its path (`StoreLocation`). Every new store
@@ -29,12 +22,6 @@ extension EventLog {
     /// - Parameter options: the options of the new store, which also open it.
     /// - Throws: `EvstoreError`: storeExists, otherLMDB, unsafeFileSystem, unsafePermissions, usage, and what `fill` throws.
     package static func make(at store: String, _ options: Options, _ fill: (String) throws -> Void) throws {
-        try make(at: store, options, TableDescriptor.log, fill)
-    }
-
-    private static func make(
-        at store: String, _ options: Options, _ tables: [TableDescriptor], _ fill: (String) throws -> Void
-    ) throws {
         do {
             // Order: checked before a byte is written.
             try LMDBLibrary.require()
@@ -43,7 +30,7 @@ extension EventLog {
             let made = owned.path
             do {
                 try fill(made)
-                try requireOpening(made, options, tables)
+                try requireOpening(made, options)
                 try Directory.sync(made + "/log")
                 try Directory.sync(made)
                 try place.move(made)

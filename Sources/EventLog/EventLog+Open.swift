@@ -13,17 +13,9 @@ extension EventLog {
         at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, judging judge: CatalogueValidator? = nil,
         keepingTails keeper: TailKeeper? = nil
     ) throws -> EventLog {
-        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log, judge, keeper)
-    }
-
-    /// - Parameter tables: all tables of the log.
-    static func open(
-        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor],
-        _ judge: CatalogueValidator? = nil, _ keeper: TailKeeper? = nil
-    ) throws -> EventLog {
         do {
             let logger = logger ?? silent
-            let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger, tables)
+            let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger)
             let log: EventLog
             do {
                 if !readOnly { try StoreLocation.sweepStore(store) }
@@ -57,7 +49,7 @@ extension EventLog {
     /// Opens the log's files and takes the presence lock, after all checks of an opening have passed. The caller closes the environment,
     /// and then releases the lock.
     private static func openFiles(
-        _ store: String, _ options: Options, readOnly: Bool, _ logger: Logger, _ tables: [TableDescriptor]
+        _ store: String, _ options: Options, readOnly: Bool, _ logger: Logger
     ) throws -> (LogAccess, HeldLock) {
         // Order: checked before any recovery, which writes.
         try LMDBLibrary.require()
@@ -66,17 +58,17 @@ extension EventLog {
         try StoreFiles.check(store)
         try StoreFiles.checkPlace(store, options, logger)
         let presence = try ballast.lent {
-            if !readOnly { try StoreOpening.upgradeFormat(store, storeID, options, tables) }
-            return try StoreOpening.enter(store, storeID, options, tables)
+            if !readOnly { try StoreOpening.upgradeFormat(store, storeID, options) }
+            return try StoreOpening.enter(store, storeID, options)
         }
         let identity = try Manifest.identity(at: store)
         // Order: the presence lock is taken first, since no key is retired while another process holds it.
         let keys = try StoreKeys.open(at: store, identity, options)
         // Order: the anchor is read before the log, which may grow meanwhile but never shrinks.
         let anchor = try Anchor.newest(at: store)
-        let environment = try openEnvironment(store, options, readOnly: readOnly, tables) { logger.warning("\($0)") }
+        let environment = try openEnvironment(store, options, readOnly: readOnly) { logger.warning("\($0)") }
         do {
-            let access = try LogAccess(environment, of: identity, keys, tables)
+            let access = try LogAccess(environment, of: identity, keys)
             try check(access, anchor, store)
             return (access, presence)
         } catch {
@@ -86,8 +78,8 @@ extension EventLog {
     }
 
     /// Opens a store that was just made like any other store, and closes it.
-    static func requireOpening(_ store: String, _ options: Options, _ tables: [TableDescriptor]) throws {
-        let (access, presence) = try openFiles(store, options, readOnly: true, silent, tables)
+    static func requireOpening(_ store: String, _ options: Options) throws {
+        let (access, presence) = try openFiles(store, options, readOnly: true, silent)
         access.environment.close()
         try presence.release()
     }
@@ -143,11 +135,10 @@ extension EventLog {
     package static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
     static func openEnvironment(
-        _ store: String, _ options: Options, readOnly: Bool, _ tables: [TableDescriptor] = TableDescriptor.log,
-        _ notice: @escaping @Sendable (String) -> Void = { _ in }
+        _ store: String, _ options: Options, readOnly: Bool, _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
         do throws(StorageError) {
-            var configuration = tables.configuration(options, readOnly: readOnly)
+            var configuration = TableDescriptor.log.configuration(options, readOnly: readOnly)
             configuration.notice = notice
             return try Environment.open(directory: store + "/log", configuration)
         } catch {

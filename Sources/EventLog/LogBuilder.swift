@@ -16,11 +16,6 @@ package struct LogBuilder {
 
     /// Makes the files of a store without events.
     package init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: KeySource?) throws {
-        try self.init(at: store, storeID, options, newKeys, TableDescriptor.log)
-    }
-
-    /// - Parameter tables: all tables of the log.
-    init(at store: String, _ storeID: StoreID, _ options: Options, _ newKeys: KeySource?, _ tables: [TableDescriptor]) throws {
         (self.store, self.options) = (store, options)
         let keys = try newKeys?.writeKeyFile(store, storeID)
         let identity = try Manifest.write(storeID, keys, at: store)
@@ -28,8 +23,8 @@ package struct LogBuilder {
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
         try Directory.create(store + "/log")
         let environment = try Environment.open(
-            directory: store + "/log", tables.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: identity, keys, tables)
+            directory: store + "/log", TableDescriptor.log.configuration(options, readOnly: false, creating: true))
+        let access = try LogAccess(environment, of: identity, keys)
         self.access = access
         try write { transaction in
             let state = StoreState(

@@ -20,22 +20,18 @@ package final class LogAccess: Sendable {
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
     package let keys: StoreKeys?
 
-    /// - Parameter tables: the tables with which the environment was opened.
-    init(
-        _ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil, _ tables: [TableDescriptor] = TableDescriptor.log
-    ) throws(StorageError) {
-        (self.environment, self.tables, names) = (
-            environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
-        )
+    init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(StorageError) {
+        let tables = try Tables(environment, of: store, keys?.codes)
+        (self.environment, self.tables, names) = (environment, tables, TypeNames())
         (storeID, isSealed, sealsBlocks, self.keys) = (store.id, store.isSealed, store.sealsBlocks, keys)
         isOrderedElsewhere = store.isOrderedElsewhere
-        let (path, made) = (Directory.parent(of: environment.directory), self.tables)
         guard store.goesAhead else {
             ahead = nil
             return
         }
+        let path = Directory.parent(of: environment.directory)
         let words = try environment.sharedPage().map { page throws(StorageError) in try AheadPage(page, store.id, at: path) }
-        ahead = environment.joinAhead { AheadBlocks(words, at: path, store.id, made) } as? AheadBlocks
+        ahead = environment.joinAhead { AheadBlocks(words, at: path, store.id, tables) } as? AheadBlocks
     }
 
     /// Lends a block with its records opened if they are sealed.

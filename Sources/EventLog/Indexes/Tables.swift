@@ -26,8 +26,6 @@ internal import Platform
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` cover the events up to `indexed`, or further where a sweep is under way.
 package final class Tables: Sendable {
-    /// The declarations of the tables, in the order of the list that the log was opened with.
-    package let descriptors: [TableDescriptor]
     package let blocks: Table
     package let types, streams, heads, ids, census, state, epochs: RowTable
     private let catalogues: [Catalogue: RowTable]
@@ -36,17 +34,12 @@ package final class Tables: Sendable {
     let checks: [String: StructuralCheck.RowCheck]
 
     /// - Parameter codes: for a store that has codes; nil without its keys, which allows only reading.
-    init(
-        _ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil,
-        _ descriptors: [TableDescriptor] = TableDescriptor.log
-    ) throws(StorageError) {
+    init(_ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil) throws(StorageError) {
         var rows: [String: RowTable] = [:]
-        for table in descriptors.withRowChecks {
-            if let found = environment.find(table.name) { rows[table.name] = RowTable(found, table, store, codes) }
-        }
         func opened(_ table: TableDescriptor) throws(StorageError) -> RowTable {
-            if let rows = rows[table.name] { return rows }
-            return RowTable(try environment.table(table.name), table, store, codes)
+            let opened = RowTable(try environment.table(table.name), table, store, codes)
+            rows[table.name] = opened
+            return opened
         }
         blocks = try environment.table(TableDescriptor.blocks.name)
         types = try opened(.types)
@@ -58,8 +51,8 @@ package final class Tables: Sendable {
         epochs = try opened(.epochs)
         var catalogues: [Catalogue: RowTable] = [:]
         for catalogue in Catalogue.allCases { catalogues[catalogue] = try opened(catalogue.table) }
-        (self.descriptors, self.rows, self.catalogues) = (descriptors, rows, catalogues)
-        checks = store.hasRowChecksums ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
+        (self.rows, self.catalogues) = (rows, catalogues)
+        checks = store.hasRowChecksums ? TableDescriptor.log.rowChecks(of: store.id.tag, codes) : [:]
     }
 
     package subscript(catalogue: Catalogue) -> RowTable {
@@ -69,7 +62,10 @@ package final class Tables: Sendable {
         return table
     }
 
-    /// The rows of a table; nil for `blocks`, and where the store lacks it.
+    /// The declarations of the tables.
+    package var descriptors: [TableDescriptor] { TableDescriptor.log }
+
+    /// The rows of a table; nil for `blocks`.
     package subscript(table: TableDescriptor) -> RowTable? { rows[table.name] }
 }
 

@@ -12,11 +12,9 @@ enum StoreOpening {
 
     /// Acquires the presence lock; recovers the log and checks its pages first where that is needed.
     /// - Throws: `EvstoreError`: locked, storeDamaged, ioFailure.
-    static func enter(
-        _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor] = TableDescriptor.log
-    ) throws -> HeldLock {
+    static func enter(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock {
         while true {
-            if let presence = try recoverIfNeeded(store, storeID, options, tables) { return presence }
+            if let presence = try recoverIfNeeded(store, storeID, options) { return presence }
             let presence = try shareInTurn(store, storeID)
             // Other processes may have opened the store and crashed since it was checked, and a recovery may have failed half way.
             if try !AheadRecovery.isDue(at: store, storeID) { return presence }
@@ -29,15 +27,13 @@ enum StoreOpening {
     }
 
     /// Recovers the log under the opening lock; nil where no recovery is needed.
-    private static func recoverIfNeeded(
-        _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
-    ) throws -> HeldLock? {
+    private static func recoverIfNeeded(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock? {
         while try isDoubtful(store, storeID) {
             // Order: processes that see that a recovery is due take the opening lock one after the other, and the presence lock before the
             // next one looks. So a process that gets the presence lock exclusively knows that no other one has the store open, and one that
             // does not get it knows that the log is whole.
             guard let opening = try wait(for: store, storeID) else {
-                if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true, tables) }
+                if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true) }
                 return try shareSoon(store)
             }
             defer { withExtendedLifetime(opening) {} }
@@ -46,14 +42,14 @@ enum StoreOpening {
                 return try shareSoon(store)
             }
             guard try AheadRecovery.isDue(at: store, storeID) else {
-                try LogFile.check(at: store, tables)
+                try LogFile.check(at: store)
                 // Order: the presence lock is shared before others see that no recovery is due any more.
                 try presence.take(shared: true, what: "")
                 try LogFile.markChecked(at: store)
                 return presence
             }
             // Order: everything is durable before other processes open the store, since their appends build on it.
-            try AheadRecovery.run(at: store, storeID, options, tables)
+            try AheadRecovery.run(at: store, storeID, options)
             try presence.take(shared: true, what: "")
             return presence
         }
@@ -62,7 +58,7 @@ enum StoreOpening {
 
     /// Upgrades a store of an older format to this program's. Older programs must not have it open.
     /// - Throws: `EvstoreError.locked` where another process has it open.
-    static func upgradeFormat(_ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
+    static func upgradeFormat(_ store: String, _ storeID: StoreID, _ options: Options) throws {
         if try Manifest.isFormatCurrent(at: store) { return }
         // Order: under the opening lock. If several programs start at once, one upgrades the store and the others find it upgraded.
         guard let opening = try wait(for: store, storeID) else { throw EvstoreError.readOnly(path: store) }
@@ -71,7 +67,7 @@ enum StoreOpening {
         let presence = try alone(store)
         defer { withExtendedLifetime(presence) {} }
         // Order: recovered first, so that no header of an older program is left.
-        try AheadRecovery.run(at: store, storeID, options, tables)
+        try AheadRecovery.run(at: store, storeID, options)
         try Manifest.upgradeFormat(at: store)
     }
 

@@ -44,14 +44,14 @@ enum AheadRecovery {
 
     /// Recovers the log; no other process may have it open.
     /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
-    static func run(at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]) throws {
+    static func run(at store: String, _ storeID: StoreID, _ options: Options) throws {
         guard let file = try file(store, .write) else { return }
         let identity = try Manifest.identity(at: store)
         // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        let scene = RecoveryContext(store: store, identity: identity, keys: keys, options: options, tables: tables)
+        let scene = RecoveryContext(store: store, identity: identity, keys: keys, options: options)
         if try !OlderRound.apply(file, scene) {
-            if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, tables) }
+            if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store) }
             let bytes = try file.read(WriteAhead.fileBytes)
             try change(scene) { transaction, access in
                 try apply(bytes, &transaction, access, store)
@@ -71,19 +71,18 @@ enum AheadRecovery {
         /// Nil where rows have no codes.
         let keys: StoreKeys?
         let options: Options
-        let tables: [TableDescriptor]
     }
 
     /// Changes the log in one durable transaction. In a node it then notes the log's end: the anchor may have become durable before the
     /// entries did.
     static func change(_ scene: RecoveryContext, _ body: (inout WriteTransaction, LogAccess) throws -> Void) throws {
         let store = scene.store
-        let environment = try EventLog.openEnvironment(store, scene.options, readOnly: false, scene.tables)
+        let environment = try EventLog.openEnvironment(store, scene.options, readOnly: false)
         defer { environment.close() }
         var identity = scene.identity
         // No other process has the log open: entries ahead are read by the recovery itself, and not through the view of readers.
         identity.goesAhead = false
-        let access = try LogAccess(environment, of: identity, scene.keys, scene.tables)
+        let access = try LogAccess(environment, of: identity, scene.keys)
         try environment.writeOwned { transaction in
             var transaction = transaction
             try body(&transaction, access)

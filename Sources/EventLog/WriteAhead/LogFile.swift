@@ -39,19 +39,16 @@ enum LogFile {
     /// Checks the pages of a commit, by default the newest, and every row's checksum.
     /// - Parameter isShared: whether other processes may be writing meanwhile.
     /// - Throws: `EvstoreError.storeDamaged`, with the page and the broken rule.
-    static func check(
-        at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false, _ tables: [TableDescriptor] = TableDescriptor.log
-    ) throws {
+    static func check(at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false) throws {
         guard Guard.structure.isOn else { return }
         let identity = try Manifest.identity(at: store)
+        let tables = TableDescriptor.log
         let rows = identity.hasRowChecksums ? tables.rowChecks(of: identity.id.tag) : [:]
         do {
             let file = try File(store + name, .read)
             if isShared { return try StructuralCheck.runBeside(file, tables: tables.kinds, rows: rows) }
             _ = try StructuralCheck.run(file, asOf: meta, tables: tables.kinds, rows: rows)
-        } catch let damage
-            as StructureDamage
-        {
+        } catch let damage as StructureDamage {
             throw EvstoreError.storeDamaged(path: store, reason: "log/data.mdb, \(damage)")
         }
     }

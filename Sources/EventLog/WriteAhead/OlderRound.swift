@@ -101,7 +101,7 @@ package enum OlderRound {
         guard var running = try header(of: file, scene.identity.id, at: scene.store), let base = running.base else { return false }
         let store = scene.store
         // Pages that were not synced may be torn; those of the commit with which the round began must not be.
-        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, scene.tables) }
+        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base) }
         // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
         running.hasFailed = false
         try file.write(running.row, at: Int(running.round & 1) * WriteAhead.pageBytes)
