@@ -18,9 +18,7 @@ struct Admission: ~Copyable {
     /// The index entries of the admitted events, beside the heads of their streams.
     private var begun: [(name: String, id: UInt64)] = []
     private var ids: [IDKey: UInt64] = [:]
-    private var census: [IndexEntries.CensusKey: UInt64] = [:]
-    /// The kind that was counted last, not in `census` yet: consecutive events are mostly of one kind.
-    private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
+    private var census = CensusCount()
     /// The indexes, in the table of streams, of the streams of the append that was checked last.
     private var found: [Int] = []
     /// A batch of names that fits, with their entries, into the processor's nearest cache.
@@ -161,7 +159,7 @@ struct Admission: ~Copyable {
             try making.add(events, index, place)
             streams.append(stream, at: next, jump: place.jump)
             if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
-            count(IndexEntries.CensusKey(type: place.type, born: events[index].born.rawValue))
+            census.add(IndexEntries.CensusKey(type: place.type, born: events[index].born.rawValue))
             jumps.append(Position(place.jump))
             next = next.next
             revision = place.revision
@@ -169,19 +167,6 @@ struct Admission: ~Copyable {
         return AppendReceipt(
             positions: begin.through(next.previous), stream: events[events.count - 1].stream, revision: Revision(revision),
             id: events[0].id ?? EventID(uuid: firstMade), epoch: moment.epoch, duplicate: false)
-    }
-
-    private mutating func count(_ kind: IndexEntries.CensusKey) {
-        if kind != run.kind {
-            countRun()
-            run.kind = kind
-        }
-        run.count += 1
-    }
-
-    private mutating func countRun() {
-        if run.count > 0 { census[run.kind, default: 0] += run.count }
-        run.count = 0
     }
 
     /// The target of the jump pointer of the next event of a stream.
@@ -219,8 +204,7 @@ struct Admission: ~Copyable {
         streams.forEachChanged { entries.heads.set($0, $1) }
         for (name, id) in begun { entries.streams[name] = id }
         entries.ids.merge(ids) { $1 }
-        entries.census.merge(census) { $0.plus($1) }
-        if run.count > 0 { entries.census[run.kind, default: 0] = entries.census[run.kind, default: 0].plus(run.count) }
+        census.add(to: &entries.census)
         entries.events += UInt64(count)
     }
 }

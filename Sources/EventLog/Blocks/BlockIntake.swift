@@ -29,9 +29,17 @@ struct BlockIntake {
         }
     }
 
-    /// Takes in the block at the beginning of `rest`; returns its size. Skips a block that the log has already.
-    /// - Throws: `BlockGap` where it does not follow; `EvstoreError.corruptBlock`.
-    mutating func add(_ rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Int {
+    /// Takes in blocks that lie one after the other. Skips those that the log has already.
+    /// - Throws: `BlockGap` where one does not follow; `EvstoreError.corruptBlock`.
+    mutating func add(_ blocks: RawSpan, _ transaction: inout WriteTransaction) throws {
+        var offset = 0
+        while offset < blocks.byteCount {
+            offset += try addFirst(of: blocks.slice(offset, blocks.byteCount - offset), &transaction)
+        }
+    }
+
+    /// Takes in the block at the beginning of `rest`; returns its size.
+    private mutating func addFirst(of rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Int {
         let isWhole = rest.byteCount >= BlockLayout.headerBytes
         let claimed = isWhole ? Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes)) : 0
         let text = rest.slice(0, min(claimed, rest.byteCount))

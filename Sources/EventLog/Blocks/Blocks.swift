@@ -166,6 +166,20 @@ package enum Blocks {
         return try cursor.previous()
     }
 
+    /// Lends the checked blocks that have events after a position, until `body` returns false.
+    static func forEach(
+        after position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess,
+        _ body: (borrowing BlockView) throws -> Bool
+    ) throws {
+        var cursor = transaction.cursor(access.tables.blocks)
+        var isThere = try seek(&cursor, holding: position.next)
+        while isThere {
+            let block = try view(cursor, access)
+            if block.last > position, try !body(block) { return }
+            isThere = try cursor.next()
+        }
+    }
+
     /// The checked block at a cursor.
     @_lifetime(copy cursor)
     static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {

@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 
 /// The number of events of a type, by its name at birth, and of a birth version.
@@ -17,6 +18,26 @@ package struct StreamHead: Hashable, Sendable {
     package var position: Position
     /// The target of the last event's jump pointer; 0 for a stream's first event.
     var jump: Position
+}
+
+/// Counts events by kind. Consecutive events are mostly of one kind: the kind that was counted last is not in the table yet.
+struct CensusCount: Sendable {
+    private var counts: [IndexEntries.CensusKey: UInt64] = [:]
+    private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
+
+    mutating func add(_ kind: IndexEntries.CensusKey) {
+        if kind != run.kind {
+            if run.count > 0 { counts[run.kind, default: 0] += run.count }
+            run = (kind, 0)
+        }
+        run.count += 1
+    }
+
+    /// Adds the counts to those of other events.
+    func add(to census: inout [IndexEntries.CensusKey: UInt64]) {
+        census.merge(counts) { $0.plus($1) }
+        if run.count > 0 { census[run.kind, default: 0] = census[run.kind, default: 0].plus(run.count) }
+    }
 }
 
 extension CensusRow {

@@ -25,22 +25,16 @@ struct IndexEntries: Sendable {
     /// Adds the events of a block after a position.
     mutating func add(_ block: BlockView, after position: Position) {
         let start = block.index(after: position)
-        // Consecutive events are mostly of one kind.
-        var run: (kind: CensusKey, count: UInt64)?
+        var kinds = CensusCount()
         for index in start ..< max(start, block.count) {
             let record = block.record(index)
             heads.set(record.streamID, StreamHead(revision: record.revision, position: record.position, jump: record.jump))
             if let name = record.streamName { streams[name.text] = record.position.rawValue }
             if record.idGiven { ids[IDKey(record)] = record.position.rawValue }
-            let kind = CensusKey(type: record.type, born: record.born.rawValue)
-            if let last = run, last.kind != kind {
-                census[last.kind, default: 0] += last.count
-                run = nil
-            }
-            run = (kind, (run?.count ?? 0) + 1)
+            kinds.add(CensusKey(type: record.type, born: record.born.rawValue))
             events += 1
         }
-        if let last = run { census[last.kind, default: 0] += last.count }
+        kinds.add(to: &census)
     }
 }
 

@@ -60,22 +60,15 @@ enum IndexTruncation {
         _ part: inout Part, _ eventsAtOnce: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws {
         let done = part.through
-        var cursor = transaction.cursor(access.tables.blocks)
-        var earlier = transaction.cursor(access.tables.blocks)
-        var isThere = try Blocks.seek(&cursor, holding: done.next)
-        while isThere, part.through.events(after: done) < eventsAtOnce {
-            let block = try Blocks.view(cursor, access)
-            if block.last > part.through {
-                let start = block.index(after: part.through)
-                for index in start ..< block.count { try add(block.record(index), to: &part, &earlier, access) }
-                part.through = block.last
-            }
-            isThere = try cursor.next()
+        try Blocks.forEach(after: done, transaction, access) { block in
+            for index in block.index(after: done) ..< block.count { try add(block.record(index), to: &part, transaction, access) }
+            part.through = block.last
+            return part.through.events(after: done) < eventsAtOnce
         }
     }
 
     private static func add(
-        _ record: borrowing RecordView, to part: inout Part, _ earlier: inout Cursor, _ access: LogAccess
+        _ record: borrowing RecordView, to part: inout Part, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws {
         if record.idGiven { part.ids.append(IDKey(record)) }
         if record.position <= part.indexed {
@@ -87,7 +80,7 @@ enum IndexTruncation {
         } else if record.previous <= part.kept {
             // This is the first removed event of its stream. A stream that begins after `indexed` needs no head: the next sweep writes it.
             guard record.streamID <= part.indexed.rawValue else { return part.heads.append((record.streamID, nil)) }
-            guard let last = try Blocks.record(at: record.previous, &earlier, access), last.streamID == record.streamID else {
+            guard let last = try Blocks.record(at: record.previous, transaction, access), last.streamID == record.streamID else {
                 throw EvstoreError.corruptBlock(position: record.position, reason: "its pointer leads to no event of its stream")
             }
             part.heads.append((record.streamID, StreamHead(revision: last.revision, position: last.position, jump: last.jump)))
@@ -99,14 +92,13 @@ enum IndexTruncation {
         for id in part.ids.sorted() { try tables.ids.delete(id.bytes.lent, &transaction) }
         var row = ByteBuffer()
         for (stream, head) in part.heads.sorted(by: { $0.stream < $1.stream }) {
-            row.removeAll()
-            if let head { Indexes.append(head, to: &row) }
-            let key = bytes(stream)
-            if head == nil {
-                try tables.heads.delete(key.lent, &transaction)
-            } else {
-                try tables.heads.put(key.lent, row.bytes, &transaction)
+            guard let head else {
+                try tables.heads.delete(bytes(stream).lent, &transaction)
+                continue
             }
+            row.removeAll()
+            Indexes.append(head, to: &row)
+            try tables.heads.put(bytes(stream).lent, row.bytes, &transaction)
         }
     }
 }

@@ -14,24 +14,14 @@ enum Reindexing {
     private static func indexNext(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Bool {
         let numbers = try StateRows.numbers(transaction.reads, access.tables)
         var entries = IndexEntries()
-        let target = try gather(&entries, after: numbers.indexed, transaction.reads, access)
+        var target = numbers.indexed
+        try Blocks.forEach(after: target, transaction.reads, access) { block in
+            entries.add(block, after: target)
+            target = block.last
+            return entries.events < eventsAtOnce
+        }
         if target == numbers.indexed { return false }
         var sweep = Sweep(entries, from: numbers.indexed, numbers.epoch, through: target)
         return try sweep.write(.max, &transaction, access.tables) { stream, _ in entries.heads[stream] }
-    }
-
-    private static func gather(
-        _ entries: inout IndexEntries, after position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws -> Position {
-        var last = position
-        var cursor = transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(position.next.rawValue)
-        while isThere, entries.events < eventsAtOnce {
-            let block = try Blocks.view(cursor, access)
-            entries.add(block, after: last)
-            last = block.last
-            isThere = try cursor.next()
-        }
-        return last
     }
 }

@@ -106,9 +106,6 @@ extension [TableDescriptor] {
     /// The name of every table, and whether its keys are integers: the tables that may be in the file.
     package var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: map { ($0.name, $0.key == .integer) }) }
 
-    /// The tables whose rows carry checksums, and codes where the store has them.
-    var withRowChecks: [TableDescriptor] { filter { $0.number != nil } }
-
     /// The checks of rows for the walk over all pages, by table.
     /// - Parameter codes: nil without the store's keys: then damage is found, and forgery is not.
     package func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {

@@ -28,7 +28,6 @@ internal import Platform
 package final class Tables: Sendable {
     package let blocks: Table
     package let types, streams, heads, ids, census, state, epochs: RowTable
-    private let catalogues: [Catalogue: RowTable]
     private let rows: [String: RowTable]
     /// The checks of rows for the walk over all pages.
     let checks: [String: StructuralCheck.RowCheck]
@@ -49,16 +48,13 @@ package final class Tables: Sendable {
         census = try opened(.census)
         state = try opened(.state)
         epochs = try opened(.epochs)
-        var catalogues: [Catalogue: RowTable] = [:]
-        for catalogue in Catalogue.allCases { catalogues[catalogue] = try opened(catalogue.table) }
-        (self.rows, self.catalogues) = (rows, catalogues)
+        for catalogue in Catalogue.allCases { _ = try opened(catalogue.table) }
+        self.rows = rows
         checks = store.hasRowChecksums ? TableDescriptor.log.rowChecks(of: store.id.tag, codes) : [:]
     }
 
     package subscript(catalogue: Catalogue) -> RowTable {
-        guard let table = catalogues[catalogue] else {
-            preconditionFailure("every catalogue has its table")
-        }
+        guard let table = rows[catalogue.rawValue] else { preconditionFailure("every catalogue has its table") }
         return table
     }
 
@@ -76,35 +72,3 @@ package func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
 
 /// The bytes of an integer as a key that sorts by its value.
 func sortable<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value.byteSwapped) }
-
-/// The key under which a caller's id is looked up: a UUID itself, or a hash of any other text. With a hash the record's own id decides.
-struct IDKey: Hashable, Comparable, Sendable {
-    let kind: UInt8
-    let high: UInt64
-    let low: UInt64
-
-    init(kind: UInt8, high: UInt64, low: UInt64) { (self.kind, self.high, self.low) = (kind, high, low) }
-
-    private static let bytes = 17
-    static let uuid: UInt8 = 1
-    static let text: UInt8 = 2
-
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.bytes)
-        bytes.append(kind)
-        for word in [high, low] {
-            for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
-        }
-        return bytes
-    }
-
-    /// Decodes the key of a row; nil where the length is wrong.
-    init?(row key: RawSpan) {
-        guard key.byteCount == Self.bytes else { return nil }
-        self.init(
-            kind: key.byte(at: 0), high: key.load(UInt64.self, at: 1).byteSwapped, low: key.load(UInt64.self, at: 9).byteSwapped)
-    }
-
-    static func < (a: IDKey, b: IDKey) -> Bool { (a.kind, a.high, a.low) < (b.kind, b.high, b.low) }
-}

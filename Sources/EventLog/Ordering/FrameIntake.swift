@@ -25,10 +25,7 @@ package enum FrameIntake {
             try SharedRows.put(frame.rows, of: node.membership.node, judge, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
             let before = blocks.last
-            var offset = 0
-            while offset < frame.blocks.byteCount {
-                offset += try blocks.add(frame.blocks.slice(offset, frame.blocks.byteCount - offset), &transaction)
-            }
+            try blocks.add(frame.blocks, &transaction)
             guard blocks.last == max(before, frame.last.position) else {
                 throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)")
             }

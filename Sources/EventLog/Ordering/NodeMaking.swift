@@ -132,7 +132,7 @@ extension EventLog {
             while done < last.position {
                 blocks.removeAll()
                 try read { reader in
-                    try reader.rawBlocks(from: done.next) { block in
+                    try Blocks.forEach(after: done, reader.transaction, reader.access) { block in
                         blocks.append(block.bytes)
                         done = block.last
                         return blocks.count < Self.frameBytesWanted && done < last.position
@@ -145,16 +145,4 @@ extension EventLog {
     }
 
     private static let frameBytesWanted = 4 << 20
-}
-
-extension LogReader {
-    /// Lends the stored blocks, beginning with the one at `first`, until `body` returns false.
-    func rawBlocks(from first: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
-        var cursor = transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(first.rawValue)
-        while isThere {
-            if try !body(Blocks.view(cursor, access)) { return }
-            isThere = try cursor.next()
-        }
-    }
 }

@@ -39,9 +39,7 @@ struct IndexComparison {
 
     private var streams = RowSum()
     private var ids = RowSum()
-    private(set) var census: [IndexEntries.CensusKey: UInt64] = [:]
-    /// The kind that was counted last, not in `census` yet: consecutive events are mostly of one kind.
-    private var run: (kind: IndexEntries.CensusKey, count: UInt64) = (IndexEntries.CensusKey(type: 0, born: 0), 0)
+    private var census = CensusCount()
     /// The next stream whose row of `heads` is to be checked; nil where all were.
     private var nextHead: UInt64? = 0
 
@@ -50,17 +48,7 @@ struct IndexComparison {
         let position = record.position.rawValue
         if record.nameBytes.byteCount > 0 { streams.add(record.nameBytes, position) }
         if record.idGiven { ids.add(IDKey(record).bytes.lent, position) }
-        let kind = IndexEntries.CensusKey(type: record.type, born: record.born.rawValue)
-        if kind != run.kind {
-            countRun()
-            run.kind = kind
-        }
-        run.count += 1
-    }
-
-    private mutating func countRun() {
-        if run.count > 0 { census[run.kind, default: 0] += run.count }
-        run.count = 0
+        census.add(IndexEntries.CensusKey(type: record.type, born: record.born.rawValue))
     }
 
     // MARK: Heads
@@ -102,7 +90,6 @@ struct IndexComparison {
     mutating func end(_ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> [Finding] {
         var findings: [Finding] = []
         func note(_ id: String, _ message: String) { findings.append(Finding(id: id, position: nil, message: message)) }
-        countRun()
         let (tables, indexed) = (access.tables, moment.numbers.indexed)
         // An overlay of its own: the shared one may be newer than the transaction.
         let tail = try Overlay(epoch: moment.epoch, base: indexed).look(asOf: moment.last, transaction, access) { $0 }.answer
@@ -118,7 +105,9 @@ struct IndexComparison {
         if try !headsAreAll(begun.minus(UInt64(tail.streams.count)), moment, tail, transaction, tables) {
             note("STORE005", "the index heads does not agree with the log: a stream lacks its head, or has an event behind it")
         }
-        if try Indexes.census(transaction, tables).merging(tail.census, uniquingKeysWith: { $0.plus($1) }) != census {
+        var counted: [IndexEntries.CensusKey: UInt64] = [:]
+        census.add(to: &counted)
+        if try Indexes.census(transaction, tables).merging(tail.census, uniquingKeysWith: { $0.plus($1) }) != counted {
             note("STORE006", "the census differs from the log")
         }
         if try !Indexes.areTypesNumbered(transaction, tables) {

@@ -31,16 +31,12 @@ final class Overlay: Sendable {
         asOf last: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (IndexEntries) -> R
     ) throws -> (answer: R, through: Position) {
         try state.withLock { state in
-            if state.through >= last { return (body(state.entries), state.through) }
-            var cursor = transaction.cursor(access.tables.blocks)
-            var isThere = try Blocks.seek(&cursor, holding: state.through.next)
-            while isThere {
-                let block = try Blocks.view(cursor, access)
-                if block.last > state.through {
+            if state.through < last {
+                try Blocks.forEach(after: state.through, transaction, access) { block in
                     state.entries.add(block, after: state.through)
                     state.through = block.last
+                    return true
                 }
-                isThere = try cursor.next()
             }
             return (body(state.entries), state.through)
         }

@@ -9,10 +9,7 @@ extension LogUpdate {
     /// - Throws: `EvstoreError.corruptBlock`.
     package mutating func takeIn(_ blocks: RawSpan) throws {
         var intake = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
-        var offset = 0
-        do {
-            while offset < blocks.byteCount { offset += try intake.add(blocks.slice(offset, blocks.byteCount - offset), &transaction) }
-        } catch let gap as BlockGap {
+        do { try intake.add(blocks, &transaction) } catch let gap as BlockGap {
             throw EvstoreError.corruptBlock(position: gap.position, reason: "it does not follow the block before it")
         }
         try readEnd()

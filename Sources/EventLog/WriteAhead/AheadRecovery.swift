@@ -149,10 +149,7 @@ struct RecoveredBlocks {
 
     /// Takes in the blocks of an entry; false where a node's log ends before it.
     mutating func add(_ bytes: RawSpan, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
-        var next = 0
-        do {
-            while next < bytes.byteCount { next += try blocks.add(bytes.slice(next, bytes.byteCount - next), &transaction) }
-        } catch let gap as BlockGap {
+        do { try blocks.add(bytes, &transaction) } catch let gap as BlockGap {
             if isNode { return false }
             throw damaged("the block at position \(gap.position) does not follow the one before it")
         } catch let error as EvstoreError {
