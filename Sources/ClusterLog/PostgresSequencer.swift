@@ -94,9 +94,7 @@ final class PostgresSequencer: @unchecked Sendable {
     /// - Parameter position: the node's last position, for the error that the node is ahead.
     /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has
     ///   followed.
-    func frames(
-        after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant
-    ) throws(EvstoreError) -> FramePage {
+    func frames(after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> FramePage {
         var (page, last, large) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(clamping: end.number))], by: deadline) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }

@@ -48,9 +48,7 @@ extension EventLog {
 
     /// Opens the log's files and takes the presence lock, after all checks of an opening have passed. The caller closes the environment,
     /// and then releases the lock.
-    private static func openFiles(
-        _ store: String, _ options: Options, readOnly: Bool, _ logger: Logger
-    ) throws -> (LogAccess, HeldLock) {
+    private static func openFiles(_ store: String, _ options: Options, readOnly: Bool, _ logger: Logger) throws -> (LogAccess, HeldLock) {
         // Order: checked before any recovery, which writes.
         try LMDBLibrary.require()
         let storeID = try Manifest.identity(at: store).id

@@ -61,9 +61,7 @@ package struct LogBuilder {
 
     /// Adds blocks until `next` returns false. `next` may change only `state`, since a repeated transaction begins again with the state
     /// before it.
-    package func fill<State>(
-        _ state: inout State, _ next: (inout State, (Position, RawSpan) throws -> Void) throws -> Bool
-    ) throws {
+    package func fill<State>(_ state: inout State, _ next: (inout State, (Position, RawSpan) throws -> Void) throws -> Bool) throws {
         var goesOn = true
         while goesOn {
             let before = state

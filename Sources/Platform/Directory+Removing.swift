@@ -65,9 +65,7 @@ extension Directory {
         return unsafe geteuid() == 0 && stat(parent(of: path), &around) == 0 && around.st_uid == status.st_uid
     }
 
-    private static func remove(
-        _ name: String, in parent: Int32, _ path: String, _ overwriting: (String) -> Bool
-    ) throws(StorageError) {
+    private static func remove(_ name: String, in parent: Int32, _ path: String, _ overwriting: (String) -> Bool) throws(StorageError) {
         if overwriting(name) { try overwrite(name, in: parent, path) }
         if unsafe unlinkat(parent, name, 0) == 0 || errno == ENOENT { return }
         if errno != EISDIR && errno != EPERM { throw .system("removing \(path)") }

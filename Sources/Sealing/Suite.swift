@@ -34,9 +34,7 @@ package enum Suite: UInt8, CaseIterable, Sendable {
 
     /// Appends the cipher text and its tag.
     /// - Parameter vector: `vectorBytes` random bytes.
-    func seal(
-        _ plain: RawSpan, _ key: SecretKey, vector: RawSpan, _ associated: RawSpan, into target: inout ByteBuffer
-    ) throws(SealError) {
+    func seal(_ plain: RawSpan, _ key: SecretKey, vector: RawSpan, _ associated: RawSpan, into target: inout ByteBuffer) throws(SealError) {
         do {
             switch self {
             case .gcm:

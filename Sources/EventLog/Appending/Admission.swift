@@ -108,9 +108,7 @@ struct Admission: ~Copyable {
     }
 
     /// The index of a stream's entry, whose head includes everything admitted so far.
-    private mutating func stream(
-        _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
-    ) throws -> Int {
+    private mutating func stream(_ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction) throws -> Int {
         let index = streams.index(of: name.text)
         if !streams.isCurrent(index) { try learn(index, name, &streams, transaction) }
         return index

@@ -86,9 +86,7 @@ package struct CommitSession: ~Copyable {
     /// - Parameters:
     ///   - given: the only work to commit; nil for the waiting work, as always for a node.
     ///   - takeTurn: takes the writer's turn among processes, which ends with this call.
-    mutating func commit(
-        _ given: CommitQueue.Batch?, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?
-    ) -> Committed {
+    mutating func commit(_ given: CommitQueue.Batch?, _ queue: CommitQueue, _ takeTurn: () throws -> WriteTurn?) -> Committed {
         if let order { return commit(in: order, queue, takeTurn) }
         var batch = given
         do {
@@ -119,9 +117,7 @@ package struct CommitSession: ~Copyable {
     }
 
     /// - Parameter isJoined: whether appends that come while the commit is made are committed with it; `batch` then has them too.
-    mutating func attempt(
-        _ batch: inout CommitQueue.Batch?, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
-    ) throws -> Attempt {
+    mutating func attempt(_ batch: inout CommitQueue.Batch?, _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool) throws -> Attempt {
         switch batch {
         case nil: return .nothing
         case .update(let update): return try self.update(update, turn)
@@ -181,9 +177,7 @@ package struct CommitSession: ~Copyable {
 
     /// Checks appends and puts what they add into blocks. Appends that come meanwhile join the commit, but only for some rounds, since the
     /// first ones wait for them.
-    private mutating func admit(
-        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool
-    ) throws -> Admitted {
+    private mutating func admit(_ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool) throws -> Admitted {
         let transaction = try access.environment.beginRead()
         let (moment, link) = try moment(transaction)
         let now = Timestamp.now
@@ -265,9 +259,7 @@ package struct CommitSession: ~Copyable {
         let (blocks, tables) = (blocks, access.tables)
         var swept = sweep
         var hasSwept = false
-        let (moment, count, types, rows) = (
-            admitted.admission.moment, admitted.admission.count, admitted.admission.newTypes, admitted.rows
-        )
+        let (moment, count, types, rows) = (admitted.admission.moment, admitted.admission.count, admitted.admission.newTypes, admitted.rows)
         var written: UInt64 = 0
         try write(turn) { session, transaction in
             var transaction = transaction

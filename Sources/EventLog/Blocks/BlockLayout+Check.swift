@@ -69,9 +69,7 @@ extension BlockLayout {
 
     /// Checks one record by its own checksum and returns where it begins. Nil where the whole block must be checked instead: the record has
     /// no checksum, or the block does not seem to hold it.
-    static func checkRecord(
-        _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
-    ) throws(EvstoreError) -> Int? {
+    static func checkRecord(_ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64) throws(EvstoreError) -> Int? {
         guard bytes.byteCount >= headerBytes + checksumBytes else { return nil }
         let end = bodyEnd(bytes)
         guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0,

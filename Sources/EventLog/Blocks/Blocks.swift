@@ -124,9 +124,7 @@ package enum Blocks {
 
     /// The block that holds a position; nil where the log does not reach it.
     @_lifetime(borrow transaction)
-    static func holding(
-        _ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws -> BlockView? {
+    static func holding(_ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> BlockView? {
         var cursor = transaction.cursor(access.tables.blocks)
         guard try seek(&cursor, holding: position) else { return nil }
         let block = try view(cursor, access)
@@ -135,9 +133,7 @@ package enum Blocks {
 
     /// The event at a position, checked without the rest of its block; nil where the log does not reach it.
     @_lifetime(borrow transaction)
-    package static func record(
-        at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws -> RecordView? {
+    package static func record(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> RecordView? {
         var cursor = transaction.cursor(access.tables.blocks)
         return try record(at: position, &cursor, access)
     }

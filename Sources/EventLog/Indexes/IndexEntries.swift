@@ -40,11 +40,7 @@ struct IndexEntries: Sendable {
 
 /// The rows of the index tables, as far as they were written.
 package enum Indexes {
-    static func head(
-        _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables
-    )
-        throws -> StreamHead?
-    {
+    static func head(_ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StreamHead? {
         guard let row = try tables.heads.get(bytes(stream).lent, transaction) else { return nil }
         guard let head = StreamHead(row: row) else { throw damaged("heads") }
         return head
@@ -56,11 +52,7 @@ package enum Indexes {
         row.append(littleEndian: head.jump.rawValue)
     }
 
-    static func stream(
-        _ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables
-    )
-        throws -> UInt64?
-    {
+    static func stream(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
         try integer(tables.streams.get(Array(name.utf8).lent, transaction), "streams")
     }
 
@@ -84,19 +76,11 @@ package enum Indexes {
         if streams < heads { throw damaged("streams") }
     }
 
-    static func position(
-        _ id: IDKey, _ transaction: borrowing ReadTransaction, _ tables: Tables
-    )
-        throws -> UInt64?
-    {
+    static func position(_ id: IDKey, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
         try integer(tables.ids.get(id.bytes.lent, transaction), "ids")
     }
 
-    static func type(
-        _ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables
-    )
-        throws -> TypeID?
-    {
+    static func type(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> TypeID? {
         guard let row = try tables.types.get(Array(name.utf8).lent, transaction) else { return nil }
         guard row.byteCount == 4 else { throw damaged("types") }
         return row.load(TypeID.self, at: 0)

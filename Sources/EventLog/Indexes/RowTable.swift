@@ -41,9 +41,7 @@ package struct RowTable: Sendable {
     }
 
     /// Lends the rows from the last to the first, until `body` returns false.
-    func forEachBackwards(
-        _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
-    ) throws {
+    func forEachBackwards(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool) throws {
         var cursor = transaction.cursor(table)
         var isThere = try cursor.last()
         while isThere {

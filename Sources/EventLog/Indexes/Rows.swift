@@ -4,11 +4,7 @@ package import LMDB
 
 /// Reads and writes rows of the catalogues, as owned copies.
 package enum Rows {
-    package static func get(
-        _ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
-    )
-        throws -> [UInt8]?
-    {
+    package static func get(_ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable) throws -> [UInt8]? {
         guard let value = try table.get(key.lent, transaction) else { return nil }
         return [UInt8](copying: value)
     }

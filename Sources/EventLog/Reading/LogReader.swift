@@ -25,9 +25,7 @@ package struct LogReader: ~Copyable {
     }
 
     /// The rows whose key begins with `prefix`, in the order of their keys: the first ones, at most `limit`.
-    package func rows(
-        _ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max
-    ) throws -> [(key: [UInt8], value: [UInt8])] {
+    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max) throws -> [(key: [UInt8], value: [UInt8])] {
         try Rows.all(prefix, transaction, access.tables[catalogue], limit: limit)
     }
 

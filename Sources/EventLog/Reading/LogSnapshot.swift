@@ -58,21 +58,13 @@ struct LogSnapshot {
     }
 
     /// The head of a stream that has events: a missing head means a damaged index, not an unknown stream.
-    func knownHead(
-        _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    )
-        throws -> StreamHead?
-    {
+    func knownHead(_ stream: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> StreamHead? {
         let found = try head(stream, transaction, access)
         if found == nil, Guard.headRow.isOn { throw Indexes.damaged("heads") }
         return found
     }
 
-    func position(
-        _ id: IDKey, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws
-        -> Position?
-    {
+    func position(_ id: IDKey, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position? {
         let found = try overlay.look(asOf: last, transaction, access) { $0.ids[id] }.answer
         guard let found = try found ?? Indexes.position(id, transaction, access.tables) else { return nil }
         return found <= last.rawValue ? Position(found) : nil

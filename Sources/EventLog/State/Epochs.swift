@@ -17,19 +17,12 @@ package enum Epochs {
         return hasher.finalize()
     }
 
-    package static func put(
-        _ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction,
-        _ tables: Tables
-    ) throws {
+    package static func put(_ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try tables.epochs.put(sortable(epoch.rawValue).lent, row(cut, link).lent, &transaction)
     }
 
     /// Where the log was cut when `epoch` began, and the link there; nil for the first epoch.
-    static func cut(
-        _ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables
-    ) throws
-        -> (at: Position, link: Digest)?
-    {
+    static func cut(_ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> (at: Position, link: Digest)? {
         guard let row = try tables.epochs.get(sortable(epoch.rawValue).lent, transaction) else {
             return nil
         }

@@ -102,39 +102,25 @@ package enum StateRows {
         try put(indexed: state.indexed, &transaction, tables)
     }
 
-    static func put(
-        indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables
-    ) throws {
+    static func put(indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try tables.state.put(indexed.lent, bytes(position.rawValue).lent, &transaction)
     }
 
     @_lifetime(borrow transaction)
-    private static func numbersRow(
-        _ transaction: borrowing ReadTransaction, _ tables: Tables
-    ) throws
-        -> RawSpan
-    {
+    private static func numbersRow(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> RawSpan {
         guard let row = try tables.state.get(numbers.lent, transaction), row.byteCount == numbersBytes
         else { throw damaged("numbers") }
         return row
     }
 
-    private static func indexed(
-        _ transaction: borrowing ReadTransaction, _ tables: Tables
-    ) throws
-        -> Position
-    {
+    private static func indexed(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Position {
         guard let row = try tables.state.get(indexed.lent, transaction), row.byteCount == 8 else {
             throw damaged("indexed")
         }
         return Position(row.load(UInt64.self, at: 0))
     }
 
-    private static func generations(
-        _ transaction: borrowing ReadTransaction, _ tables: Tables
-    ) throws
-        -> [String: String]
-    {
+    private static func generations(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [String: String] {
         guard let row = try tables.state.get(generations.lent, transaction) else {
             throw damaged("generations")
         }

@@ -4,9 +4,7 @@ internal import Platform
 
 /// Converts an error of lower rooms into an `EvstoreError`.
 /// - Parameter floorBytes: with fewer free bytes a disk counts as full.
-package func storeError(
-    _ error: any Error, _ path: String, doing: String, floorBytes: Int = Options().freeDiskFloorBytes
-) -> EvstoreError {
+package func storeError(_ error: any Error, _ path: String, doing: String, floorBytes: Int = Options().freeDiskFloorBytes) -> EvstoreError {
     switch error {
     case let error as EvstoreError: return error
     case let error as StorageError:

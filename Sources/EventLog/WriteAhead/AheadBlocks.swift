@@ -102,9 +102,7 @@ final class AheadBlocks: AheadSource {
         }
     }
 
-    private func catchUp(
-        _ state: inout State, after: Position, upTo end: Position, _ epoch: Epoch
-    ) throws(StorageError) -> Bool {
+    private func catchUp(_ state: inout State, after: Position, upTo end: Position, _ epoch: Epoch) throws(StorageError) -> Bool {
         if state.file == nil {
             let path = store + WriteAhead.fileName
             if try Directory.status(path) == nil { return false }

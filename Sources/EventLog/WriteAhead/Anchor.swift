@@ -85,9 +85,7 @@ package struct Anchor: Hashable {
 
     /// Compares the anchor with a log that was read later, and so may only have more.
     /// - Throws: `EvstoreError.storeDamaged` where the log ends earlier than the anchor says, or with another link.
-    func check(
-        _ end: Checkpoint, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ store: String
-    ) throws {
+    func check(_ end: Checkpoint, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ store: String) throws {
         guard Guard.anchor.isOn else { return }
         func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: reason) }
         guard storeID == access.storeID else { throw damaged("its anchor belongs to another store") }

@@ -81,9 +81,7 @@ package struct StructuralCheck {
     private static let besideMax = 8
 
     private init(_ file: File, _ meta: MetaPage, _ tables: [String: Bool], _ rows: [String: RowCheck]) {
-        (self.file, self.meta, self.tables, self.rows, pageBytes) = (
-            file, meta, tables, rows, meta.pageBytes
-        )
+        (self.file, self.meta, self.tables, self.rows, pageBytes) = (file, meta, tables, rows, meta.pageBytes)
         seen = PageSet()
         report = StructureReport(transaction: meta.transaction)
     }
@@ -123,9 +121,7 @@ package struct StructuralCheck {
 extension Environment {
     /// Checks the pages of the newest commit while other threads and processes go on writing; pins them for that time.
     @discardableResult
-    package func checkStructure(
-        tables: [String: Bool], rows: [String: StructuralCheck.RowCheck] = [:]
-    ) throws -> StructureReport {
+    package func checkStructure(tables: [String: Bool], rows: [String: StructuralCheck.RowCheck] = [:]) throws -> StructureReport {
         let file = try File(directory + "/data.mdb", .read)
         while true {
             guard let pin = try pin() else { throw StorageError(lmdb: MDB_READERS_FULL, "checking \(directory)") }

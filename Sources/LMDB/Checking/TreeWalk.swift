@@ -14,16 +14,12 @@ struct TreeWalk {
     private var entries: UInt64 = 0
 
     private init(_ record: TreeRecord, _ kind: Kind, _ rows: [String: StructuralCheck.RowCheck]) {
-        (self.record, self.kind, hasIntegerKeys) = (
-            record, kind, record.flags == TreeRecord.integerKeys
-        )
+        (self.record, self.kind, hasIntegerKeys) = (record, kind, record.flags == TreeRecord.integerKeys)
         isSound = if case .table(let name) = kind { rows[name] } else { nil }
     }
 
     /// Checks the tree of a record that lies in the meta page, or in the given page.
-    static func check(
-        _ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck
-    ) throws {
+    static func check(_ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck) throws {
         var walk = TreeWalk(record, kind, check.rows)
         let page = page ?? check.meta.transaction & 1
         guard record.depth <= TreeRecord.depthMax, record.isEmpty == (record.depth == 0), !record.isEmpty || record.saysNothing else {
