@@ -90,9 +90,7 @@ package final class Environment: @unchecked Sendable {
     package var isOfThisProcess: Bool { process == ProcessIdentity.id || !Guard.fork.isOn }
 
     package func checkProcess() throws(StorageError) {
-        if !isOfThisProcess {
-            throw StorageError(misuse: "\(directory) was opened before a fork; open it again in the child")
-        }
+        if !isOfThisProcess { throw StorageError(misuse: "\(directory) was opened before a fork; open it again in the child") }
     }
 
     /// Begins a use of the handle; `gate.leave()` ends it.
@@ -154,9 +152,7 @@ package final class Environment: @unchecked Sendable {
 
     /// A table that was named at `open`.
     package func table(_ name: String) throws(StorageError) -> Table {
-        guard let table = find(name) else {
-            throw StorageError(misuse: "\(directory) was opened without the table \(name)")
-        }
+        guard let table = find(name) else { throw StorageError(misuse: "\(directory) was opened without the table \(name)") }
         return table
     }
 

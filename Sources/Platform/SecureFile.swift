@@ -26,9 +26,7 @@ package enum SecureFile {
     package static func read(_ path: String, _ access: Access, bytesMax: Int) throws -> [UInt8] {
         // Opening a FIFO could wait for its other end, and opening a device could have effects.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-        if descriptor < 0 {
-            throw errno == ELOOP ? Refusal("it is a symbolic link") : SystemFailure(code: errno) as any Error
-        }
+        if descriptor < 0 { throw errno == ELOOP ? Refusal("it is a symbolic link") : SystemFailure(code: errno) as any Error }
         defer { close(descriptor) }
         var state = stat()
         if unsafe fstat(descriptor, &state) != 0 { throw SystemFailure(code: errno) }

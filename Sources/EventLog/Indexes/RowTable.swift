@@ -85,9 +85,7 @@ package struct RowTable: Sendable {
     private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
         guard let rowChecksum else { return row }
         if let value = rowChecksum.value(key, row) { return try proven(key, value) }
-        if !Guard.rowChecksum.isOn, row.byteCount >= RowChecksum.bytes {
-            return row.slice(0, row.byteCount - RowChecksum.bytes)
-        }
+        if !Guard.rowChecksum.isOn, row.byteCount >= RowChecksum.bytes { return row.slice(0, row.byteCount - RowChecksum.bytes) }
         throw EvstoreError.corruptBlock(
             position: .start, reason: "the checksum of a row of the table \(table.name) does not fit")
     }

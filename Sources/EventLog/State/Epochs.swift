@@ -23,12 +23,8 @@ package enum Epochs {
 
     /// Where the log was cut when `epoch` began, and the link there; nil for the first epoch.
     static func cut(_ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> (at: Position, link: Digest)? {
-        guard let row = try tables.epochs.get(sortable(epoch.rawValue).lent, transaction) else {
-            return nil
-        }
-        guard row.byteCount == 40, let link = Digest(row.slice(8, 32)) else {
-            throw damaged(epoch)
-        }
+        guard let row = try tables.epochs.get(sortable(epoch.rawValue).lent, transaction) else { return nil }
+        guard row.byteCount == 40, let link = Digest(row.slice(8, 32)) else { throw damaged(epoch) }
         return (Position(row.load(UInt64.self, at: 0)), link)
     }
 

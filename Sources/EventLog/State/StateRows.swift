@@ -114,16 +114,12 @@ package enum StateRows {
     }
 
     private static func indexed(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Position {
-        guard let row = try tables.state.get(indexed.lent, transaction), row.byteCount == 8 else {
-            throw damaged("indexed")
-        }
+        guard let row = try tables.state.get(indexed.lent, transaction), row.byteCount == 8 else { throw damaged("indexed") }
         return Position(row.load(UInt64.self, at: 0))
     }
 
     private static func generations(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [String: String] {
-        guard let row = try tables.state.get(generations.lent, transaction) else {
-            throw damaged("generations")
-        }
+        guard let row = try tables.state.get(generations.lent, transaction) else { throw damaged("generations") }
         var texts: [String] = []
         var offset = 0
         while offset < row.byteCount {

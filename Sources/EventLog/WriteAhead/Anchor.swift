@@ -89,9 +89,7 @@ package struct Anchor: Hashable {
         guard Guard.anchor.isOn else { return }
         func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: reason) }
         guard storeID == access.storeID else { throw damaged("its anchor belongs to another store") }
-        guard epoch <= end.epoch else {
-            throw damaged("the log is at epoch \(end.epoch) and its anchor at \(epoch)")
-        }
+        guard epoch <= end.epoch else { throw damaged("the log is at epoch \(end.epoch) and its anchor at \(epoch)") }
         // A cut was made since then: the anchor is old, not wrong.
         if epoch < end.epoch { return }
         guard last <= end.position else {
