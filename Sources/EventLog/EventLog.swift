@@ -106,12 +106,16 @@ package final class EventLog: Sendable {
     package func update<R: Sendable>(_ body: @escaping @Sendable (inout LogUpdate) throws -> R) async throws -> R {
         defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
-        let box = ResultBox<R>()
+        let made = Monitor<R?>(nil)
         do {
             try access.environment.checkProcess()
-            try await committer.update { changes in box.put(try body(&changes)) }
+            try await committer.update { changes in
+                let result = try body(&changes)
+                made.withLock { $0 = result }
+            }
         } catch { throw storeError(error, path, doing: "writing to the store") }
-        return try box.take()
+        guard let result = made.withLock({ $0 }) else { throw EvstoreError.misuse("an update ended without its result") }
+        return result
     }
 
     /// Takes in all commits of the cluster log that this node lacks; no-op for a store that belongs to none.
@@ -136,12 +140,11 @@ package final class EventLog: Sendable {
     /// Call it before durably storing anything that was derived from the log, so that this is never ahead of the log. In a store that is
     /// alone every commit is durable before it can be read.
     package func makeDurable() throws {
-        defer { withExtendedLifetime(self) {} }
-        do {
+        try converting("syncing the log") {
             // Read from the store, not taken from the opening: the store may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
             if isNode { try access.makeDurable(at: path) }
-        } catch { throw storeError(error, path, doing: "syncing the log") }
+        }
     }
 
     /// Reports this node's position to the cluster log if it can be reached. No-op for a store that belongs to none.
@@ -162,6 +165,12 @@ package final class EventLog: Sendable {
         do {
             return try body(try reader())
         } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
+    }
+
+    /// Runs `body`, keeps the log alive to its end (see `deinit`), and converts its error.
+    func converting<R>(_ doing: @autoclosure () -> String, _ body: () throws -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
+        do { return try body() } catch { throw storeError(error, path, doing: doing()) }
     }
 
     private func reader() throws -> LogReader {
@@ -190,15 +199,14 @@ package final class EventLog: Sendable {
     /// which has closed the store holds that process's locks until then.
     /// - Throws: `EvstoreError.locked`, naming a holder.
     package func acquireExclusively(what: String) throws {
-        defer { withExtendedLifetime(self) {} }
-        do {
+        try converting("locking the store") {
             try access.environment.checkProcess()
             for _ in 0 ..< 50 {
                 if try presence.takeIfFree(shared: false, what: what) { return }
                 _ = Monitor(false).wait(milliseconds: 10) { $0 }
             }
             try presence.take(shared: false, what: what)
-        } catch { throw storeError(error, path, doing: "locking the store") }
+        }
     }
 
     /// Takes the turn to write files beside the log; blocks the calling thread.
@@ -222,16 +230,14 @@ package final class EventLog: Sendable {
     /// at its next opening if the process was killed in between.
     package func settleLayout() throws {
         guard access.isOrderedElsewhere else { return }
-        do {
+        try converting("writing the manifest of \(path)") {
             let turn = try takeTurn()
             defer { withExtendedLifetime(turn) {} }
-            let (access, path) = (access, path)
             try access.environment.read { transaction in
-                let isNode = try StateRows.node(transaction, access.tables) != nil
-                if isNode { return }
+                if try StateRows.node(transaction, access.tables) != nil { return }
                 if try StateRows.replica(transaction, access.tables) == nil { try Manifest.set(isOrderedElsewhere: false, at: path) }
             }
-        } catch { throw storeError(error, path, doing: "writing the manifest of \(path)") }
+        }
     }
 
     /// False in the child of a fork: threads, locks and files belong to its parent, and every call except `close` is an error.
@@ -287,17 +293,5 @@ package final class EventLog: Sendable {
             at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
         // The file has it durably now. A note that stayed in the page would contradict a log that is copied back beside it.
         access.environment.turnPage?.forget(anchor.end.lent)
-    }
-}
-
-/// Holds the result of an update on its way from the writing thread to the caller.
-private final class ResultBox<R: Sendable>: Sendable {
-    private let value = Monitor<R?>(nil)
-
-    func put(_ result: R) { value.withLock { $0 = result } }
-
-    func take() throws -> R {
-        guard let result = value.withLock({ $0 }) else { throw EvstoreError.misuse("an update ended without its result") }
-        return result
     }
 }

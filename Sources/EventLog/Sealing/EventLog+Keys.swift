@@ -10,7 +10,7 @@ extension EventLog {
     /// The key file that is on the disk at this moment, proved with this handle's keys.
     /// - Throws: `EvstoreError.storeDamaged`.
     package func readKeyFile() throws -> KeyFile? {
-        do { return try access.keys?.readFile() } catch { throw storeError(error, path, doing: "reading the keys") }
+        try converting("reading the keys") { try access.keys?.readFile() }
     }
 
     /// A digest over the slots of the store's key file as it is now; nil where its events are not sealed.
@@ -19,31 +19,71 @@ extension EventLog {
     /// Changes the store's keys durably, completely or not at all; other processes that change them wait.
     /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.
     package func changeKeys<R>(_ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
-        defer { withExtendedLifetime(self) {} }
-        guard let keys = access.keys else {
-            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: it has no keys")
-        }
-        if isReadOnly { throw EvstoreError.readOnly(path: path) }
-        do {
+        let keys = try changeableKeys("it has no keys")
+        return try converting("changing the keys") {
             try access.environment.checkProcess()
             return try keys.change(access.environment, takeTurn(), body)
-        } catch { throw storeError(error, path, doing: "changing the keys") }
+        }
     }
 
     /// The numbers of the data keys that events are sealed under. Reads the whole log.
     package func dataKeysInUse(progress: (Position) throws -> Void = { _ in }) throws -> Set<UInt32> {
-        defer { withExtendedLifetime(self) {} }
         var used: Set<UInt32> = []
-        var scan = LogScan(access, options, after: .start, form: .sealed)
-        do {
-            while try access.environment.read({ transaction in
-                try scan.runChunk(transaction) { block in
-                    used.formUnion(block.dataKeys)
-                    try progress(block.last)
+        try scan(after: .start, form: .sealed) { block, _ in
+            used.formUnion(block.dataKeys)
+            try progress(block.last)
+            return true
+        }
+        return used
+    }
+
+    /// The keys of a log that can be written.
+    private func changeableKeys(_ lack: String) throws -> StoreKeys {
+        guard let keys = access.keys else {
+            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: \(lack)")
+        }
+        if isReadOnly { throw EvstoreError.readOnly(path: path) }
+        return keys
+    }
+
+    // MARK: Forgetting
+
+    /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read that data any more. Nil
+    /// where the stream never had such data. O(events of the stream). The caller updates the ledger.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides some of the keys: then the known
+    ///   ones are overwritten.
+    package func forget(_ stream: StreamName) throws -> ForgottenSubject? {
+        let keys = try changeableKeys("nothing can be forgotten")
+        return try converting("forgetting \(stream)") {
+            try access.environment.checkProcess()
+            // Events that are appended meanwhile are sealed under a slot that was whole just before.
+            let named = Result { try slots(of: stream, keys) }
+            return try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(stream, named: named) }
+        }
+    }
+
+    /// Whether there is a key for the personal data of a stream with this name, also of one that is not in the log any more.
+    package func hasKey(of stream: StreamName) throws -> Bool {
+        try converting("reading the keys of \(stream)") { try access.keys?.subjects.hasKey(of: stream) ?? false }
+    }
+
+    /// The slots that the events of a stream name.
+    private func slots(of stream: StreamName, _ keys: StoreKeys) throws -> Set<UInt32> {
+        var slots: Set<UInt32> = []
+        var next: Revision? = Revision(.max)
+        while let from = next {
+            next = try read { reader in
+                guard let walk = try reader.walk(stream) else { return nil }
+                var last: UInt64 = 0
+                try walk.closed(from: min(from, walk.head.revision), limit: options.pageEventsMax, reader.transaction) { record in
+                    last = record.revision.rawValue
+                    let slot = record.isSealed ? try keys.withOpener(access.storeID, { try $0.subject(of: record) }) : nil
+                    if let slot { slots.insert(slot) }
                     return true
                 }
-            }) {}
-        } catch { throw storeError(error, path, doing: "reading the store") }
-        return used
+                return last == 0 ? nil : Revision(last - 1)
+            }
+        }
+        return slots
     }
 }

@@ -110,10 +110,9 @@ extension LogUpdate {
 extension EventLog {
     /// The ledger of what was forgotten; empty where events are not sealed.
     package func ledger() throws -> [ForgottenLedger.Entry] {
-        defer { withExtendedLifetime(self) {} }
         guard let keys = access.keys else { return [] }
-        do {
-            return try access.environment.read { try ForgottenLedger.entries($0, access.tables, keys.subjects.ring) }
-        } catch { throw storeError(error, path, doing: "reading the ledger of what was forgotten") }
+        return try converting("reading the ledger of what was forgotten") {
+            try access.environment.read { try ForgottenLedger.entries($0, access.tables, keys.subjects.ring) }
+        }
     }
 }

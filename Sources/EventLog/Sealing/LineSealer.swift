@@ -88,10 +88,10 @@ extension EventLog {
     /// Makes a sealer for the lines of one file, which opens any line; nil where the log's events are not sealed.
     /// - Throws: `EvstoreError`: readOnly, diskFull.
     package func makeLineSealer() throws -> LineSealer? {
-        do {
+        try converting("making a key for lines") {
             try access.environment.checkProcess()
             return try access.makeLineSealer()
-        } catch { throw storeError(error, path, doing: "making a key for lines") }
+        }
     }
 
     /// Overwrites keys of lines durably, including those that were put back after they were forgotten; leaves other slots alone. The caller
@@ -101,9 +101,9 @@ extension EventLog {
         guard let keys = access.keys else { return [] }
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         let ledger = try ledger()
-        do {
+        return try converting("overwriting keys of lines") {
             try access.environment.checkProcess()
             return try access.environment.writeOwned { _ in try keys.subjects.forgetLines(slots, ledger) }
-        } catch { throw storeError(error, path, doing: "overwriting keys of lines") }
+        }
     }
 }

@@ -17,13 +17,11 @@ package final class StoreKeys: Sendable {
     private let openers = Monitor<[KeptOpener]>([])
 
     /// - Throws: `EvstoreError`: keysRefused where the secret opens no slot, storeDamaged.
-    package init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
-        self.store = store
+    package convenience init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
         let file = try Self.file(at: store, storeID)
         let opened: KeyRing
         do throws(SealError) { opened = try KeyRing(opening: file, with: KeySecret(secret)) } catch { throw Self.failure(error, store) }
-        (ring, subjects) = (Monitor(opened), SubjectKeys(at: store, opened))
-        codes = opened.file.hasCodes ? StoreCodes(opened) : nil
+        self.init(opened, at: store)
     }
 
     private init(_ ring: KeyRing, at store: String) {
@@ -88,7 +86,7 @@ package final class StoreKeys: Sendable {
     /// The current key file: its generation, its bytes, and a digest over its slots.
     package func current() throws -> (generation: UInt64, bytes: [UInt8], slots: Digest) {
         try reload()
-        return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
+        return ring.withLock { ($0.generation, $0.encoded, SHA256Hasher.hash($0.file.slotBytes)) }
     }
 
     /// The key file on the disk, which may be an older copy that was put back.
@@ -96,12 +94,6 @@ package final class StoreKeys: Sendable {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
         do throws(SealError) { return try known.reading(file).file } catch { throw Self.failure(error, store) }
-    }
-
-    private static func digest(_ bytes: [UInt8]) -> Digest {
-        var hasher = SHA256Hasher()
-        hasher.update(bytes)
-        return hasher.finalize()
     }
 
     // MARK: Changing
