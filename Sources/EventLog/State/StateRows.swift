@@ -120,20 +120,23 @@ package enum StateRows {
 
     private static func generations(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [String: String] {
         guard let row = try tables.state.get(generations.lent, transaction) else { throw damaged("generations") }
-        var texts: [String] = []
-        var offset = 0
-        while offset < row.byteCount {
-            let count = Int(row.byte(at: offset))
-            guard offset + 1 + count <= row.byteCount, let text = String(utf8: row.slice(offset + 1, count)) else {
-                throw damaged("generations")
-            }
-            texts.append(text)
-            offset += 1 + count
-        }
-        guard texts.count % 2 == 0 else { throw damaged("generations") }
+        guard let texts = texts(row, from: 0), texts.count % 2 == 0 else { throw damaged("generations") }
         var result: [String: String] = [:]
         for index in stride(from: 0, to: texts.count, by: 2) { result[texts[index]] = texts[index + 1] }
         return result
+    }
+
+    /// Texts at the end of a row, each behind its length, u8; nil where the bytes are none.
+    static func texts(_ row: RawSpan, from start: Int) -> [String]? {
+        var texts: [String] = []
+        var offset = start
+        while offset < row.byteCount {
+            let count = Int(row.byte(at: offset))
+            guard offset + 1 + count <= row.byteCount, let text = String(utf8: row.slice(offset + 1, count)) else { return nil }
+            texts.append(text)
+            offset += 1 + count
+        }
+        return texts
     }
 
     fileprivate static func check(_ epoch: Epoch, _ numbers: VersionNumbers) throws {

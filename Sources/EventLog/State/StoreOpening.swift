@@ -73,22 +73,22 @@ enum StoreOpening {
 
     /// The presence lock for this process alone. Waits for a process that has closed the store, or only reads its numbers.
     private static func alone(_ store: String) throws -> HeldLock {
-        let what = "brings it to the format of this program"
+        try takeSoon(store, shared: false, what: "brings it to the format of this program")
+    }
+
+    /// Acquires the presence lock, and tries again for a second.
+    private static func takeSoon(_ store: String, shared: Bool, what: String) throws -> HeldLock {
         for _ in 0 ..< 50 {
-            if let presence = try StoreLock.presence.acquireIfFree(at: store, what: what) { return presence }
+            if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: shared, what: what) { return presence }
             try checkCancellation(store)
             _ = Monitor(false).wait(milliseconds: 20) { $0 }
         }
-        return try StoreLock.presence.acquire(at: store, what: what)
-    }
-
-    private static func share(_ store: String) throws -> HeldLock {
-        try StoreLock.presence.acquire(at: store, shared: true, what: "has it open")
+        return try StoreLock.presence.acquire(at: store, shared: shared, what: what)
     }
 
     /// Acquires the presence lock where no recovery is needed; waits while another process recovers the store, or removes an empty one.
     private static func shareInTurn(_ store: String, _ storeID: StoreID) throws -> HeldLock {
-        do { return try share(store) } catch let error as EvstoreError {
+        do { return try StoreLock.presence.acquire(at: store, shared: true, what: openWork) } catch let error as EvstoreError {
             guard case .locked = error else { throw error }
             let opening = try wait(for: store, storeID)
             defer { withExtendedLifetime(opening) {} }
@@ -98,14 +98,9 @@ enum StoreOpening {
 
     /// Acquires the presence lock, and tries again for a second: a process that has the store alone may be about to leave it, and a process
     /// that can't write the store can't take the opening lock.
-    private static func shareSoon(_ store: String) throws -> HeldLock {
-        for _ in 0 ..< 20 {
-            if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: true, what: "has it open") { return presence }
-            try checkCancellation(store)
-            _ = Monitor(false).wait(milliseconds: 50) { $0 }
-        }
-        return try share(store)
-    }
+    private static func shareSoon(_ store: String) throws -> HeldLock { try takeSoon(store, shared: true, what: openWork) }
+
+    private static let openWork = "has it open"
 
     private static func checkCancellation(_ store: String) throws {
         if Task.isCancelled { throw EvstoreError.interrupted(again: "open \(store) again") }
