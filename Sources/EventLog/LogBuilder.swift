@@ -40,10 +40,7 @@ package struct LogBuilder {
 
     /// Runs one durable transaction.
     package func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
-        try access.environment.writeOwned { transaction in
-            var transaction = transaction
-            return try body(&transaction)
-        }
+        try access.environment.write(nil, body)
     }
 
     /// Runs one durable transaction with the operations of a log's updates.
@@ -52,7 +49,7 @@ package struct LogBuilder {
             guard let moment = try LogSnapshot(transaction.reads, access, Overlays()) else {
                 throw EvstoreError.misuse("a log that is being made has no other moment than its own")
             }
-            var update = try LogUpdate.begin(transaction, access, moment)
+            var update = try LogUpdate(transaction, access, moment)
             let result = try body(&update)
             try update.finish()
             return result

@@ -238,17 +238,17 @@ package struct CommitSession: ~Copyable {
         let moment = admitted.admission.moment
         let isSwept = moment.last.events(after: moment.numbers.indexed) >= UInt64(options.sweepForcedEvents)
         guard isBackToBack, isPlain, !isSwept, let words = ahead.words else { return false }
-        var contents = AheadWriter.Contents(
-            epoch: admitted.last.epoch, positions: admitted.admission.first ... admitted.last.position,
-            note: node.map { AheadBlocks.note($0.end, last: $0.last) } ?? [], transaction: admitted.transaction)
+        var head = WriteAhead.Entry.Head(
+            epoch: admitted.last.epoch, positions: admitted.admission.first ... admitted.last.position, storeTag: access.storeID.tag,
+            pass: admitted.transaction, note: node.map { AheadBlocks.note($0.end, last: $0.last) } ?? [])
         // Set even if writing fails: the file's header may say by now that entries follow.
         isHolding = true
-        var written = try ahead.write(blocks, contents)
+        var written = try ahead.write(blocks, head)
         if case .full = written {
             if try checkpoint(turn, isSweeping: true) { admitted.numbers = nil }
             admitted.transaction = try access.environment.lastTransaction
-            contents.transaction = admitted.transaction
-            written = try ahead.write(blocks, contents)
+            head.pass = admitted.transaction
+            written = try ahead.write(blocks, head)
         }
         guard case .written = written else { return false }
         words.acknowledge(admitted.last)
@@ -384,7 +384,7 @@ package struct CommitSession: ~Copyable {
         guard let moment = try LogSnapshot(transaction.reads, access, overlays) else {
             throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
         }
-        var changes = try LogUpdate.begin(transaction, access, moment, membership)
+        var changes = try LogUpdate(transaction, access, moment, membership)
         do { try body(&changes) } catch {
             guard isBehind(after: error, changes, update) else { throw error }
             changes.transaction.undo()

@@ -29,25 +29,15 @@ package struct LogUpdate: ~Copyable {
     /// The link for the next block.
     package private(set) var lastLink: Digest
 
-    static func begin(
+    init(
         _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: LogSnapshot, _ node: ClusterMembership? = nil
-    ) throws -> LogUpdate {
+    ) throws {
         let state = try StateRows.state(transaction.reads, access.tables)
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
         let replica = try StateRows.replica(transaction.reads, access.tables)
-        var update = LogUpdate(transaction, access, moment, (state, link), node)
-        update.replica = replica
-        return update
-    }
-
-    private init(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: LogSnapshot, _ now: (state: StoreState, link: Digest),
-        _ node: ClusterMembership?
-    ) {
         self.transaction = transaction
-        (self.access, self.moment, state, before, self.node) = (access, moment, now.state, now.state, node)
-        last = Checkpoint(epoch: moment.epoch, position: moment.last)
-        lastLink = now.link
+        (self.access, self.moment, self.state, before, self.node, self.replica) = (access, moment, state, state, node, replica)
+        (last, lastLink) = (Checkpoint(epoch: moment.epoch, position: moment.last), link)
     }
 
     package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {
@@ -109,14 +99,15 @@ package struct LogUpdate: ~Copyable {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
         let epoch = max(state.epoch.next, later ?? .first)
-        if let node { return try ask(ClusterCut(at: position, epoch, link: cutLink(at: position), note: "\(note) by \(node.node)")) }
+        if let node {
+            let link = try Cut.link(at: position, transaction.reads, access)
+            return try ask(ClusterCut(at: position, epoch, link: link, note: "\(note) by \(node.node)"))
+        }
         let (link, indexed) = try Cut.run(to: position, &transaction, access)
         try begin(epoch, at: position, link)
         state.indexed = indexed
         hasCut = true
     }
-
-    private func cutLink(at position: Position) throws -> Digest { try Cut.link(at: position, transaction.reads, access) }
 
     private mutating func ask(_ cut: ClusterCut) throws {
         guard sharedRows.count == 0 else { throw EvstoreError.misuse("a cut is the first change of its update") }

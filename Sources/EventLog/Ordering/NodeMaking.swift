@@ -22,8 +22,7 @@ extension LogAccess {
     package func takeIn(
         _ frames: [[UInt8]], checksLinks: Bool = true, judge: CatalogueValidator? = nil
     ) throws -> (end: ClusterLogEnd, last: Position) {
-        try environment.writeOwned { transaction in
-            var transaction = transaction
+        try environment.write { transaction in
             guard var node = try StateRows.node(transaction.reads, tables) else { throw EvstoreError.misuse("the log is no node") }
             for frame in frames {
                 node = try FrameIntake.run(frame.lent, node, &transaction, self, checksLinks: checksLinks, judge: judge)

@@ -83,8 +83,7 @@ enum AheadRecovery {
         // No other process has the log open: entries ahead are read by the recovery itself, and not through the view of readers.
         identity.goesAhead = false
         let access = try LogAccess(environment, of: identity, scene.keys)
-        try environment.writeOwned { transaction in
-            var transaction = transaction
+        try environment.write { transaction in
             try body(&transaction, access)
             // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
             let numbers = try StateRows.numbers(transaction.reads, access.tables)

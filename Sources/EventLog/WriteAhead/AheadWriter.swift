@@ -34,32 +34,23 @@ struct AheadWriter: ~Copyable {
     /// The result of writing an entry.
     enum Written { case written, full, unfit }
 
-    /// The fields of an entry.
-    struct Contents {
-        var epoch: Epoch
-        var positions: ClosedRange<Position>
-        /// For a node, names the frame that the entry was made from (`AheadBlocks.note`); else empty.
-        var note: [UInt8]
-        /// The number of LMDB's newest transaction.
-        var transaction: UInt64
-    }
-
     /// Writes the blocks ahead, durably if entries are synced; the caller acknowledges them.
+    /// - Parameter first: the entry's head if a pass begins with it: its pass is the number of LMDB's newest transaction.
     /// - Returns: `full` where LMDB has to take in what is ahead first, `unfit` where it has to take these blocks too.
     /// - Throws: `StorageError` where nothing was written, `CommitInDoubt` where that is unknown.
-    mutating func write(_ blocks: BlockBatch, _ contents: Contents) throws -> Written {
+    mutating func write(_ blocks: BlockBatch, _ first: WriteAhead.Entry.Head) throws -> Written {
         guard let memory, let words, blocks.byteCount <= WriteAhead.blocksBytesMax, let file = usable() else { return .unfit }
-        let (offset, pass) = place ?? (WriteAhead.entriesStart, contents.transaction)
+        let (offset, pass) = place ?? (WriteAhead.entriesStart, first.pass)
         let end = offset + WriteAhead.Entry.pagesBytes(ofBlocks: blocks.byteCount)
         if place == nil {
-            memory.restart(Checkpoint(epoch: contents.epoch, position: contents.positions.lowerBound.previous))
+            memory.restart(Checkpoint(epoch: first.epoch, position: first.positions.lowerBound.previous))
         } else if end > WriteAhead.fileBytes || !memory.hasRoom(blocks.count, blocks.byteCount) {
             return .full
         }
         guard end <= WriteAhead.fileBytes, memory.hasRoom(blocks.count, blocks.byteCount) else { return .unfit }
         try open(file, words)
-        let head = WriteAhead.Entry.Head(
-            epoch: contents.epoch, positions: contents.positions, storeTag: storeID.tag, pass: pass, note: contents.note)
+        var head = first
+        head.pass = pass
         WriteAhead.Entry.encode(blocks, head, into: &entry)
         try put(file, at: offset, words)
         place = (end, pass)
