@@ -41,7 +41,8 @@ extension StateRows {
         var last = Position(row.load(UInt64.self, at: 56))
         // The row is as old as the last block in LMDB: the blocks ahead of LMDB note their own frame.
         if let noted = transaction.ahead.flatMap({ AheadBlocks.node($0.note) }) { (end, last) = noted }
-        guard let texts = texts(row, from: fixedBytes), texts.count == 2, last <= .largest, end.number <= Position.largest.rawValue else { throw damagedNode }
+        guard let texts = texts(row, from: fixedBytes), texts.count == 2, last <= .largest, end.number <= Position.largest.rawValue
+        else { throw damagedNode }
         return Node(
             membership: ClusterMembership(log: texts[0], id: id, node: texts[1], incarnation: [UInt8](copying: row.slice(64, 8))), end: end,
             last: last)
