@@ -102,9 +102,7 @@ struct Admission: ~Copyable {
             case .exists: actual != nil
             case .revision(let revision): actual == revision
             }
-        if !holds {
-            throw EvstoreError.expectationFailed(stream: condition.stream, expected: condition.expectation, actual: actual)
-        }
+        if !holds { throw EvstoreError.expectationFailed(stream: condition.stream, expected: condition.expectation, actual: actual) }
     }
 
     /// The index of a stream's entry, whose head includes everything admitted so far.

@@ -20,13 +20,8 @@ package struct StoredEvent: Hashable, Sendable {
         stream: StreamName, type: String, born: SchemaVersion, payload: [UInt8], metadata: [UInt8] = [], id: EventID? = nil,
         time: Timestamp
     ) {
-        self.stream = stream
-        self.type = type
-        self.born = born
-        self.payload = payload
-        self.metadata = metadata
-        self.id = id
-        self.time = time
+        (self.stream, self.type, self.born, self.time) = (stream, type, born, time)
+        (self.payload, self.metadata, self.id) = (payload, metadata, id)
     }
 }
 

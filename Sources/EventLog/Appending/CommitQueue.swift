@@ -225,10 +225,10 @@ final class CommitQueue: Sendable {
     func putBack(_ batch: Batch) {
         state.withLock { state in
             let rest = state.waiting[state.taken...]
-            switch batch {
-            case .appends(let appends): state.waiting = appends.map { .append($0) } + rest
-            case .update(let update):
+            if case .update(let update) = batch {
                 state.waiting = [.update(Update(ofCluster: update))] + rest
+            } else {
+                state.waiting = batch.works + rest
             }
             state.taken = 0
         }
@@ -382,17 +382,14 @@ extension CommitQueue {
 
         /// When the last of its callers stops waiting. A caller with an earlier deadline is answered late, which is better than an unknown
         /// outcome.
-        var deadline: ContinuousClock.Instant {
-            switch self {
-            case .appends(let appends): appends.map(\.request.deadline).max() ?? .now
-            case .update(let update): update.deadline
-            }
-        }
+        var deadline: ContinuousClock.Instant { works.map(\.deadline).max() ?? .now }
 
-        func fail(_ error: any Error) {
+        func fail(_ error: any Error) { for work in works { work.fail(error) } }
+
+        var works: [Work] {
             switch self {
-            case .appends(let appends): for append in appends { append.finish(.failure(error)) }
-            case .update(let update): update.finish(.failure(error))
+            case .appends(let appends): appends.map { .append($0) }
+            case .update(let update): [.update(update)]
             }
         }
     }

@@ -110,9 +110,7 @@ struct IndexComparison {
         if try Indexes.census(transaction, tables).merging(tail.census, uniquingKeysWith: { $0.plus($1) }) != counted {
             note("STORE006", "the census differs from the log")
         }
-        if try !Indexes.areTypesNumbered(transaction, tables) {
-            note("STORE005", "the table of types has a number twice, or lacks one")
-        }
+        if try !Indexes.areTypesNumbered(transaction, tables) { note("STORE005", "the table of types has a number twice, or lacks one") }
         return findings
     }
 

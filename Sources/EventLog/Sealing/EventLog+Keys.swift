@@ -39,9 +39,7 @@ extension EventLog {
 
     /// The keys of a log that can be written.
     private func changeableKeys(_ lack: String) throws -> StoreKeys {
-        guard let keys = access.keys else {
-            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: \(lack)")
-        }
+        guard let keys = access.keys else { throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: \(lack)") }
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         return keys
     }

@@ -95,9 +95,7 @@ package struct Manifest: Codable {
     /// The identity of a store: its id, with its format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= format else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format)
-        }
+        guard manifest.format <= format else { throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format) }
         guard let identity = manifest.identity else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id, or formats that no store has")
         }

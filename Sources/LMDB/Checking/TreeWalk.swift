@@ -80,9 +80,7 @@ struct TreeWalk {
     }
 
     private func take(_ number: UInt64, from parent: UInt64, _ check: inout StructuralCheck) throws {
-        guard number >= 2, number <= check.lastPage else {
-            throw damaged(parent, 7, "it leads to page \(number) of \(check.lastPage + 1)")
-        }
+        guard number >= 2, number <= check.lastPage else { throw damaged(parent, 7, "it leads to page \(number) of \(check.lastPage + 1)") }
         guard check.seen.insert(number) else { throw damaged(parent, 25, "it leads to page \(number), where something else has led") }
     }
 
@@ -129,9 +127,7 @@ struct TreeWalk {
                 try check.read(node.dataBytes, ofPage: $0, from: PageView.headerBytes)
             }
             let value = own ?? [UInt8](copying: page.bytes.slice(node.data, node.dataBytes))
-            if !isSound(page.key(node), value.lent) {
-                throw damaged(number, StructuralCheck.rowRule, "a row is not as it was written")
-            }
+            if !isSound(page.key(node), value.lent) { throw damaged(number, StructuralCheck.rowRule, "a row is not as it was written") }
         }
     }
 
