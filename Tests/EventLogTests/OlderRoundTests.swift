@@ -37,7 +37,7 @@ private struct OldStore {
         events = try log.everything()
         blocks = try log.read { reader in
             var blocks: [[UInt8]] = []
-            try reader.rawBlocks(from: last.next) { block in
+            try Blocks.forEach(after: last, reader.transaction, reader.access) { block in
                 blocks.append([UInt8](copying: block.bytes))
                 return true
             }
