@@ -49,7 +49,7 @@ struct TableTests {
         for number in 0 ..< 90 {
             try await written.add(event("s-\(number % 7)", id: "id-\(number)"), event("t-\(number / 9)", type: "seen"))
         }
-        let indexes = TableDescriptor.log.filter { $0.index != nil }
+        let indexes = TableDescriptor.log.filter(\.isIndex)
         let found = try [1, 7, 1_000].map { (size: UInt64) -> [String: [[UInt8]]] in
             do {
                 try written.change { transaction in

@@ -2,11 +2,9 @@ internal import EventModel
 package import LMDB
 
 /// The declaration of a table of the log. Each table is declared once, in the list `log`, and everything that handles tables uses that
-/// list: which tables a file may have and how their keys sort, checksums and codes of rows, cuts, `verify`, backups, salvage. So a table
-/// that is added to the list is handled everywhere.
+/// list: which tables a file may have and how their keys sort, checksums and codes of rows, cuts, backups, salvage.
 ///
-/// To add one: give it a number that no other table has had, say what its rows are, and add a line to the format at the top of `Tables`. A
-/// `switch` over `Content` or `Index` has no default, so that a new kind of table does not compile until each of them handles it.
+/// To add one: give it a number that no other table has had, say what its rows are, and add a line to the format at the top of `Tables`.
 package struct TableDescriptor: Sendable {
     enum Key: Sendable {
         /// Sorted by their bytes.
@@ -20,21 +18,9 @@ package struct TableDescriptor: Sendable {
         /// The events. A cut takes blocks off the end; `verify` walks them; backups hold them in frames of their own.
         case blocks
         /// Derived from the events. A cut removes the entries of the removed events; `verify` compares the rows; no backup holds them.
-        case index(Index)
+        case index
         /// Can't be rebuilt from the events. `verify` checks its checksums and codes; backups hold the rows, and a salvage looks for them.
         case kept(Retention)
-    }
-
-    /// How an index is derived from the events.
-    enum Index: Sendable {
-        /// A stream's name to its id, the position of its first event.
-        case streams
-        /// A stream's id to its last event.
-        case heads
-        /// An id that a caller gave, to the event's position.
-        case ids
-        /// A type and a birth version to the number of their events.
-        case census
     }
 
     /// How rows that can't be rebuilt from the events are kept.
@@ -59,8 +45,8 @@ package struct TableDescriptor: Sendable {
         (self.name, self.key, self.number, self.content, self.isInEveryStore) = (name, key, number, content, isInEveryStore)
     }
 
-    /// How an index is derived from the events; nil for other tables.
-    var index: Index? { if case .index(let index) = content { index } else { nil } }
+    /// Whether the rows are derived from the events.
+    var isIndex: Bool { if case .index = content { true } else { false } }
 
     /// How rows that no event contains are kept; nil for other tables.
     package var kept: Retention? { if case .kept(let kept) = content { kept } else { nil } }
@@ -70,10 +56,10 @@ package struct TableDescriptor: Sendable {
     static let blocks = TableDescriptor("blocks", key: .integer, number: nil, .blocks)
     /// Not missed by a salvage, since blocks name the types of their events too.
     package static let types = TableDescriptor("types", number: 1, .kept(Retention(isMissed: false)))
-    package static let streams = TableDescriptor("streams", number: 2, .index(.streams))
-    static let heads = TableDescriptor("heads", key: .integer, number: 3, .index(.heads))
-    static let ids = TableDescriptor("ids", number: 4, .index(.ids))
-    static let census = TableDescriptor("census", number: 5, .index(.census))
+    package static let streams = TableDescriptor("streams", number: 2, .index)
+    static let heads = TableDescriptor("heads", key: .integer, number: 3, .index)
+    static let ids = TableDescriptor("ids", number: 4, .index)
+    static let census = TableDescriptor("census", number: 5, .index)
     package static let epochs = TableDescriptor("epochs", number: 7, .kept(Retention()))
     /// The other rows say how far indexes are and which generations exist: a restored store has neither.
     package static let state = TableDescriptor("state", number: 6, .kept(Retention(backedUp: StateRows.numbersKey)))

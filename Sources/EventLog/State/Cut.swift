@@ -39,7 +39,7 @@ enum Cut {
         do { return try IndexTruncation.run(after: position, &transaction, access) } catch let error as EvstoreError {
             guard case .corruptBlock = error else { throw error }
         }
-        for table in access.tables.descriptors where table.index != nil { try access.tables[table]?.removeAll(&transaction) }
+        for table in access.tables.descriptors where table.isIndex { try access.tables[table]?.removeAll(&transaction) }
         return .start
     }
 
