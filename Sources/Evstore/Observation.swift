@@ -4,8 +4,9 @@ internal import Projections
 /// The current result of a query, and then its result after each change, for as long as values are asked for; made by `EventStore.observe`.
 ///
 /// The first value comes at once. Each later one differs from the one before it; of several quick changes only the last may be seen.
-/// Changes by any process count, and so do flips and rollbacks. Nothing is held between two values, and nothing is read until the next
-/// value is asked for; then the query runs after each commit, to whichever stream, and at each slow poll (`Options.pollInterval`).
+/// Changes by any process count, and so do flips and rollbacks. Between two values no transaction is held, only the rows of the last one.
+/// Nothing is read until the next value is asked for; then the query runs after each commit, to whichever stream, and at each slow poll
+/// (`Options.pollInterval`). <doc:Observing> says what this costs.
 public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = EvstoreError
