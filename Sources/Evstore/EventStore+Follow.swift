@@ -24,7 +24,8 @@ extension EventStore {
     ///
     /// Waits while each read model folds the events that it has not consumed yet, on the store's own threads, and while others fold into
     /// the same read model, at most `Options.readModelDeadline`. Builds read models that were never built.
-    /// - Throws: `EvstoreError`: readOnly, unknownProjection, programNeeded, deadlinePassed, migrationInProgress, interrupted.
+    /// - Throws: `EvstoreError`: readOnly, unknownProjection; where a read model has to be built, belowFloor, notLive for a version above
+    ///   the top, and programNeeded; deadlinePassed, migrationInProgress, diskFull, interrupted.
     public func follow(
         _ projections: Set<String>? = nil, at version: SchemaVersion? = nil, to position: Position? = nil
     ) async throws(EvstoreError) {

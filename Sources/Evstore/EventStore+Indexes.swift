@@ -22,7 +22,7 @@ extension EventStore {
     ///   - cursor: the cursor of an earlier page: this query continues behind its rows, in its own direction. Rows whose values change
     ///     meanwhile move to another place.
     /// - Throws: `EvstoreError`: usage where the read model has no such index, there are more values than members, or the cursor does not
-    ///   belong to this index.
+    ///   belong to this index; misuse where the limit is below 1; and all that the other forms throw.
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil

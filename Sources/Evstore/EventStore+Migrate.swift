@@ -8,7 +8,7 @@ extension EventStore {
     /// nothing. Below the live version it reports what ``planRollback(to:without:)`` does.
     ///
     /// Waits while the steps are tried on a sample of the log's events and on events made from the shapes, on the store's own threads.
-    /// - Throws: `EvstoreError`: unknownVersion, belowFloor, schemaInvalid, versionDiffers, interrupted.
+    /// - Throws: `EvstoreError`: unknownVersion, belowFloor, schemaInvalid, versionDiffers, diskFull, interrupted.
     public func plan(to version: SchemaVersion) async throws(EvstoreError) -> PlanReport {
         try await working("plan a replay to \(version)") { (context) async throws(EvstoreError) in
             try Plan.run(context, to: version, files: schemas?.history, definitions: schemas?.definitions)
@@ -37,8 +37,9 @@ extension EventStore {
     ///
     /// Waits while several threads read the whole log once, on the store's own threads; appends and queries continue meanwhile. A failed or
     /// cancelled replay leaves the store as it was.
-    /// - Throws: `EvstoreError`: usage where the version is below the live one, unknownVersion, schemaInvalid, versionDiffers,
-    ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
+    /// - Throws: `EvstoreError`: usage where the version is below the live one, or `options` has both `only` and `fromEvents`;
+    ///   unknownVersion, unknownProjection (`only`), schemaInvalid, versionDiffers, consentNeeded, buildStopped, invalidRow, programNeeded,
+    ///   migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
     public func migrate(
         to version: SchemaVersion, options: MigrationOptions = .init(), progress: ProgressHandler? = nil
@@ -57,7 +58,7 @@ extension EventStore {
     ///   - without: Swift read models to leave behind until a program that has them opens the store.
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
-    ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
+    ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
     public func rollback(
         to version: SchemaVersion? = nil, without: Set<String> = [], progress: ProgressHandler? = nil
@@ -78,9 +79,9 @@ extension EventStore {
     ///   - epoch: limits the consent to this epoch of the log, so that a repeated call cuts once. A node needs it for a second cut to one
     ///     snapshot.
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
-    /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
-    ///   verificationFailed, diskFull; on a node also logUnavailable, and commitOutcomeUnknown where the cut may have been made: call
-    ///   again.
+    /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked where
+    ///   another process has the store open, migrationInProgress, verificationFailed, diskFull, interrupted; on a node also logUnavailable,
+    ///   and commitOutcomeUnknown where the cut may have been made: call again.
     @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: ProgressHandler? = nil
@@ -98,8 +99,9 @@ extension EventStore {
     ///   - version: the live version, which the caller names as a safeguard.
     ///   - leavingConsumers: whether consumers that see events at an older version may be left behind; they then end with an error.
     ///   - withoutNodes: nodes of the store's cluster log that are gone: they are taken out of it, and must join anew.
-    /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers and the nodes that would be left behind;
-    ///   migrationInProgress, deadlinePassed, interrupted; on a node also logUnavailable.
+    /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers and the nodes that would be left behind; usage where
+    ///   `withoutNodes` has an unknown name, or that of this node; migrationInProgress, deadlinePassed, interrupted; on a node also
+    ///   logUnavailable.
     @discardableResult
     public func finalize(
         _ version: SchemaVersion, leavingConsumers: Bool = false, withoutNodes: [String] = []

@@ -12,7 +12,8 @@ extension EventStore {
     /// Creates a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.
     ///
     /// A later replay registers the versions above. Waits while the files are written, some milliseconds.
-    /// - Throws: `EvstoreError`: storeExists, schemaInvalid, unknownVersion, keyUnusable, unsafeFileSystem, unsafePermissions, diskFull.
+    /// - Throws: `EvstoreError`: storeExists, schemaInvalid, unknownVersion, usage where there is no directory to make it in, misuse where
+    ///   two steps have one id, unsafeFileSystem, unsafePermissions, diskFull.
     public static func create(
         _ path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
         projections: [any SwiftProjection] = [],
@@ -66,9 +67,9 @@ extension EventStore {
     ///   - options: limits, deadlines, and the secret of a sealed store; they belong to this handle, and are not stored.
     ///   - logger: gets warnings, and what migrations do; nil logs nothing.
     ///   - progress: is called during a migration of `Policy.migrate`, and during the wait for another process's, with the step `wait`.
-    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
-    ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate`
-    ///   throws.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, otherLMDB, storeDamaged, keysRefused, unsafeFileSystem,
+    ///   unsafePermissions, readOnly, locked, deadlinePassed, diskFull, misuse (also where two steps have one id), versionDiffers,
+    ///   unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate` and `finalize` throw.
     public static func open(
         _ path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),

@@ -27,8 +27,10 @@ extension EventStore {
     ///   - body: gets one row at a time, on one of the store's threads; returns whether it wants the next one.
     /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a read-only
     ///   handle, and on a full disk with `Options.queriesMayLag`.
-    /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name the
-    ///   holder of the read model; diskFull; or what `body` throws, unconverted.
+    /// - Throws: `EvstoreError`: unknownProjection; unknownVersion where the store has not registered the version; usage where the cursor
+    ///   is one of an index; where the read model was never built or is gone, belowFloor, notLive for a version above the top, readOnly and
+    ///   programNeeded; deadlinePassed and migrationInProgress, which name the holder of the read model; diskFull, interrupted; or what
+    ///   `body` throws, unconverted.
     @discardableResult
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,

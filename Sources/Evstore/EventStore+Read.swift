@@ -16,8 +16,8 @@ extension EventStore {
     ///   - limit: the most events, or some more where the last one is one of several parts; nil gives all.
     ///   - backwards: whether the last event comes first.
     ///   - type: the type's name at the version; nil gives all types.
-    /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded, epochChanged where a cut took off
-    ///   what was read.
+    /// - Throws: `EvstoreError`: unknownType where the version has no `type`, noImage for an event that can't be seen at the version,
+    ///   programNeeded, epochChanged where a cut took off what was read.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false,
         type: String? = nil
@@ -56,8 +56,8 @@ extension EventStore {
     ///   - backwards: whether the last event comes first.
     ///   - type: the type's name at the version; the steps determine which stored types can become it. Nil gives all types.
     ///   - body: gets one event at a time, on the calling thread; returns whether it wants the next one.
-    /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where a cut took off what was read; or what `body` throws,
-    ///   unconverted.
+    /// - Throws: `EvstoreError`: unknownType, noImage, programNeeded, epochChanged where a cut took off what was read; or what `body`
+    ///   throws, unconverted.
     public func readAll(
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
         _ body: (RecordedEvent) throws -> Bool
@@ -80,6 +80,8 @@ extension EventStore {
     ///   - from: the first revision, inclusive; nil is the first event, or the last one when reading backwards.
     ///   - backwards: whether the last event comes first.
     ///   - type: the type's name at the version; nil gives all types.
+    /// - Throws: `EvstoreError` during iteration: unknownType, noImage, programNeeded, epochChanged, interrupted; misuse where two tasks
+    ///   ask one iterator at once.
     public func events(
         in stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, backwards: Bool = false, type: String? = nil
     ) -> EventSequence<RecordedEvent> {

@@ -92,7 +92,7 @@ extension QueryPage: Equatable where Row: Equatable {}
 
 extension EventStore {
     /// Returns the row of a key after the read model has caught up with the log's current end; nil where there is none. Waits and throws as
-    /// the `query` with a body does; the cost does not depend on the number of rows.
+    /// the `query` with a body does, regardless of `Options.queriesMayLag`; the cost does not depend on the number of rows.
     public func query(_ projection: String, at version: SchemaVersion? = nil, key: String) async throws(EvstoreError) -> ReadModelRow? {
         try await row(projection, at: version, key: key)
     }

@@ -15,9 +15,11 @@ package import SchemaEvolution
 /// for the disk, for another process, or for work that is done on the store's own threads (<doc:Blocking>).
 ///
 /// Besides the errors that a method names, each may throw `storeDamaged`, `corruptBlock` and `ioFailure`; `schemaNewer` where another
-/// program has registered a version that this one can't read; and `unknownVersion` where it is given a version that neither the store nor
-/// the schemas given at opening have. A method that writes throws `readOnly` on a read-only handle, and `replica` on a replica
-/// (`follow(from:into:)`).
+/// program has registered a version that this one can't read; `unknownVersion` where it is given a version that neither the store nor the
+/// schemas given at opening have; `misuse` after `close` and in a forked child; and `deadlinePassed`, naming the process, where another one
+/// was stopped while it held LMDB's table of readers. A method that writes throws `readOnly` on a read-only handle, `replica` on a replica
+/// (`follow(from:into:)`), `diskFull`, and `deadlinePassed` where another process writes for longer than `Options.appendDeadline`. On a
+/// node of a cluster log it may throw `logUnavailable`, `clusterWentBack`, `clusterDamaged`, `clusterMismatch` and `commitOutcomeUnknown`.
 public final class EventStore: Sendable {
     /// The version the program works at; nil follows the live one.
     let programVersion: SchemaVersion?

@@ -37,7 +37,7 @@ public struct Schemas: Sendable {
     /// finding, also where the code of a Swift step has changed under the same revision.
     ///
     /// Blocks the calling thread while it reads the files.
-    /// - Throws: `EvstoreError.programNeeded` where `steps` lacks a step.
+    /// - Throws: `EvstoreError`: programNeeded where `steps` lacks a step, misuse where two of them have one id.
     public func verifyFixtures(steps: [any SwiftStep] = []) throws(EvstoreError) -> [Finding] {
         guard let fixtures = try Fixtures.load(directory: directory, history) else { return [] }
         return try fixtures.verify(history.with(SwiftSteps(steps))).findings

@@ -16,7 +16,8 @@ extension EventStore {
     ///   - checkpoint: nil begins with the log's first event.
     ///   - version: the working version where nil.
     ///   - type: the type's name at the version; nil gives all types.
-    /// - Throws: `EvstoreError` during iteration: noImage, programNeeded, epochChanged where a cut took off what was read.
+    /// - Throws: `EvstoreError` during iteration: unknownType where the version has no `type`, noImage, programNeeded, epochChanged where a
+    ///   cut took off what was read; misuse where two tasks ask one iterator at once.
     public func subscribe(
         to stream: StreamName? = nil, after checkpoint: Checkpoint? = nil, at version: SchemaVersion? = nil, type: String? = nil
     ) -> EventSequence<RecordedEvent> {

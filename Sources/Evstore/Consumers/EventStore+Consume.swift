@@ -24,7 +24,8 @@ extension EventStore {
     ///     task.
     /// - Throws: `EvstoreError`: consumerStopped, where `onFailure` is `stop`; epochChanged where a cut took off events that it has handled
     ///   (`maintenance.resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version:
-    ///   the caller can move past it by `maintenance.resetConsumer`.
+    ///   the caller can move past it by `maintenance.resetConsumer`; programNeeded; usage where the name can't be one, or the log does not
+    ///   reach `start`; misuse where `batch`, `concurrency` or `attemptsMax` is below 1.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void

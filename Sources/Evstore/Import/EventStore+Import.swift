@@ -23,8 +23,9 @@ extension EventStore {
     ///     is 0 until all of them are checked.
     ///   - stopped: is called with the report of what was done where an error ends the import after it has appended events, which stay, or
     ///     has checked lines that an earlier import left out.
-    /// - Throws: `EvstoreError`: refusedLine at the first refused line, where `onError` is `stop`; locked where another import did not end
-    ///   within `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
+    /// - Throws: `EvstoreError`: refusedLine, or refusedElement with `each`, at the first refused one where `onError` is `stop`; usage
+    ///   where the input can't be read, is compressed, or is too large for one document; locked where another import did not end within
+    ///   `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(),
         progress: ProgressHandler? = nil, stopped: ((ImportReport) -> Void)? = nil

@@ -20,7 +20,8 @@ extension EventStore {
     ///   - text: UTF-8 with one JSON object on each line; the last line needs no line feed.
     ///   - file: the name that an error gives for the source of the lines.
     ///   - version: the birth version of an event whose line names none; the working version where nil.
-    /// - Throws: `EvstoreError.refusedLine` at the first line that is not an event, or has `expect`.
+    /// - Throws: `EvstoreError`: refusedLine at the first line that is not an event, or has `expect`; usage where the text is compressed or
+    ///   not UTF-8.
     public func events(
         ofLines text: [UInt8], of file: String? = nil, bornAt version: SchemaVersion? = nil
     ) throws(EvstoreError) -> [NewEvent] {
@@ -33,6 +34,7 @@ extension EventStore {
     /// No two lines may give one id.
     ///
     /// Blocks the calling thread while it parses the lines, some microseconds each.
+    /// - Throws: `EvstoreError`: refusedLine at the first line that is not an event, or gives an id again; usage as `events(ofLines:)`.
     public func eventLines(
         _ text: [UInt8], of file: String? = nil, bornAt version: SchemaVersion? = nil
     ) throws(EvstoreError) -> EventLines {

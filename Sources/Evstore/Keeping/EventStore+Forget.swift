@@ -17,8 +17,8 @@ extension EventStore {
     /// a repeated call reports them as forgotten before.
     ///
     /// Waits for a transaction, then for the rewriting of archives, whose cost grows with their size.
-    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress; storeDamaged and corruptBlock where damage
-    ///   hides which keys belong to a stream.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, interrupted before the first key is
+    ///   overwritten; storeDamaged and corruptBlock where damage hides which keys belong to a stream.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
         let name = "forget \(streams.map(\.text).joined(separator: ", "))"
         return try await working(name) { (context) async throws(EvstoreError) in

@@ -13,8 +13,9 @@ extension StoreMaintenance {
     ///   - keep: afterwards removes all but the newest `keep` runs, at least 1; nil keeps all. Runs with events that the log has lost stay,
     ///     too.
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
-    /// - Throws: `EvstoreError`: usage where the directory lies in that of the store; otherBackup, backupDamaged, locked, epochChanged (run
-    ///   it again), diskFull, interrupted.
+    /// - Throws: `EvstoreError`: usage where the directory lies in that of the store, holds other things than backups, or its parent does
+    ///   not exist; misuse where `keep` is below 1; otherBackup, backupDamaged, also where what was written is read back as something else;
+    ///   storeNewer where a newer program made the newest run; locked, epochChanged (run it again), diskFull, interrupted.
     public func backUp(
         into directory: String, keeping keep: Int? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> BackupReport {
@@ -47,7 +48,7 @@ extension StoreMaintenance {
     /// Lists the runs of a directory's backups, oldest first.
     ///
     /// Blocks the calling thread while it reads the file of each run.
-    /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
+    /// - Throws: `EvstoreError`: usage where it is no directory of backups; backupDamaged, storeNewer, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
     /// The newest backups of a directory, for display: see `Backup.newest`.
@@ -57,7 +58,8 @@ extension StoreMaintenance {
     /// restored. Needs no store, no keys and no disk space for a copy.
     ///
     /// Waits while every file is read.
-    /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
+    /// - Throws: `EvstoreError`: usage where it is no directory of backups; backupDamaged where the list of a run can't be read,
+    ///   storeNewer, locked, interrupted.
     public static func verifyBackups(
         in directory: String, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> [BackupVerdict] {
@@ -79,7 +81,9 @@ extension StoreMaintenance {
     ///     (`keysRefused`).
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the
     ///     backup, and `total` is 0, since their number is not known before.
-    /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
+    /// - Throws: `EvstoreError`: usage where there is no backup, the directory has no run `number`, or the backup is one file and has no
+    ///   runs; storeExists, backupDamaged, storeNewer, notInBackup, keysRefused, locked where a backup is being made, diskFull,
+    ///   interrupted.
     public static func restore(
         from backup: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
         progress: ProgressHandler? = nil

@@ -25,7 +25,8 @@ extension StoreMaintenance {
     ///   - seed: the seed of the generated events: the same seed and store give the same events. Where nil, a random one, which the report
     ///     names.
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
-    /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. A failure of the rehearsal is a failed step in the report, not an error.
+    /// - Throws: `EvstoreError`: readOnly; unknownVersion, usage where `version` is below the live one or `from` is no way back from it,
+    ///   belowFloor; interrupted. A failure of the rehearsal, also for lack of room, is a failed step in the report, not an error.
     public func drill(
         to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
         seed: UInt64? = nil, progress: ProgressHandler? = nil

@@ -13,7 +13,8 @@ extension StoreMaintenance {
     ///   - derivation: how a passphrase is stretched; scrypt where nil. It has to be nil for a key.
     ///   - label: tells whose slot it is, in at most 40 bytes; it is not encrypted.
     /// - Returns: the new slot.
-    /// - Throws: `EvstoreError`: keysRefused for a store without keys, usage where the secret or the label is not valid, deadlinePassed.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys; usage where the secret or the label is not valid, or a key has a
+    ///   derivation; deadlinePassed.
     public func addKey(
         _ secret: StoreSecret, derivation: KeyDerivation? = nil, label: String = ""
     ) async throws(EvstoreError) -> StoreKey {
@@ -53,8 +54,8 @@ extension StoreMaintenance {
     ///   - suite: how the new store's events are encrypted and authenticated, by default with AES-256-GCM; without a secret it has no
     ///     effect.
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing.
-    /// - Throws: `EvstoreError`: usage where the path lies in the directory of this store; storeExists, epochChanged (run it again),
-    ///   verificationFailed, diskFull, interrupted.
+    /// - Throws: `EvstoreError`: usage where the path lies in the directory of this store; storeExists, migrationInProgress, epochChanged
+    ///   (run it again), verificationFailed, diskFull, interrupted.
     public func recipher(
         into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm,
         progress: ProgressHandler? = nil

@@ -18,7 +18,9 @@ extension StoreMaintenance {
     ///     be nil (`keysRefused`).
     ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes in the step
     ///     `scan`, and then events or blocks.
-    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, keysRefused, storeDamaged where the file
+    ///   `keys` of a sealed store is missing or not its own; usage where the target lies in the source, or the version files are lost and
+    ///   `schemas` lacks what the events need; diskFull, interrupted.
     public static func salvage(
         _ source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(),
         progress: ProgressHandler? = nil

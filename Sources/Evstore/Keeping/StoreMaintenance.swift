@@ -8,6 +8,9 @@ internal import Projections
 ///
 ///     try await store.maintenance.drill()
 ///     try await StoreMaintenance.restore(from: "backups", into: "shop-restored")
+///
+/// Besides the errors that a method names, each may throw those that ``EventStore`` names for all methods. A method that makes a store may
+/// also throw `unsafeFileSystem`, `unsafePermissions`, and `usage` where there is no directory to make it in.
 public struct StoreMaintenance: Sendable {
     package let store: EventStore
 

@@ -37,6 +37,7 @@ extension RecordedEvent {
     }
 
     /// Decodes the metadata as a Swift type; nil where the event has none.
+    /// - Throws: `EvstoreError.invalidEvent` where the Swift type can't read it.
     public func metadata<M: Decodable>(as type: M.Type) throws(EvstoreError) -> M? {
         if metadata.isEmpty { return nil }
         do { return try EventJSON.coding.decode(type, from: metadata, hasUniqueNames: true) } catch {

@@ -16,7 +16,7 @@ public struct EventCatalogue: Sendable {
     ///   - version: the newest of the types' versions where nil.
     ///   - types: the Swift types, at least one, each for another event type; an event of no such type throws `programNeeded` when it is
     ///     decoded.
-    /// - Throws: `EvstoreError.misuse` where two types have the same name, or a type belongs to a later version.
+    /// - Throws: `EvstoreError.misuse` where there is no type, two types have the same name, or a type belongs to a later version.
     public init(at version: SchemaVersion? = nil, @EventTypes _ types: () -> [any Event.Type]) throws(EvstoreError) {
         let list = types()
         guard let newest = list.map({ $0.version }).max() else { throw .misuse("a catalogue has at least one event type") }
@@ -32,7 +32,7 @@ public struct EventCatalogue: Sendable {
     }
 
     /// Decodes an event as the Swift type that is registered for it.
-    /// - Throws: `EvstoreError.programNeeded` where no type is registered for it.
+    /// - Throws: `EvstoreError`: programNeeded where no type is registered for it, invalidEvent where the type can't read its payload.
     public func decode(_ event: RecordedEvent) throws(EvstoreError) -> TypedEvent {
         guard let type = types[event.type] else { throw .programNeeded(what: "a Swift type for the event type \(event.type)") }
         return TypedEvent(event: try decode(type, event), context: event)

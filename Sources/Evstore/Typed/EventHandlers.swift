@@ -41,7 +41,7 @@ struct HandlerTable<Handler: Sendable>: Sendable {
 public struct EventHandlers: Sendable {
     private let table: HandlerTable<EventHandler>
 
-    /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
+    /// - Throws: `EvstoreError.misuse` where there is no handler, or two handlers have the same event type.
     public init(@Handlers<EventHandler> _ handlers: () -> [EventHandler]) throws(EvstoreError) {
         table = try HandlerTable(handlers(), \.type)
     }

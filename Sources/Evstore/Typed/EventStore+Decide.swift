@@ -31,8 +31,10 @@ extension EventStore {
     ///   - metadata: JSON text of one object, which each of the events gets.
     ///   - attemptsMax: the number of attempts before a conflict is thrown.
     ///   - body: a pure function; an empty list appends nothing, an error refuses the command.
-    /// - Throws: what `body` and the fold throw, unconverted; `EvstoreError.expectationFailed` or `epochChanged` after the last attempt,
-    ///   and everything that an append throws.
+    /// - Throws: what `body` and the fold throw, unconverted; `EvstoreError.misuse` where `attemptsMax` is below 1 or a condition is on the
+    ///   stream itself; `idReused` where the id is that of an append to another stream; `expectationFailed` or `epochChanged` after the
+    ///   last attempt; everything that `state(of:_:cache:)` and an append throw; `CancellationError` where the task is cancelled between
+    ///   two attempts.
     @discardableResult
     public func decide<State: Sendable>(
         on stream: StreamName, _ fold: StreamFold<State>, also conditions: [StreamCondition] = [], cache: StateCache<State>? = nil,

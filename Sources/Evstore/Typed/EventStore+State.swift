@@ -32,7 +32,8 @@ extension EventStore {
     /// Folds the events of a stream, or those since the state in `cache`, to its state. The cost grows with the number of folded events.
     ///
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
-    /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded; or what the fold throws, unconverted.
+    /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded, epochChanged where a cut took off what was read; or what the fold
+    ///   throws, unconverted.
     public func state<State: Sendable>(
         of stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil
     ) throws -> StreamState<State> {

@@ -56,7 +56,8 @@ extension EventStore {
     }
 
     /// Returns the events of a stream as a catalogue's Swift types, like `read(_:at:from:limit:backwards:type:)`.
-    /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent where a type can't read a payload, noImage.
+    /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent where a type can't read a payload, and what
+    ///   the other `read` throws.
     ///
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
     public func read(
@@ -70,7 +71,7 @@ extension EventStore {
     }
 
     /// Returns the events of one Swift type in a stream.
-    /// - Throws: `EvstoreError`: invalidEvent where the type can't read a payload, noImage.
+    /// - Throws: `EvstoreError`: invalidEvent where the type can't read a payload, and what the other `read` throws.
     ///
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
     public func read<E: Event>(
@@ -87,7 +88,8 @@ extension EventStore {
     /// - Returns: the number of events that had a handler.
     ///
     /// Blocks the calling thread while it reads from the disk, in one read transaction for each page.
-    /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, unconverted.
+    /// - Throws: `EvstoreError`: invalidEvent where a type can't read a payload, and what the other `read` throws; or what a handler
+    ///   throws, unconverted.
     @discardableResult
     public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {
         var count = 0

@@ -31,7 +31,7 @@ public struct StreamFold<State: Sendable>: Sendable {
     ///   - revision: a number to increase with every change of the handlers: cached states of another revision are folded anew.
     ///   - initial: the state of a stream without events.
     ///   - handlers: one for each event type that changes the state, at least one; events of other types are skipped.
-    /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
+    /// - Throws: `EvstoreError.misuse` where there is no handler, or two handlers have the same event type.
     public init(
         _ name: String, revision: Int, initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]
     ) throws(EvstoreError) {

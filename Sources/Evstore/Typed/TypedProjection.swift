@@ -35,7 +35,7 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
     ///   - row: the Swift type of the rows, which are stored as JSON text.
     ///   - indexes: orders of the rows besides their keys: from names to members of the row, as JSON pointers, the first member first.
     ///   - handlers: one for each event type that changes rows, at least one; events of other types are skipped.
-    /// - Throws: `EvstoreError.misuse` where two handlers have the same event type.
+    /// - Throws: `EvstoreError.misuse` where there is no handler, or two handlers have the same event type.
     public init(
         _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self, indexes: [String: [String]] = [:],
         @Handlers<RowHandler<Row>> _ handlers: () -> [RowHandler<Row>]

@@ -5,7 +5,7 @@ internal import Projections
 
 /// Makes a replica a store of its own.
 package enum Promote {
-    /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly, migrationInProgress.
+    /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly.
     package static func run(_ context: MigrationContext) async throws(EvstoreError) -> PromoteReport {
         let path = context.store
         return try await awaiting {
