@@ -56,7 +56,7 @@ struct StepSubjects {
                 if case .event(let op, _) = item.action { companions.cross(op) }
             }
             let after = names.first ?? types
-            for type in Self.touched(after, companions, step.narrowed.union(step.unproved).contains).sorted() {
+            for type in Self.touched(after, companions, step.narrowed.union(step.unproved)).sorted() {
                 guard let shape = history.shape(of: type.text, at: step.version)?.shape else { continue }
                 found.append(.object([.init(name: "takes", value: .string(type.text)), .init(name: "only", value: shape.bare.canonical)]))
                 (isChecked, isIdle) = (true, false)
@@ -91,9 +91,11 @@ struct StepSubjects {
         return found.reversed()
     }
 
-    /// The selected types among the names and their companions.
-    private static func touched(_ names: Set<Name>, _ companions: Companions, _ isChosen: (Name) -> Bool) -> [Name] {
-        names.union(companions.of(names)).filter(isChosen)
+    /// The types among the names and their companions that are chosen; nil chooses all.
+    private static func touched(_ names: Set<Name>, _ companions: Companions, _ chosen: Set<Name>?) -> [Name] {
+        let present = names.union(companions.of(names))
+        // A step has an item for each of many types: the few that are chosen are looked up among all.
+        return Array(chosen?.filter(present.contains) ?? present)
     }
 
     /// Records what an item does to the types. Returns whether the item changes nothing that is read.
@@ -102,7 +104,7 @@ struct StepSubjects {
     ) -> Bool {
         switch item.action {
         case .payload(let selection, let entries):
-            let touched = Self.touched(after, companions) { selection.contains($0.text) }
+            let touched = Self.touched(after, companions, selection.names)
             // The digest for one type must not depend on the other types in the list.
             guard !touched.isEmpty, case .object(let members) = item.node.json else { return true }
             found.append(

@@ -2,7 +2,7 @@ package import EventModel
 
 extension History {
     /// Whether any step renames streams.
-    package var rekeysStreams: Bool { chain.steps.contains { !$0.rekeys.isEmpty } }
+    package var rekeysStreams: Bool { chain.rekeysStreams }
 
     /// Converts stream names from one version to another.
     ///

@@ -8,12 +8,8 @@ struct Step: Sendable {
         case all
         case types([String])
 
-        func contains(_ type: String) -> Bool {
-            switch self {
-            case .all: true
-            case .types(let types): types.has(type)
-            }
-        }
+        /// Nil for all.
+        var names: Set<Name>? { if case .types(let types) = self { Set(of: types) } else { nil } }
     }
 
     enum Action: Sendable {

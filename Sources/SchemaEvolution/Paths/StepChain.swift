@@ -7,22 +7,35 @@ final class StepChain: Sendable {
     private let swiftSteps: SwiftSteps
     /// Whether findings that only repeat others are reported too.
     let isWhole: Bool
-    private let compiled: Mutex<[CompiledStep]?>
+    private let compiled: Mutex<Compiled?>
+
+    private struct Compiled {
+        let steps: [CompiledStep]
+        let rekeysStreams: Bool
+
+        init(_ steps: [CompiledStep]) { (self.steps, rekeysStreams) = (steps, steps.contains { !$0.rekeys.isEmpty }) }
+    }
 
     /// - Parameter steps: steps that are already compiled; nil compiles them from the files.
     init(_ versions: [VersionFile], _ swiftSteps: SwiftSteps, steps: [CompiledStep]? = nil, isWhole: Bool = false) {
         (self.versions, self.swiftSteps, self.isWhole) = (versions, swiftSteps, isWhole)
-        compiled = Mutex(steps)
+        compiled = Mutex(steps.map(Compiled.init))
     }
 
     /// The steps to each version from 2 on, in order.
-    var steps: [CompiledStep] {
-        compiled.withLock { steps in
-            if let steps { return steps }
-            let made = versions.indices.dropFirst().map {
-                StepCompiler.compile(versions[$0], after: versions[$0 - 1], swiftSteps, isWhole: isWhole)
-            }
-            steps = made
+    var steps: [CompiledStep] { whole.steps }
+
+    /// Whether any step renames streams.
+    var rekeysStreams: Bool { whole.rekeysStreams }
+
+    private var whole: Compiled {
+        compiled.withLock { compiled in
+            if let compiled { return compiled }
+            let made = Compiled(
+                versions.indices.dropFirst().map {
+                    StepCompiler.compile(versions[$0], after: versions[$0 - 1], swiftSteps, isWhole: isWhole)
+                })
+            compiled = made
             return made
         }
     }

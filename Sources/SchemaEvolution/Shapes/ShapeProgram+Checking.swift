@@ -53,23 +53,41 @@ extension ShapeProgram {
         if required < node.requiredCount { throw missing(node, walk.text, start) }
     }
 
-    /// The index of the member with a given name; the expected next member is tried first.
+    /// The index of the member with a given name; the expected next member is tried first. O(log n) in the members where it is another one.
     private func member(_ text: RawSpan, _ name: JSONName, of node: Node, from next: Int) -> Int? {
         if name.hasEscapes {
             guard let decoded = decodedString(text.slice(name)) else { return nil }
-            return node.members.first { names[members[$0].name].elementsEqual(decoded.utf8) }
+            let bytes = Array(decoded.utf8)
+            return search(node) { compare(bytes.lent, $0) }
         }
-        if next < node.members.upperBound, matches(text, name, next) { return next }
-        return node.members.first { matches(text, name, $0) }
+        let name = text.slice(name.start + 1, name.end - name.start - 2)
+        if next < node.members.upperBound, compare(name, next) == 0 { return next }
+        return search(node) { compare(name, $0) }
     }
 
-    /// Whether a name without escapes is that of a member.
+    /// Searches a node's members by their names.
+    /// - Parameter order: below 0 where the name comes before that of a member, 0 where it is that one.
+    private func search(_ node: Node, _ order: (Int) -> Int) -> Int? {
+        var range = node.members
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            let found = order(byName[middle])
+            if found == 0 { return byName[middle] }
+            range = found < 0 ? range.lowerBound ..< middle : middle + 1 ..< range.upperBound
+        }
+        return nil
+    }
+
+    /// Compares a name without escapes with that of a member in the order of `byName`.
     @inline(__always)
-    private func matches(_ text: RawSpan, _ name: JSONName, _ index: Int) -> Bool {
+    private func compare(_ name: RawSpan, _ index: Int) -> Int {
         let range = members[index].name
-        guard range.count == name.end - name.start - 2 else { return false }
-        for offset in 0 ..< range.count where names[range.lowerBound + offset] != text.byte(at: name.start + 1 + offset) { return false }
-        return true
+        if range.count != name.byteCount { return name.byteCount - range.count }
+        for offset in 0 ..< range.count {
+            let difference = Int(name.byte(at: offset)) - Int(names[range.lowerBound + offset])
+            if difference != 0 { return difference }
+        }
+        return 0
     }
 
     private func checkValues(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {

@@ -40,13 +40,15 @@ final class ShapeProgram: Sendable {
     let members: [Member]
     /// The UTF-8 of all member names.
     let names: [UInt8]
+    /// The indexes of each node's members in its range of `members`, by the length of their names, then by their bytes.
+    let byName: [Int]
     let choices: [[UInt8]]
     let bounds: [Bound]
 
     init(_ shape: Shape) {
         var layout = Layout()
         _ = layout.add(shape, isSecret: false)
-        (nodes, members, names) = (layout.nodes, layout.members, layout.names)
+        (nodes, members, names, byName) = (layout.nodes, layout.members, layout.names, layout.byName)
         (choices, bounds) = (layout.choices, layout.bounds)
     }
 
@@ -54,6 +56,7 @@ final class ShapeProgram: Sendable {
         var nodes: [Node] = []
         var members: [Member] = []
         var names: [UInt8] = []
+        var byName: [Int] = []
         var choices: [[UInt8]] = []
         var bounds: [Bound] = []
 
@@ -71,6 +74,10 @@ final class ShapeProgram: Sendable {
                 members.append(Member(name: start ..< names.count, node: -1, isRequired: shape.required.contains(property.name)))
             }
             node.members = first ..< members.count
+            byName += node.members.sorted { left, right in
+                let (left, right) = (names[members[left].name], names[members[right].name])
+                return left.count == right.count ? left.lexicographicallyPrecedes(right) : left.count < right.count
+            }
             node.requiredCount = members[node.members].count { $0.isRequired }
             for (offset, property) in shape.properties.enumerated() {
                 members[first + offset].node = add(property.shape, isSecret: isSecret)

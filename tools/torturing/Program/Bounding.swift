@@ -116,7 +116,7 @@ struct Bounding {
 
 extension Bounding.Room {
     /// The tables of the log and of read models, and whether their keys are integers.
-    private static let tables = EventLog.tableKinds.merging(
+    private static let tables = TableDescriptor.log.kinds.merging(
         ["rows": false, "meta": false, "quarantine": false, "indexes": false]
     ) { log, _ in log }
 
