@@ -64,3 +64,101 @@ enum Magnitude: Hashable, Sendable {
         return digits
     }
 }
+
+extension Magnitude {
+    func adding(_ other: Magnitude) -> Magnitude {
+        if case .small(let a) = self, case .small(let b) = other {
+            let (sum, overflow) = a.addingReportingOverflow(b)
+            if !overflow { return Magnitude(sum) }
+        }
+        let (a, b) = (digits, other.digits)
+        var sum: [UInt8] = []
+        var carry: UInt8 = 0
+        for index in 0 ..< max(a.count, b.count) {
+            let value = (index < a.count ? a[index] : 0) + (index < b.count ? b[index] : 0) + carry
+            sum.append(value % 10)
+            carry = value / 10
+        }
+        sum.append(carry)
+        return Magnitude(digits: sum)
+    }
+
+    /// The difference; `other` must not be greater.
+    func subtracting(_ other: Magnitude) -> Magnitude {
+        if case .small(let a) = self, case .small(let b) = other { return .small(a - b) }
+        let (a, b) = (digits, other.digits)
+        var difference: [UInt8] = []
+        var borrow: UInt8 = 0
+        for index in a.indices {
+            let less = (index < b.count ? b[index] : 0) + borrow
+            borrow = a[index] < less ? 1 : 0
+            difference.append(a[index] + 10 * borrow - less)
+        }
+        return Magnitude(digits: difference)
+    }
+
+    func isLess(than other: Magnitude) -> Bool {
+        switch (self, other) {
+        case (.small(let a), .small(let b)): a < b
+        case (.small, .large): true
+        case (.large, .small): false
+        case (.large(let a), .large(let b)):
+            a.count == b.count ? a.reversed().lexicographicallyPrecedes(b.reversed()) : a.count < b.count
+        }
+    }
+
+    /// The magnitude multiplied by ten to the power of `places`.
+    func shifted(by places: Int) -> Magnitude {
+        guard places > 0, !isZero else { return self }
+        if case .small(let value) = self, places < Magnitude.smallDigits {
+            var product = value
+            var overflow = false
+            for _ in 0 ..< places where !overflow { (product, overflow) = product.multipliedReportingOverflow(by: 10) }
+            if !overflow { return Magnitude(product) }
+        }
+        return Magnitude(digits: [UInt8](repeating: 0, count: places) + digits)
+    }
+
+    /// The magnitude without its last `count` digits.
+    func dropping(_ count: Int) -> Magnitude {
+        if case .small(var value) = self {
+            for _ in 0 ..< min(count, Magnitude.smallDigits) { value /= 10 }
+            return .small(value)
+        }
+        return Magnitude(digits: Array(digits.dropFirst(count)))
+    }
+
+    func multiplied(by other: Magnitude) -> Magnitude {
+        if case .small(let a) = self, case .small(let b) = other {
+            let (product, overflow) = a.multipliedReportingOverflow(by: b)
+            if !overflow { return Magnitude(product) }
+        }
+        let (a, b) = (digits, other.digits)
+        // The sum of a column's products can't overflow: 81 times the digits of a text of 1 GiB is far below the limit.
+        var columns = [UInt64](repeating: 0, count: a.count + b.count)
+        for (i, x) in a.enumerated() {
+            for (j, y) in b.enumerated() { columns[i + j] += UInt64(x) * UInt64(y) }
+        }
+        var carry: UInt64 = 0
+        let product = columns.map { column in
+            let value = column + carry
+            carry = value / 10
+            return UInt8(truncatingIfNeeded: value % 10)
+        }
+        return Magnitude(digits: product)
+    }
+
+    func divided(by divisor: UInt) -> (quotient: Magnitude, remainder: UInt) {
+        if case .small(let value) = self {
+            return (.small(value / UInt64(divisor)), UInt(value % UInt64(divisor)))
+        }
+        var quotient: [UInt8] = []
+        var rest: UInt128 = 0
+        for digit in digits.reversed() {
+            rest = rest * 10 + UInt128(digit)
+            quotient.append(UInt8(truncatingIfNeeded: rest / UInt128(divisor)))
+            rest %= UInt128(divisor)
+        }
+        return (Magnitude(digits: quotient.reversed()), UInt(rest))
+    }
+}

@@ -76,19 +76,6 @@ import Testing
         #expect(wrapped == #"{"a":[{"c":9}],"b":{"d":2}}"#)
     }
 
-    @Test("elements are appended in order")
-    func append() throws {
-        let json = #"{"b":[ 1 ],"x":{"y":2,"z":{}}}"#
-        let appended = try edited(json) { splice in
-            for name in ["y", "z"] {
-                let moved = try node("/x/\(name)", &splice)
-                splice.detach(moved)
-                splice.append(moved, to: try node("/b", &splice))
-            }
-        }
-        #expect(appended == #"{"b":[1,2,{}],"x":{}}"#)
-    }
-
     @Test("an object is made as a member, or outside the text to be written by itself")
     func make() throws {
         var splice = try loaded(#"{"a":1,"b":[1,{"c":2}]}"#)

@@ -7,7 +7,7 @@ import Testing
 struct Edit: CustomStringConvertible {
     enum Action: CaseIterable {
         case set, attachString, replace, makeObject, wrap, head, rename, remove, move, copy
-        case renameAllElements, appendElement
+        case renameAllElements
     }
 
     let action: Action
@@ -54,14 +54,6 @@ struct Edit: CustomStringConvertible {
                 if let member = splice.firstChild(of: element), splice.kind(element) == .object { splice.rename(member, to: name) }
                 child = splice.next(after: element)
             }
-        case .appendElement:
-            guard kind == .array, !other.hasPrefix(path), let moved = splice.find(other, from: splice.root), moved != splice.root else {
-                return
-            }
-            // A value is not put into itself.
-            if path.hasPrefix(other) { return }
-            splice.detach(moved)
-            splice.append(moved, to: node)
         }
     }
 }
