@@ -258,10 +258,10 @@ func shown() throws {
         {evstore: 1, version: 1, $defs: {Name: {type: object, required: [first], properties: {first: {type: string, description: "a: b # c"}}}},
          events: {A: {stream: "a-{/id}", required: [id], properties: {id: {type: string}, name: {$ref: "#/$defs/Name"}}}}}
         """)
-    let text = try #require(version.shapeJSON(of: "A")).yaml
+    let shape = try #require(version.events["A"]).shape
+    let text = JSONValue.object([.init(name: "A", value: shape.canonical)]).yaml
     let again = try file("evstore: 1\nversion: 1\nevents:\n" + text.split(separator: "\n").map { "  \($0)\n" }.joined())
-    #expect(again.events == version.events)
-    #expect(version.shapeJSON(of: "B") == nil)
+    #expect(again.events["A"]?.shape == shape)
 }
 
 @Test("a payload line gets a verdict")

@@ -40,10 +40,7 @@ extension CompiledStep {
     private mutating func note(
         _ mark: FileLocation, _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []
     ) {
-        var finding = Finding(
-            id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        finding.repairs = repair
-        findings.append(finding)
+        findings.append(Finding(rule, severity, at: mark, message, fix: fix, repairs: repair))
     }
 
     private mutating func noteRemoved(_ type: String, _ made: [Name: StepContext.TypeState], _ file: VersionFile) {
@@ -100,8 +97,8 @@ extension CompiledStep {
             }
         if proposal.isNote {
             var note = Finding(
-                id: proposal.rule, severity: .note, file: declared.mark.file, line: declared.mark.line, column: declared.mark.column,
-                message: "\(what): \(difference.words)", fix: "nothing to do: plan and replay prove it on the data")
+                proposal.rule, .note, at: declared.mark, "\(what): \(difference.words)",
+                fix: "nothing to do: plan and replay prove it on the data")
             note.subject = type
             return notes.append(note)
         }

@@ -7,11 +7,8 @@ extension History {
     package func check() -> [Finding] {
         var findings: [Finding] = []
         if let first = versions.first, let upcast = first.upcast {
-            let mark = upcast.mark
             findings.append(
-                Finding(
-                    id: Rule.opArgument, file: mark.file, line: mark.line, column: mark.column,
-                    message: "version 1 has no version before to take a step from", fix: "take upcast: out"))
+                Finding(Rule.opArgument, at: upcast.mark, "version 1 has no version before to take a step from", fix: "take upcast: out"))
         }
         findings += Adoption(versions.first)?.findings ?? []
         for file in versions { findings += file.contradictions }
@@ -41,10 +38,11 @@ extension History {
                     guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
                     let mark = block.mark ?? file.events[type]?.mark ?? file.mark
                     var finding = Finding(
-                        id: Rule.downNotTotal, severity: file.forward == nil ? .warning : .error, file: mark.file, line: mark.line,
-                        column: mark.column, message: "\(type) of \(file.number) may have no image at \(target): \(block.why)",
-                        fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")")
-                    (finding.repairs, finding.subject) = ([mark.hiding], type)
+                        Rule.downNotTotal, file.forward == nil ? .warning : .error, at: mark,
+                        "\(type) of \(file.number) may have no image at \(target): \(block.why)",
+                        fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")",
+                        repairs: [mark.hiding])
+                    finding.subject = type
                     findings.append(finding)
                 } catch {
                     findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, advice: error.details.advice))
@@ -64,9 +62,8 @@ extension VersionFile {
             guard let event = events[type] else { return [] }
             return event.shape.contradictions.map { place in
                 Finding(
-                    id: FileRule.shape, severity: isReleased ? .warning : .error, file: event.mark.file, line: event.mark.line,
-                    column: event.mark.column, message: "\(type) \(place): const is none of enum, so no value fits",
-                    fix: "take enum out, or add the value to it")
+                    FileRule.shape, isReleased ? .warning : .error, at: event.mark,
+                    "\(type) \(place): const is none of enum, so no value fits", fix: "take enum out, or add the value to it")
             }
         }
     }
@@ -119,7 +116,7 @@ private struct ReservedNames {
 
     private func finding(_ mark: FileLocation, _ message: String) -> Finding {
         Finding(
-            id: Rule.reused, file: mark.file, line: mark.line, column: mark.column, message: "\(message); a name is never used again",
+            Rule.reused, at: mark, "\(message); a name is never used again",
             fix: "choose another name: old events still hold the old meaning")
     }
 }

@@ -18,8 +18,8 @@ package struct LookAlikes {
         }
         if other.isSame(as: name) { return nil }
         return Finding(
-            id: FileRule.lookAlike, severity: .warning, file: mark.file, line: mark.line, column: mark.column,
-            message: "\(what) \(quoted(name)) (\(Self.points(of: name))) looks like \(Self.points(of: other)) and is another name",
+            FileRule.lookAlike, .warning, at: mark,
+            "\(what) \(quoted(name)) (\(Self.points(of: name))) looks like \(Self.points(of: other)) and is another name",
             fix: "write one name in one way: events have their names byte by byte")
     }
 

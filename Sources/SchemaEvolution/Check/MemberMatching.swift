@@ -152,3 +152,20 @@ struct MemberMatching {
 extension ShapeDifference {
     var isMissing: Bool { if case .missing = kind { true } else { false } }
 }
+
+/// A cache of the members of a shape, by pointer.
+final class ShapeIndex {
+    private let shape: Shape
+    private var known: [JSONPointer: [Name: Shape]] = [:]
+
+    init(_ shape: Shape) { self.shape = shape }
+
+    func shape(at pointer: JSONPointer) -> Shape? {
+        guard let parent = pointer.parent, let name = pointer.last?.text else { return shape }
+        if let members = known[parent] { return members[name] }
+        let holder = shape.shape(at: parent)
+        let members = Dictionary((holder?.properties ?? []).map { (Name($0.name), $0.shape) }, uniquingKeysWith: { first, _ in first })
+        known[parent] = members
+        return members[name]
+    }
+}

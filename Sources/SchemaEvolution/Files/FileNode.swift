@@ -82,3 +82,169 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 }
+
+/// Typed access. Errors name the expected value, the actual one and the location.
+extension FileNode {
+    /// A problem at the location of this value.
+    package func problem(_ message: String, rule: String = FileRule.value, fix: String? = nil) -> FileProblem {
+        FileProblem(rule, message, at: mark, fix: fix)
+    }
+
+    private func mismatch(_ what: String, _ expected: String, fix: String? = nil) -> FileProblem {
+        problem("\(what) must be \(expected), not \(words)", fix: fix)
+    }
+
+    package func text(_ what: String) throws(FileProblem) -> String {
+        if case .string(let text) = kind { return text }
+        if case .number(let text) = kind {
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").withRepairs(becomes(.string(text)).certain)
+        }
+        if case .bool(let value) = kind {
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").withRepairs(becomes(.string("\(value)")).certain)
+        }
+        throw mismatch(what, "a text")
+    }
+
+    package func integer(_ what: String, from least: Int = .min, through most: Int = .max) throws(FileProblem) -> Int {
+        guard case .number(let text) = kind, let value = Int(text), text != "-0" else {
+            guard case .string(let text) = kind, let value = Int(text) else { throw mismatch(what, "a whole number") }
+            throw mismatch(what, "a whole number", fix: "take the quotes off").withRepairs(becomes(.number("\(value)")).certain)
+        }
+        guard value >= least else {
+            throw problem("\(what) must be at least \(least), not \(value)").withRepairs(becomes(.number("\(least)")))
+        }
+        guard value <= most else {
+            throw problem("\(what) must be at most \(most), not \(value)").withRepairs(becomes(.number("\(most)")))
+        }
+        return value
+    }
+
+    package func flag(_ what: String) throws(FileProblem) -> Bool {
+        guard case .bool(let value) = kind else {
+            let meant: Bool? =
+                switch kind {
+                case .string("yes"), .string("on"), .string("True"), .string("true"): true
+                case .string("no"), .string("off"), .string("False"), .string("false"): false
+                default: nil
+                }
+            throw mismatch(what, "true or false", fix: "only true and false are flags; yes, no, on and off are texts")
+                .withRepairs(meant.map { becomes(.bool($0)).certain })
+        }
+        return value
+    }
+
+    package func list(_ what: String) throws(FileProblem) -> [FileNode] {
+        guard case .list(let nodes) = kind else { throw mismatch(what, "a list") }
+        return nodes
+    }
+
+    @discardableResult
+    package func map(_ what: String) throws(FileProblem) -> [Member] {
+        guard case .map(let members) = kind else { throw mismatch(what, "a map") }
+        return members
+    }
+
+    /// The members of a map, which may have no other names than these.
+    @discardableResult
+    package func map(_ what: String, allowing names: [String]) throws(FileProblem) -> [Member] {
+        let members = try map(what)
+        for member in members where !names.contains(member.name) { throw member.unknown(in: what, known: names) }
+        return members
+    }
+
+    /// A list of texts, or a single text.
+    package func texts(_ what: String) throws(FileProblem) -> [String] {
+        if case .string(let text) = kind { return [text] }
+        var result: [String] = []
+        for node in try list(what) { result.append(try node.text("each of \(what)")) }
+        return result
+    }
+
+    /// An RFC 6901 pointer.
+    package func pointer(_ what: String) throws(FileProblem) -> JSONPointer {
+        let text = try text(what)
+        do { return try JSONPointer(text) } catch {
+            throw problem(
+                "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
+                fix: !text.hasPrefix("/")
+                    ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
+                // A slash inside the text may be part of a member name.
+            ).withRepairs(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain(where: !text.contains("/")))
+        }
+    }
+
+    /// The value of a required member.
+    /// - Parameters:
+    ///   - choices: the possible values, in words, for the fix.
+    ///   - guess: a valid value, for the repair.
+    package func required(
+        _ name: String, of what: String, choices: String? = nil, guess: JSONValue? = nil
+    ) throws(FileProblem) -> FileNode {
+        guard let value = member(name) else {
+            _ = try map(what)
+            throw problem(
+                "\(what) has no \(quoted(name))", rule: FileRule.member, fix: "add \(name):" + (choices.map { " \($0)" } ?? "")
+            ).withRepairs(guess.map { mark.repair(name, to: $0) })
+        }
+        return value
+    }
+
+    /// A text that must be one of the given words.
+    package func word(_ what: String, of known: [String], why: String) throws(FileProblem) -> String {
+        let text = try text(what)
+        if known.contains(text) { return text }
+        throw problem("\(what) must be \(known.joined(separator: " or ")), not \(quoted(text))", rule: Rule.opArgument, fix: why)
+            .withRepairs(swapped(text, among: known))
+    }
+
+    /// The repair that replaces an unknown word by the nearest known one.
+    func swapped(_ word: String, among known: [String]) -> Repair? {
+        nearest(to: word, among: known).map { becomes(.string($0)).certain(where: isTypo(word, of: $0, among: known)) }
+    }
+}
+
+extension FileNode.Member {
+    package func problem(_ message: String, rule: String = FileRule.member, fix: String? = nil) -> FileProblem {
+        FileProblem(rule, message, at: place, fix: fix)
+    }
+
+    /// The problem that `what` has no such member. The fix suggests the nearest known name.
+    package func unknown(in what: String, known: [String], rule: String = FileRule.member) -> FileProblem {
+        let known = known.filter { !$0.isEmpty }
+        let meant = nearest(to: name, among: known) ?? (name == "to" && known.contains("path") ? "path" : nil)
+        let fix = meant.map { "did you mean \($0)?" } ?? "\(what) may have: \(known.joined(separator: ", "))"
+        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).withRepairs(
+            meant.map { place.repair(.rename($0)).certain(where: isTypo(name, of: $0, among: known)) })
+    }
+}
+
+/// The name with the smallest edit distance, unless that is more than a third of the name's length.
+package func nearest(to name: String, among names: [String]) -> String? {
+    let limit = max(1, name.count / 3)
+    let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }
+    guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= limit else { return nil }
+    return best.name
+}
+
+/// Whether a word is so close to `meant`, and so far from all other words, that nothing else can be meant.
+func isTypo(_ word: String, of meant: String, among words: [String]) -> Bool {
+    let distance = editDistance(word, meant)
+    return distance <= max(1, word.count / 3) && words.allSatisfy { $0 == meant || editDistance(word, $0) > distance }
+}
+
+/// The number of insertions, removals, replacements and transpositions that turn one text into the other.
+private func editDistance(_ a: String, _ b: String) -> Int {
+    let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
+    var before: [Int] = []
+    var previous = Array(0 ... b.count)
+    for row in a.indices {
+        var current = [row + 1]
+        for column in b.indices {
+            var least = min(previous[column] + (a[row] == b[column] ? 0 : 1), previous[column + 1] + 1, current[column] + 1)
+            if row > 0, column > 0, a[row] == b[column - 1], a[row - 1] == b[column] { least = min(least, before[column - 1] + 1) }
+            current.append(least)
+        }
+        (before, previous) = (previous, current)
+    }
+    return previous[b.count]
+}

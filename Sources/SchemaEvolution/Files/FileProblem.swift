@@ -5,12 +5,22 @@ package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
     package var finding: Finding
 
     package init(_ id: String, _ message: String, at mark: FileLocation, fix: String? = nil) {
-        finding = Finding(id: id, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
+        finding = Finding(id, at: mark, message, fix: fix)
     }
 
     package init(_ finding: Finding) { self.finding = finding }
 
     package var description: String { finding.message }
+}
+
+extension Finding {
+    /// A finding at a location in a file.
+    package init(
+        _ id: String, _ severity: Severity = .error, at mark: FileLocation, _ message: String, fix: String? = nil, repairs: [Repair] = []
+    ) {
+        self.init(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
+        self.repairs = repairs
+    }
 }
 
 /// Collects the findings about files, so that one run reports all of them.

@@ -127,13 +127,9 @@ extension History {
     }
 
     private static func misnamed(_ file: VersionFile, _ number: Int) -> Finding {
-        let place = file.numberMark
-        var finding = Finding(
-            id: "LOG001", file: file.file, line: place.line, column: place.column,
-            message: "the file says version \(file.number.number) and its name says \(number)",
-            fix: "write version: \(number), or rename the file")
-        finding.repairs = [place.repair(.set("\(number)"))]
-        return finding
+        Finding(
+            "LOG001", at: file.numberMark, "the file says version \(file.number.number) and its name says \(number)",
+            fix: "write version: \(number), or rename the file", repairs: [file.numberMark.repair(.set("\(number)"))])
     }
 
     /// The repairs that renumber the versions after a gap, with their fixtures; none if one of them was released.
@@ -180,11 +176,10 @@ extension History {
         for file in files {
             let labels = file.labels.compactMap(DottedNumber.init).sorted()
             if let newest, let lowest = labels.first, lowest <= newest.label {
-                let place = file.labelsMark
                 findings.append(
                     Finding(
-                        id: "LOG001", file: file.file, line: place.line, column: place.column,
-                        message: "the label \(lowest) of \(file.number) is not above \(newest.label), which is \(newest.version)",
+                        "LOG001", at: file.labelsMark,
+                        "the label \(lowest) of \(file.number) is not above \(newest.label), which is \(newest.version)",
                         fix: "a later version has later labels"))
             }
             if let last = labels.last, newest.map({ $0.label < last }) ?? true { newest = (last, file.number) }

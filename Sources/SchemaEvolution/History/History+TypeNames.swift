@@ -1,4 +1,5 @@
 package import EventModel
+package import JSONText
 
 extension History {
     /// The advice for a type that a version does not have: the versions that have it, and its names at this version.
@@ -47,4 +48,13 @@ extension [String] {
         var seen: Set<Name> = []
         return filter { seen.insert($0) }
     }
+}
+
+/// What an event type becomes at the next version.
+package struct TypeSuccessor: Sendable {
+    package let type: String
+    let moving: MovingOps
+
+    /// The pointer of a member at the next version.
+    package func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: 0) }
 }

@@ -1,5 +1,7 @@
+internal import Bytes
 package import EventModel
 package import Hashing
+package import JSONText
 
 /// One schema version as declared in its file: the shapes of its events, and the step from the previous version.
 package struct VersionFile: Hashable, Sendable {
@@ -37,4 +39,19 @@ package struct VersionFile: Hashable, Sendable {
     package static func == (a: VersionFile, b: VersionFile) -> Bool { a.canonical == b.canonical }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(canonical) }
+}
+
+extension VersionFile {
+    /// Checks a payload as an append does: valid JSON, one object, fitting the type's shape and naming a stream.
+    /// - Returns: the stream that the type's template names; nil if there is none.
+    @discardableResult
+    package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) -> String? {
+        guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }
+        do throws(JSONError) { _ = try JSONScanner.validate(payload.lent, limits: limits) } catch {
+            throw EvstoreError(error)
+        }
+        do throws(ShapeError) { return try event.validatedStream(of: payload.lent) } catch {
+            throw .invalidEvent(type: type, version: number, pointer: error.pointer, reason: error.reason)
+        }
+    }
 }

@@ -286,3 +286,109 @@ extension EvstoreError {
     /// Whether the cause is a codec that could not read a value.
     fileprivate var isByCodec: Bool { if case .noImage(let failure) = self { failure.isByCodec } else { false } }
 }
+
+extension LawTrial {
+    /// Whether the images of several parts after a step are those of each part alone, in the same order. Parts that the step joins to one
+    /// event count as one, at the position of the first of them.
+    func keepsOrder(
+        _ before: [GroupPart], _ after: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion
+    ) -> Bool {
+        if before.count < 2 { return true }
+        let alone = before.map { part in seen([part], of: event, from: from, to: to) }
+        if let all = Self.concatenation(alone), Self.isSame(all, after) { return true }
+        // Finds the groups of parts that the step joins: a part belongs to the first group whose images it changes.
+        var groups: [(parts: [GroupPart], seen: [GroupPart]?)] = []
+        for (part, own) in zip(before, alone) {
+            var isJoined = false
+            for index in groups.indices where !isJoined {
+                let together = groups[index].parts + [part]
+                guard let all = seen(together, of: event, from: from, to: to) else { continue }
+                let apart = Self.concatenation([groups[index].seen, own])
+                isJoined = apart.map { !Self.isSame(Self.sorted($0), Self.sorted(all)) } ?? true
+                if isJoined { groups[index] = (together, all) }
+            }
+            if !isJoined { groups.append(([part], own)) }
+        }
+        var joined: [JoinedParts] = []
+        for group in groups {
+            // Other laws report whether each part has an image.
+            guard let seen = group.seen else { return true }
+            joined.append(JoinedParts(parts: group.parts, seen: seen))
+        }
+        return match(joined[...], after[...]) { part in seen(part, of: event, from: from, to: to) }
+    }
+
+    /// Parts that the step joins to one event, and their images.
+    private struct JoinedParts {
+        var parts: [GroupPart]
+        var seen: [GroupPart]
+    }
+
+    /// Whether the images are those of the groups, in order. A group without an image may belong to a later group whose images do not
+    /// change without it; the later group then takes its position.
+    private func match(
+        _ groups: ArraySlice<JoinedParts>, _ after: ArraySlice<GroupPart>, seeing see: ([GroupPart]) -> [GroupPart]?
+    ) -> Bool {
+        guard let first = groups.first else { return after.isEmpty }
+        let rest = groups.dropFirst()
+        if Self.isSame(first.seen, Array(after.prefix(first.seen.count))),
+            match(rest, after.dropFirst(first.seen.count), seeing: see)
+        {
+            return true
+        }
+        guard first.seen.isEmpty else { return false }
+        return rest.indices.contains { index in
+            let other = rest[index]
+            guard !other.seen.isEmpty, Self.isSame(other.seen, Array(after.prefix(other.seen.count))),
+                see(first.parts + other.parts).map({ Self.isSame($0, other.seen) }) == true
+            else { return false }
+            return match(rest[..<index] + rest[(index + 1)...], after.dropFirst(other.seen.count), seeing: see)
+        }
+    }
+
+    private func seen(_ parts: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion) -> [GroupPart]? {
+        do { return try see(parts, of: event, from: from, to: to) } catch { return nil }
+    }
+
+    private static func concatenation(_ lists: [[GroupPart]?]) -> [GroupPart]? {
+        lists.contains { $0 == nil } ? nil : lists.flatMap { $0 ?? [] }
+    }
+}
+
+extension LawTrial {
+    /// Tries law L8 on an event of the log: it must fit the shape at its birth version, and have an image, or a declared absence, at every
+    /// version from the floor up to its birth version. The gate has checked these versions, whichever version was live then.
+    package mutating func check(accepted event: LawEvent, from floor: SchemaVersion) {
+        guard event.born.number > 0 else { return }
+        let start = [GroupPart(type: event.type, payload: event.payload)]
+        func count(_ error: EvstoreError?, at target: SchemaVersion) {
+            noted.count(LawVerdict(law: "L8", holds: error == nil, error: error), of: [event], at: target)
+        }
+        count(viewer.mismatch(event), at: event.born)
+        var target = event.born
+        // Nothing is promised below a one-way step.
+        while target > floor, target.number > 1, !history.opClass(from: target.previous, to: target).contains(.oneWay) {
+            target = target.previous
+            do {
+                _ = try see(start, of: event, from: event.born, to: target)
+                count(nil, at: target)
+            } catch { count(error, at: target) }
+        }
+    }
+}
+
+extension PathRunner {
+    /// Why an event does not fit the shape at its birth version; nil if it does.
+    fileprivate func mismatch(_ event: LawEvent) -> EvstoreError? {
+        do {
+            let shape = try history.requireShape(of: event.type, at: event.born)
+            do { try shape.validate(event.payload.lent) } catch {
+                return .noImage(
+                    ImageFailure(
+                        type: event.type, born: event.born, target: event.born, step: event.born, op: "shape", pointer: error.pointer,
+                        expected: error.expected, found: error.found))
+            }
+            return nil
+        } catch { return error }
+    }
+}

@@ -77,15 +77,7 @@ package struct PathCounts: Hashable, Sendable {
     package init() {}
 
     package static func + (a: PathCounts, b: PathCounts) -> PathCounts {
-        var sum = a
-        sum.lost += b.lost
-        sum.nonCanonical += b.nonCanonical
-        sum.hidden += b.hidden
-        sum.dropped += b.dropped
-        sum.kept += b.kept
-        sum.notKept += b.notKept
-        sum.defaulted += b.defaulted
-        return sum
+        a.combined(with: b, +)
     }
 
     /// Whether all values since an earlier count were in their codec's canonical form, and whether in addition nothing was lost.
@@ -95,15 +87,16 @@ package struct PathCounts: Hashable, Sendable {
 
     /// The difference to an earlier count.
     package static func - (a: PathCounts, b: PathCounts) -> PathCounts {
-        var rest = a
-        rest.lost -= b.lost
-        rest.nonCanonical -= b.nonCanonical
-        rest.hidden -= b.hidden
-        rest.dropped -= b.dropped
-        rest.kept -= b.kept
-        rest.notKept -= b.notKept
-        rest.defaulted -= b.defaulted
-        return rest
+        a.combined(with: b, -)
+    }
+
+    private func combined(with other: PathCounts, _ combine: (Int, Int) -> Int) -> PathCounts {
+        var made = PathCounts()
+        (made.lost, made.nonCanonical) = (combine(lost, other.lost), combine(nonCanonical, other.nonCanonical))
+        (made.hidden, made.dropped) = (combine(hidden, other.hidden), combine(dropped, other.dropped))
+        (made.kept, made.notKept) = (combine(kept, other.kept), combine(notKept, other.notKept))
+        made.defaulted = combine(defaulted, other.defaulted)
+        return made
     }
 }
 

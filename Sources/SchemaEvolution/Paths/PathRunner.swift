@@ -155,3 +155,78 @@ package final class PathRunner {
         try workspace.run(checked, event.payload, event.context(stream: path.readsStream ? try stream() : nil), body)
     }
 }
+
+/// An event of an append whose events may be merged.
+package struct AppendedEvent: Sendable {
+    package var type: String
+    package var payload: [UInt8]
+    package var metadata: [UInt8]
+    package var time: Timestamp
+    package var stream: String
+    /// For a part of one event among other parts in the list, the index of the first part.
+    package var first: Int?
+
+    package init(type: String, payload: [UInt8], metadata: [UInt8], time: Timestamp, stream: String, first: Int? = nil) {
+        (self.type, self.payload, self.metadata, self.time, self.stream) = (type, payload, metadata, time, stream)
+        self.first = first
+    }
+}
+
+extension PathRunner {
+    /// Calls the body with each image of events of one append, stream and birth version, and the index of the event to which it belongs:
+    /// for merged events, the last of them.
+    ///
+    /// - Parameters:
+    ///   - failed: called for each event that has no image.
+    ///   - met: called with the events that a step merges, in order, and whether there was one of each type. Events that were merged before
+    ///     are represented by the last of them.
+    package func view(
+        appended events: [AppendedEvent], born: SchemaVersion, at target: SchemaVersion, failed: (Int, ImageFailure) -> Void,
+        met: ([Int], Bool) -> Void = { _, _ in }, _ body: (Int, borrowing Image) -> Void
+    ) throws {
+        let group = try group(of: events.map(\.type), born: born, to: target)
+        try workspace.run(group, appended: events, failed: failed, met: met, body)
+    }
+}
+
+/// The result of adopting data from before versions existed.
+package struct AdoptionResult: Sendable {
+    /// The type of the event that it becomes.
+    package let type: String
+    /// The stream to which it belongs; nil if no template names one.
+    package let stream: StreamName?
+    /// Why the template of its case, or of its type, names no stream; nil if it names one, or if there is none.
+    package let unnamed: ShapeError?
+    package let counts: PathCounts
+    /// How often each member was not kept, by pointer.
+    package let leftBehind: [String: Int]
+}
+
+extension PathRunner {
+    /// Converts data from before versions existed to version 1.
+    /// - Throws: `EvstoreError.noImage` if no case matches the data, or if the result does not fit its shape. A template that names no stream
+    ///   is no error, since reads do not ask it.
+    package func adopt(type: String, payload: RawSpan, time: Timestamp, metadata: RawSpan) throws -> AdoptionResult {
+        let before = counts
+        workspace.leftBehind = [:]
+        defer { workspace.leftBehind = nil }
+        var image = GroupPart(type: type, payload: [])
+        try view(
+            SourceEvent(payload: payload, time: time, metadata: metadata), of: TypeAtVersion(type: type, version: SchemaVersion(0)),
+            stream: "", at: SchemaVersion(1), validating: true
+        ) { image = GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)) }
+        let own = try history.requireShape(of: image.type, at: SchemaVersion(1)).stream
+        var (name, unnamed): (String?, ShapeError?)
+        do throws(ShapeError) {
+            name =
+                if let template = workspace.adopted?.stream {
+                    try template.name(for: payload)
+                } else {
+                    try own?.name(for: image.payload.lent)
+                }
+        } catch { unnamed = error }
+        return AdoptionResult(
+            type: image.type, stream: try name.map { name throws(EvstoreError) in try StreamName(name) }, unnamed: unnamed,
+            counts: counts - before, leftBehind: workspace.leftBehind ?? [:])
+    }
+}

@@ -101,12 +101,11 @@ struct StepCompiler {
         isBroken = true
         let mark = item.node.member("on")?.mark ?? item.node.mark
         let meant = nearest(to: name, among: types.sortedNames + ["all"])
-        var finding = Finding(
-            id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
-            message: "there is no type \(name) at this point of the list",
-            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))")
-        if let meant { finding.repairs = [mark.repair(.swap(name, JSONValue.string(meant).text))] }
-        result.findings.append(finding)
+        result.findings.append(
+            Finding(
+                Rule.noType, at: mark, "there is no type \(name) at this point of the list",
+                fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))",
+                repairs: meant.map { [mark.repair(.swap(name, JSONValue.string($0).text))] } ?? []))
     }
 
     /// Reports a type that is named twice. A released version applies its ops twice and must stay as it is, so this is only a warning
@@ -115,8 +114,8 @@ struct StepCompiler {
         let mark = item.node.member("on")?.mark ?? item.node.mark
         result.findings.append(
             Finding(
-                id: Rule.opArgument, severity: file.released == nil ? .error : .warning, file: mark.file, line: mark.line,
-                column: mark.column, message: "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
+                Rule.opArgument, file.released == nil ? .error : .warning, at: mark,
+                "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
     }
 
     private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [BoundEntry] {
@@ -167,7 +166,7 @@ struct StepCompiler {
         result.unread.append(message)
         result.findings.append(
             Finding(
-                id: Rule.opArgument, file: mark.file, line: mark.line, column: mark.column, message: message,
+                Rule.opArgument, at: mark, message,
                 fix: "put some of them into a version of their own, or write the change as a Swift step"))
         return false
     }

@@ -26,7 +26,7 @@ package final class PlainPayloadValidator: Sendable {
             let node = program.nodes[member.node]
             let name = String(decoding: program.names[member.name], as: UTF8.self)
             if !node.isDecidedByKind { checked.append(Checked(member: known.count, node: member.node)) }
-            known.append(KnownMember(MemberName(name), kinds: node.kinds, isRequired: member.isRequired))
+            known.append(KnownMember(MemberName(name), kinds: node.kind.bits(orNull: node.isNullable), isRequired: member.isRequired))
         }
         guard let members = KnownMembers(known) else { return nil }
         (self.members, self.checked, self.program) = (members, checked, program)
@@ -65,22 +65,6 @@ package final class PlainPayloadValidator: Sendable {
 }
 
 extension ShapeProgram.Node {
-    /// The kinds of its values, as a bit mask over `JSONKind.rawValue`.
-    fileprivate var kinds: UInt8 {
-        func bits(_ kinds: JSONKind...) -> UInt8 { kinds.reduce(0) { $0 | 1 << $1.rawValue } }
-        let own: UInt8 =
-            switch kind {
-            case .any: .max
-            case .object: bits(.object)
-            case .array: bits(.array)
-            case .string: bits(.string)
-            case .integer, .number: bits(.number)
-            case .boolean: bits(.true, .false)
-            case .null: bits(.null)
-            }
-        return isNullable ? own | bits(.null) : own
-    }
-
     /// Whether every value of these kinds fits.
     fileprivate var isDecidedByKind: Bool {
         switch kind {

@@ -151,11 +151,7 @@ struct StepContext {
     }
 
     mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []) {
-        var finding = Finding(
-            id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: "\(label): \(message)",
-            fix: fix)
-        finding.repairs = repair
-        findings.append(finding)
+        findings.append(Finding(rule, severity, at: mark, "\(label): \(message)", fix: fix, repairs: repair))
     }
 
     /// The state of a type. Returns nil, after adding a finding, if there is none.
