@@ -276,9 +276,6 @@ struct DefinitionCheck {
         fix: String? = nil, repair: Repair? = nil
     ) {
         guard seen.insert(Place(mark: mark, id: id, subject: subject)).inserted else { return }
-        var finding = Finding(
-            id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        if let repair { finding.repairs = [repair] }
-        findings.append(finding)
+        findings.append(Finding(id, severity, at: mark, message, fix: fix, repairs: repair.map { [$0] } ?? []))
     }
 }

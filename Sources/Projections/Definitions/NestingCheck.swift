@@ -54,9 +54,8 @@ struct NestingCheck {
             let text = tokens[..<count].map { "/\($0.words)" }.joined()
             findings.append(
                 Finding(
-                    id: ProjectionRule.kind, severity: isSure ? .error : .warning, file: edit.mark.file, line: edit.mark.line,
-                    column: edit.mark.column,
-                    message: "\(edit.target.text) lies within \(text), which is \(isSure ? "" : "made ")no object at \(version)",
+                    ProjectionRule.kind, isSure ? .error : .warning, at: edit.mark,
+                    "\(edit.target.text) lies within \(text), which is \(isSure ? "" : "made ")no object at \(version)",
                     fix: "choose another location in the row for one of them"))
             return
         }
