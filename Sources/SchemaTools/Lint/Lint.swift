@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 internal import JSONText
 package import SchemaEvolution
@@ -165,12 +166,121 @@ package struct Lint {
             if !isWaived { result.append(finding) }
         }
         for waiver in rules.waivers where waiver.until < today {
-            var finding = Finding(
-                id: Rule.waiver, file: waiver.mark.file, line: waiver.mark.line, column: waiver.mark.column,
-                message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "fix what it waived, or set a new end date")
-            finding.repairs = [waiver.mark.repair(.remove)]
-            result.append(finding)
+            result.append(
+                Finding(
+                    Rule.waiver, at: waiver.mark, "the waiver of \(waiver.id) ended on \(waiver.until)",
+                    fix: "fix what it waived, or set a new end date", repairs: [waiver.mark.repair(.remove)]))
         }
         return result
+    }
+}
+
+extension Lint {
+    /// Reports personal members that are part of stream names or come from metadata, since the log stores both unsealed.
+    mutating func persons(_ file: VersionFile) {
+        for type in file.types {
+            guard let event = file.events[type] else { continue }
+            for pointer in event.stream?.members ?? [] where event.shape.isPersonal(at: pointer) {
+                note(
+                    Rule.exposed, .warning, event.mark, "\(type): \(pointer) is personal and names the stream, which everybody can read",
+                    "\(Rule.personsFix)")
+            }
+        }
+        for use in history.opUses(of: file.number) where !use.isNested {
+            switch use.trait {
+            case .addsFromMetadata(let pointer, let path):
+                guard let type = personal(path, use, file) else { continue }
+                note(
+                    Rule.exposed, .warning, use.mark,
+                    "\(type): \(path) is personal and comes from metadata\(pointer), which everybody can read",
+                    "write it into the payload from now on")
+            case .addsFromStream(let path):
+                guard let type = personal(path, use, file) else { continue }
+                note(
+                    Rule.exposed, .warning, use.mark,
+                    "\(type): \(path) is personal and comes from the stream's name, which everybody can read", "\(Rule.personsFix)")
+            case .removes, .rounds, nil: continue
+            }
+        }
+    }
+
+    /// Reports personal members whose plainest value has no image at the version before or after: a forgotten event would disappear there.
+    mutating func forgetting(_ file: VersionFile) {
+        let (viewer, none) = (PathRunner(history), [UInt8]())
+        for type in file.types {
+            guard let event = file.events[type], let persons = PersonalMembers(event) else { continue }
+            for other in [file.number.previous, file.number.next] {
+                guard let target = history[other] else { continue }
+                for payload in ShapeExamples(of: event.shape).texts {
+                    var rest = ByteBuffer()
+                    _ = persons.leaveOut(of: payload.lent, by: .emptiest, into: &rest)
+                    let left = rest.array()
+                    do {
+                        let source = SourceEvent(payload: left.lent, time: .now, metadata: none.lent)
+                        let kind = TypeAtVersion(type: type, version: file.number)
+                        try viewer.view(source, of: kind, stream: "", at: other, validating: true) { _ in }
+                    } catch EvstoreError.noImage(let failure) where concerns(failure, event.shape, target) {
+                        note(
+                            Rule.unforgettable, .warning, event.mark,
+                            "\(type): \(failure.pointer) is personal, and what is left of it when it is forgotten has no image at "
+                                + "\(other) (\(failure.op)): the event would disappear there",
+                            "put the op into when, with else for the value that it can't convert, or allow null in both versions")
+                        break
+                    } catch {
+                        // Another failure is no matter of personal data.
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a failure is at a personal member of the event, or of an image.
+    private func concerns(_ failure: ImageFailure, _ shape: Shape, _ target: VersionFile) -> Bool {
+        if failure.isDeclared { return false }
+        let pointer: JSONPointer
+        do { pointer = try JSONPointer(failure.pointer) } catch { return false }
+        return shape.isPersonal(at: pointer) || target.events.values.contains { $0.shape.isPersonal(at: pointer) }
+    }
+
+    /// The first type that the op affects and whose member is personal data.
+    private func personal(_ path: JSONPointer, _ use: OpUse, _ file: VersionFile) -> String? {
+        file.types.first { use.concerns($0) && file.events[$0]?.shape.isPersonal(at: path) == true }
+    }
+}
+
+/// The properties of an op in a version file that the lint rules need.
+struct OpUse: Sendable {
+    let name: String
+    let mark: FileLocation
+    let trait: OpTrait?
+    /// Whether the op is inside another op, so that its pointers are relative to that op's pointer.
+    let isNested: Bool
+    /// The types that the op affects; nil means all.
+    private let types: [String]?
+
+    func concerns(_ type: String) -> Bool { types?.has(type) ?? true }
+
+    fileprivate init(name: String, mark: FileLocation, trait: OpTrait? = nil, isNested: Bool = false, types: [String]? = nil) {
+        (self.name, self.mark, self.trait, self.isNested, self.types) = (name, mark, trait, isNested, types)
+    }
+}
+
+extension History {
+    /// The ops of a version's step in order, each before the ops inside it.
+    func opUses(of version: SchemaVersion) -> [OpUse] {
+        stepItems(from: version.previous, to: version).flatMap { item -> [OpUse] in
+            switch item.action {
+            case .payload(let entries, let types): entries.flatMap { $0.uses(isNested: false, types: types) }
+            case .event(let op): [OpUse(name: op.name, mark: item.mark)]
+            case .reserve: []
+            }
+        }
+    }
+}
+
+extension OpEntry {
+    fileprivate func uses(isNested: Bool, types: [String]?) -> [OpUse] {
+        [OpUse(name: name, mark: mark, trait: trait, isNested: isNested, types: types)]
+            + inner.flatMap { $0.uses(isNested: true, types: types) }
     }
 }
