@@ -66,12 +66,7 @@ package enum CutRollback {
     }
 
     private static func requireSame(_ snapshot: SnapshotReport, _ context: MigrationContext) throws(EvstoreError) {
-        let seen = Checkpoint(epoch: snapshot.epoch, position: snapshot.position)
-        let (cuts, link) = try context.log.reading { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
-        if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
-        // A snapshot that was taken right after a cut has the link that its epoch began with, which is in no block.
-        if snapshot.position == .start || cuts.contains(seen) { return }
-        guard link?.hex == snapshot.link else {
+        guard try snapshot.isOf(context.log) else {
             throw .verificationFailed(
                 reason: "the log at position \(snapshot.position) is not what the snapshot \(snapshot.name) noted; nothing was changed")
         }

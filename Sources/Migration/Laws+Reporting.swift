@@ -75,7 +75,7 @@ extension Laws {
         case "L1": "does not come back as it was from"
         case "L3": "is not the same again after going back and forth, at"
         case "L4": "is not the same when seen step by step, at"
-        case "L5": "has its parts out of order, or a stream that is not led back to, at"
+        case "L5": "has its parts out of order, or a stream that is not led back to or that its template does not name, at"
         default: "has no image at"
         }
     }

@@ -160,3 +160,15 @@ extension SnapshotGeneration {
         (digest, self.rows) = (fields.text("digest"), rows)
     }
 }
+
+extension SnapshotReport {
+    /// Whether the log up to the snapshot's position is the one of which it was taken.
+    /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what it names.
+    package func isOf(_ log: EventLog) throws(EvstoreError) -> Bool {
+        let seen = Checkpoint(epoch: epoch, position: position)
+        let (cuts, found) = try log.reading { reader in (try reader.cuts(), try reader.link(at: position)) }
+        if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
+        // A snapshot that was taken right after a cut has the link that its epoch began with, which is in no block.
+        return position == .start || cuts.contains(seen) || found?.hex == link
+    }
+}

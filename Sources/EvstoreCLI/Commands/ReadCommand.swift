@@ -24,7 +24,7 @@ struct ReadCommand: Command {
     @Option(help: ArgumentHelp("Where to begin: a revision with a stream, else a position.", valueName: "n"))
     var from: UInt64?
 
-    @Option(help: ArgumentHelp("How many events at most.", valueName: "n"))
+    @Option(help: ArgumentHelp("How many events at most, or some more: parts of one come together.", valueName: "n"))
     var limit: Int?
 
     @Flag(help: "The newest first.") var backwards = false

@@ -88,7 +88,7 @@ extension LawTrial {
             return [LawVerdict(law: "T-up", holds: false, error: error)]
         }
         let (isCanonical, isLossless) = viewer.counts.forms(since: counts)
-        var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: events.allSatisfy { keepsStream($0, target) })]
+        var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: zip(events, images).allSatisfy { keepsStream($0, $1, target) })]
         if let stepwise = stepwise(events, start, images, target) { found.append(stepwise) }
         guard Self.requiresImage(history, from: target, to: last.born) else { return found }
         var verdict = LawVerdict(law: "L1")
@@ -165,16 +165,27 @@ extension LawTrial {
         return found
     }
 
-    /// Whether the name of an event's stream is unchanged after conversion to another version and back.
-    func keepsStream(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
+    /// Whether the name of an event's stream is unchanged after conversion to another version and back, and is the one that the template
+    /// of each image makes there: no event could be appended behind an image in another stream.
+    func keepsStream(_ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion) -> Bool {
         guard history.rekeysStreams else { return true }
         do {
             let name = try StreamName(event.stream)
-            return try history.streamName(history.streamName(name, from: event.born, to: target), from: target, to: event.born) == name
+            let seen = try history.streamName(name, from: event.born, to: target)
+            guard try history.streamName(seen, from: target, to: event.born) == name else { return false }
+            // A made event has the stream of another one, and an import may have taken one into any stream.
+            let isOwn = holds(GroupPart(type: event.type, payload: event.payload), in: name, at: event.born)
+            return event.origin != .log || !isOwn || images.allSatisfy { holds($0, in: seen, at: target) }
         } catch {
             // A rekey may refuse a generated name.
             return event.origin != .log
         }
+    }
+
+    /// Whether a type has no template, or its template makes this name.
+    private func holds(_ part: GroupPart, in stream: StreamName, at version: SchemaVersion) -> Bool {
+        guard let template = history.shape(of: part.type, at: version)?.stream else { return true }
+        do { return try template.name(for: part.payload.lent) == stream.text } catch { return false }
     }
 
     static func sorted(_ parts: [GroupPart]) -> [GroupPart] {

@@ -102,7 +102,7 @@ package struct LawTrial {
         var keepsOrder = true
         let stepwise = stepwise(event, start, images, target, &keepsOrder)
         if isFull {
-            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsOrder && keepsStream(event, target)))
+            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsOrder && keepsStream(event, images, target)))
         }
         if let stepwise { found.append(stepwise) }
         if images.isEmpty || history.opClass(from: event.born, to: target).contains(.oneWay) {
