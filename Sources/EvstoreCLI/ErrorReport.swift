@@ -18,7 +18,7 @@ struct ErrorReport {
 
     func write(to output: Output) throws {
         if output.json {
-            try output.object(object)
+            try output.object(members)
         } else {
             let red = output.coloured ? ("\u{1b}[1;31m", "\u{1b}[0m") : ("", "")
             let lines = details.message.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
@@ -28,19 +28,13 @@ struct ErrorReport {
         }
     }
 
-    private var object: OutputValue {
+    private var members: Members {
         let place = details.place
-        return [
-            "error": [
-                "code": .text(details.code), "exit": .count(exit), "message": .text(details.message),
-                "at": [
-                    "file": .optional(place.file), "line": .count(place.line), "column": .count(place.column),
-                    "pointer": .optional(place.pointer), "position": .position(place.position),
-                    "stream": .optional(place.stream), "type": .optional(place.type),
-                ],
-                "fix": .optional(details.fix),
-            ]
+        let at: Members = [
+            "file": place.file, "line": place.line, "column": place.column, "pointer": place.pointer, "position": place.position,
+            "stream": place.stream, "type": place.type,
         ]
+        return ["error": ["code": details.code, "exit": exit, "message": details.message, "at": at, "fix": details.fix] as Members]
     }
 }
 

@@ -6,12 +6,12 @@ extension Output {
     ///   - isAside: whether the findings go to standard error, as notes beside the results.
     ///   - before: lines for people above the first finding.
     func findings(
-        _ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String, isAside: Bool = false,
+        _ findings: [Finding], ok: Bool, extra: Members = [:], checked: String, isAside: Bool = false,
         before: [String] = []
     ) throws {
         func line(_ text: String) throws { if isAside { note(text) } else { try self.line(text) } }
         if json {
-            try object(.object([("ok", .bool(ok)), ("findings", .list(findings.map(\.object)))] + extra))
+            try object(["ok": ok, "findings": findings] + extra)
             return
         }
         for text in before { try line(text) }
@@ -29,18 +29,17 @@ extension Output {
     }
 }
 
-extension Finding {
+extension Finding: PrintableObject {
     /// The finding as `verify`, `schema check` and `snapshot verify` print it for programs.
-    var object: OutputValue {
+    var members: Members {
         [
-            "id": .text(id), "severity": .text(severity.rawValue), "file": .optional(file), "line": .count(line),
-            "column": .count(column), "position": .position(position), "message": .text(message), "fix": .optional(advice?.command),
-            "edits": .list(edits.map(\.object)),
+            "id": id, "severity": severity.rawValue, "file": file, "line": line, "column": column, "position": position,
+            "message": message, "fix": advice?.command, "edits": edits,
         ]
     }
 }
 
-extension FileEdit {
+extension FileEdit: PrintableObject {
     /// The edit for people: its place, the lines that are removed, and those that are added.
     var lines: [String] {
         let isChange = !remove.isEmpty || !insert.isEmpty
@@ -48,10 +47,5 @@ extension FileEdit {
             + (renamed.map { ["@ \(file) is renamed \($0)"] } ?? [])
     }
 
-    fileprivate var object: OutputValue {
-        [
-            "file": .text(file), "line": .count(line), "remove": .list(remove.map { .text($0) }),
-            "insert": .list(insert.map { .text($0) }), "renamed": .optional(renamed),
-        ]
-    }
+    var members: Members { ["file": file, "line": line, "remove": remove, "insert": insert, "renamed": renamed] }
 }

@@ -36,7 +36,15 @@ final class Output: Sendable {
     func line(_ text: String = "") throws { try put(Array(text.shown.utf8)) }
 
     /// Writes one line of a result for programs.
-    func object(_ value: OutputValue) throws { try put(value.utf8) }
+    func object(_ members: Members) throws { try put(members.json) }
+
+    /// Writes a result: one object for programs, or lines for people.
+    func print(_ members: Members, @TextLines _ lines: () throws -> [String]) throws {
+        if json { return try object(members) }
+        for text in try lines() { try line(text) }
+    }
+
+    func print(_ report: some Report) throws { try print(report.members) { report.lines } }
 
     /// Writes one line of text; escapes it only where a terminal might act on it.
     func put(_ line: [UInt8]) throws {

@@ -71,11 +71,11 @@ final class ProgressBar: Sendable {
             output.raw("\r" + Self.line(event, seconds: seconds, bar: true, width: width) + "\u{1b}[K")
         case .lines: output.note(Self.line(event, seconds: seconds, bar: false))
         case .objects:
-            let object: OutputValue = [
-                "step": .text(event.step), "done": .count(event.done), "total": event.total == 0 ? nil : .count(event.total),
-                "quarantined": .count(event.quarantined), "seconds": .measure(seconds), "note": .text(event.note),
+            let object: Members = [
+                "step": event.step, "done": event.done, "total": event.total == 0 ? nil : event.total,
+                "quarantined": event.quarantined, "seconds": seconds, "note": event.note,
             ]
-            output.note(String(decoding: object.utf8, as: UTF8.self))
+            output.note(String(decoding: object.json, as: UTF8.self))
         case .nothing: break
         }
     }

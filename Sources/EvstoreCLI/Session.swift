@@ -101,6 +101,13 @@ protocol Command: ParsableCommand {
     func run(in session: Session) async throws
 }
 
+extension EventStore {
+    /// The version that an option names; nil where it is not given.
+    func version(ifNamed text: String?) throws(EvstoreError) -> SchemaVersion? {
+        if let text { try version(named: text) } else { nil }
+    }
+}
+
 /// Thrown after a result was printed, to end with an exit code other than 0.
 struct Exit: Error {
     let code: Int32

@@ -90,7 +90,7 @@ struct WordTests {
         for number in numbers {
             let words = [
                 duration(seconds: number), Duration.bounded(seconds: number).inWords, rate(perSecond: number),
-                "\(OutputValue.measure(number).utf8.count)",
+                "\(number.json.count)",
             ]
             #expect(words.allSatisfy { (1 ... 40).contains($0.utf8.count) }, "\(number): \(words)")
         }
@@ -125,11 +125,11 @@ struct WordTests {
 
     @Test("an object keeps its order, escapes its texts and writes null where nothing is known")
     func objects() {
-        let value: OutputValue = [
-            "b": .text("\"\\\n\u{1b}\u{9b}é"), "a": .count(nil as Int?), "c": .measure(1.23456), "d": .measure(.infinity),
-            "e": ["x", true],
+        let object: Members = [
+            "b": "\"\\\n\u{1b}\u{9b}é", "a": nil as Int?, "c": 1.23456, "d": Double.infinity, "e": ["x", "y"], "f": true,
         ]
-        #expect(String(decoding: value.utf8, as: UTF8.self) == #"{"b":"\"\\\n\u001b\u009bé","a":null,"c":1.235,"d":null,"e":["x",true]}"#)
+        let text = #"{"b":"\"\\\n\u001b\u009bé","a":null,"c":1.235,"d":null,"e":["x","y"],"f":true}"#
+        #expect(String(decoding: object.json, as: UTF8.self) == text)
     }
 
     @Test("a command line to run again is what a shell takes for the same words")

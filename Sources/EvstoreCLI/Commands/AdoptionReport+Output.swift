@@ -1,17 +1,14 @@
 internal import Evstore
 
-extension AdoptionReport {
-    var object: OutputValue {
+extension AdoptionReport: PrintableObject {
+    var members: Members {
         [
-            "events": .count(events), "kept": .count(kept), "defaulted": .count(defaulted),
-            "notKept": .object(notKept.sorted { $0.key < $1.key }.map { (name: $0.key, value: .count($0.value)) }),
-            "quarantined": .count(quarantined), "unnamed": .count(unnamed),
-            "unnamedLines": .list(
-                unnamedLines.map {
-                    [
-                        "line": .count($0.line), "type": .text($0.type), "pointer": .text($0.pointer), "reason": .text($0.reason),
-                    ] as OutputValue
-                }),
+            "events": events, "kept": kept, "defaulted": defaulted,
+            "notKept": Members(notKept.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+            "quarantined": quarantined, "unnamed": unnamed,
+            "unnamedLines": unnamedLines.map {
+                ["line": $0.line, "type": $0.type, "pointer": $0.pointer, "reason": $0.reason] as Members
+            },
         ]
     }
 

@@ -53,7 +53,7 @@ struct AppendCommand: Command {
         let one = try lines == nil ? event(session.interrupts) : nil
         let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.interrupts) }
         let (receipt, count) = try await session.withStore { store in
-            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            let version = try store.version(ifNamed: at)
             if var one {
                 one.version = version
                 return (try await store.append(one, expecting: expect?.expectation ?? .any), 1)
@@ -62,17 +62,14 @@ struct AppendCommand: Command {
             if let condition = try condition(of: several.events) { several.conditions.append(condition) }
             return (try await store.append(several), several.events.count)
         }
-        if session.output.json {
-            try session.output.object([
-                "position": .position(receipt.position), "revision": .count(receipt.revision.rawValue), "id": .text(receipt.id.text),
-                "duplicate": .bool(receipt.duplicate),
-            ])
-        } else {
+        let object: Members = [
+            "position": receipt.position, "revision": receipt.revision.rawValue, "id": receipt.id.text, "duplicate": receipt.duplicate,
+        ]
+        try session.output.print(object) {
             let what = one.map { "\($0.type) to \($0.stream)" } ?? counted(count, "event")
             let place = "revision \(grouped(receipt.revision.rawValue))" + (one == nil ? " of \(receipt.stream)" : "")
-            try session.output.line(
-                (receipt.duplicate ? "was there already: " : "appended ")
-                    + "\(what) at \(place), position \(grouped(receipt.position.rawValue)), id \(receipt.id)")
+            (receipt.duplicate ? "was there already: " : "appended ")
+                + "\(what) at \(place), position \(grouped(receipt.position.rawValue)), id \(receipt.id)"
         }
     }
 

@@ -48,13 +48,9 @@ struct BackupCommand: Command {
         }
         // Standard output is the backup itself.
         if target == "-" {
-            return session.output.note(session.output.json ? String(decoding: report.object.utf8, as: UTF8.self) : report.words("written"))
+            return session.output.note(session.output.json ? String(decoding: report.json, as: UTF8.self) : report.words("written"))
         }
-        if session.output.json {
-            try session.output.object(report.object)
-        } else {
-            try session.output.line(report.words("written and read again"))
-        }
+        try session.output.print(report.members) { report.words("written and read again") }
     }
 }
 
@@ -70,24 +66,20 @@ extension BackupCommand {
 extension BackupRun {
     /// - Parameter verdict: the run's damage, or "ok"; nil where it was not checked.
     fileprivate func write(_ verdict: String?, to output: Output) throws {
-        if output.json {
-            return try output.object([
-                "number": .count(number), "time": .time(time), "position": .position(position), "epoch": .count(epoch.rawValue),
-                "content": .text(content), "bytes": .count(bytes), "verdict": .optional(verdict),
-            ])
-        }
-        let words = [
-            "run \(number)".padded(to: 8), time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes),
-            epoch > .first ? "epoch \(epoch)" : nil, verdict,
+        let object: Members = [
+            "number": number, "time": time, "position": position, "epoch": epoch, "content": content, "bytes": bytes, "verdict": verdict,
         ]
-        try output.line(words.compactMap(\.self).joined(separator: "   "))
+        try output.print(object) {
+            [
+                "run \(number)".padded(to: 8), time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes),
+                epoch > .first ? "epoch \(epoch)" : nil, verdict,
+            ].compactMap(\.self).joined(separator: "   ")
+        }
     }
 }
 
-extension BackupReport {
-    fileprivate var object: OutputValue {
-        ["position": .count(position.rawValue), "content": .text(content), "bytes": .count(bytes), "seconds": .measure(duration)]
-    }
+extension BackupReport: PrintableObject {
+    var members: Members { ["position": position, "content": content, "bytes": bytes, "seconds": duration] }
 
     fileprivate func words(_ done: String) -> String {
         let forgotten = pruned == 0 ? "" : ", \(counted(pruned, "older run")) forgotten"

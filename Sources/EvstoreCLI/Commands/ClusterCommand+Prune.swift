@@ -21,23 +21,16 @@ extension ClusterCommand {
 
         func run(in session: Session) async throws {
             let (log, report) = try await session.withStore { store in
-                guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
-                return (
-                    node.log,
-                    try await store.maintenance.pruneFrames(
-                        backingUpInto: backups, progress: session.progress)
-                )
+                (try store.requireNode().log, try await store.maintenance.pruneFrames(backingUpInto: backups, progress: session.progress))
             }
-            if session.output.json {
-                return try session.output.object([
-                    "name": .text(log), "through": .count(report.through), "removed": .count(report.removed), "left": .count(report.left),
-                    "neededBy": .list(report.neededBy.map { .text($0) }),
-                ])
+            let object: Members = [
+                "name": log, "through": report.through, "removed": report.removed, "left": report.left, "neededBy": report.neededBy,
+            ]
+            try session.output.print(object) {
+                let needing = report.neededBy.joined(separator: ", ")
+                let first = needing.isEmpty ? "the last one that the backup has" : "one that \(needing) needs"
+                "pruned     \(counted(report.removed, "frame")) of \(log); \(grouped(report.left)) are left, from \(first) on"
             }
-            let needing = report.neededBy.joined(separator: ", ")
-            let first = needing.isEmpty ? "the last one that the backup has" : "one that \(needing) needs"
-            try session.output.line(
-                "pruned     \(counted(report.removed, "frame")) of \(log); \(grouped(report.left)) are left, from \(first) on")
         }
     }
 }

@@ -22,26 +22,19 @@ extension ClusterCommand {
             let cluster = try cluster.cluster(session)
             let servers = try await cluster.servers()
             let primaries = servers.count { $0.takesWrites }
-            if session.output.json {
-                try session.output.object([
-                    "name": .text(cluster.name), "primaries": .count(primaries),
-                    "servers": .list(
-                        servers.map { server in
-                            [
-                                "host": .text(server.host), "takesWrites": .bool(server.takesWrites),
-                                "system": server.system.map { .text("\($0)") } ?? nil,
-                                "timeline": server.timeline.map { .count($0) } ?? nil,
-                                "isReplaced": .bool(server.isReplaced), "failure": server.failure.map { .text($0) } ?? nil,
-                            ]
-                        }),
-                ])
-            } else {
+            let listed = servers.map { server -> Members in
+                [
+                    "host": server.host, "takesWrites": server.takesWrites, "system": server.system.map { String($0) },
+                    "timeline": server.timeline, "isReplaced": server.isReplaced, "failure": server.failure,
+                ]
+            }
+            try session.output.print(["name": cluster.name, "primaries": primaries, "servers": listed]) {
                 let width = servers.map(\.host.count).max() ?? 0
                 for server in servers {
                     let state = server.failure ?? (server.takesWrites ? "takes writes" : "a standby")
                     let mark = server.timeline.map { "   timeline \($0)" } ?? ""
                     let advice = server.isReplaced ? "   was replaced: stop it, and make it a standby of the other" : ""
-                    try session.output.line("server     \(server.host.padded(to: width))   \(state)\(mark)\(advice)")
+                    "server     \(server.host.padded(to: width))   \(state)\(mark)\(advice)"
                 }
             }
             if primaries > 1 { throw Exit.integrity }
@@ -65,15 +58,13 @@ extension ClusterCommand {
 
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore(isStale: true) { store in
-                guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
+                let node = try store.requireNode()
                 try await store.maintenance.acceptServer()
                 try await store.catchUp()
                 return (node.log, try store.last().position)
             }
-            if session.output.json {
-                try session.output.object(["name": .text(log), "position": .position(position)])
-            } else {
-                try session.output.line("accepted   the server of \(log); this node is at position \(grouped(position.rawValue))")
+            try session.output.print(["name": log, "position": position]) {
+                "accepted   the server of \(log); this node is at position \(grouped(position.rawValue))"
             }
         }
     }

@@ -36,10 +36,8 @@ struct ClusterCommand: ParsableCommand, Group {
             let cluster = try cluster.cluster(session)
             try await cluster.create(
                 schemas: schemas, version: version, steps: session.application.steps, projections: session.application.projections)
-            if session.output.json {
-                try session.output.object(["name": .text(cluster.name)])
-            } else {
-                try session.output.line("made       the cluster log \(cluster.name); `evstore join` makes its nodes")
+            try session.output.print(["name": cluster.name]) {
+                "made       the cluster log \(cluster.name); `evstore join` makes its nodes"
             }
         }
     }
@@ -65,11 +63,8 @@ struct ClusterCommand: ParsableCommand, Group {
                 try await store.maintenance.copy(to: cluster, as: node, progress: session.progress)
                 return try store.last().position
             }
-            if session.output.json {
-                try session.output.object(["name": .text(cluster.name), "node": .text(node), "position": .position(position)])
-            } else {
-                try session.output.line(
-                    "copied     \(grouped(position.rawValue)) events to \(cluster.name); this store is its node \(node)")
+            try session.output.print(["name": cluster.name, "node": node, "position": position]) {
+                "copied     \(grouped(position.rawValue)) events to \(cluster.name); this store is its node \(node)"
             }
         }
     }
@@ -90,32 +85,27 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let status = try await cluster.cluster(session).status()
             let floor = status.nodes.map(\.live).min()
-            if session.output.json {
-                return try session.output.object([
-                    "name": .text(status.name), "position": .position(status.position), "epoch": .count(status.epoch.rawValue),
-                    "frames": .count(status.frames), "pruned": .count(status.pruned),
-                    "nodes": .list(
-                        status.nodes.map { node in
-                            [
-                                "node": .text(node.name), "live": .version(node.live), "position": .position(node.position),
-                                "lag": .count(node.lag), "framesBehind": .count(node.framesBehind), "program": .text(node.program),
-                                "secondsAgo": .count(node.silence.components.seconds),
-                                "holdsFloor": .bool(node.live == floor),
-                            ]
-                        }),
-                ])
+            let nodes = status.nodes.map { node -> Members in
+                [
+                    "node": node.name, "live": node.live, "position": node.position, "lag": node.lag, "framesBehind": node.framesBehind,
+                    "program": node.program, "secondsAgo": node.silence.components.seconds, "holdsFloor": node.live == floor,
+                ]
             }
-            try session.output.line(
+            let object: Members = [
+                "name": status.name, "position": status.position, "epoch": status.epoch, "frames": status.frames, "pruned": status.pruned,
+                "nodes": nodes,
+            ]
+            try session.output.print(object) {
                 "log        \(status.name) at position \(grouped(status.position.rawValue)), \(counted(status.frames, "frame")), all there"
-                    + (status.pruned == 0 ? "" : "; those up to \(grouped(status.pruned)) were pruned"))
-            let width = status.nodes.map(\.name.count).max() ?? 0
-            for node in status.nodes {
-                let lag =
-                    node.framesBehind == 0
-                    ? "at the end" : "\(node.lag == 0 ? counted(node.framesBehind, "frame") : counted(node.lag, "event")) behind"
-                try session.output.line(
+                    + (status.pruned == 0 ? "" : "; those up to \(grouped(status.pruned)) were pruned")
+                let width = status.nodes.map(\.name.count).max() ?? 0
+                for node in status.nodes {
+                    let lag =
+                        node.framesBehind == 0
+                        ? "at the end" : "\(node.lag == 0 ? counted(node.framesBehind, "frame") : counted(node.lag, "event")) behind"
                     "node       \(node.name.padded(to: width))   \(node.live) live   \(lag)   seen \(node.silence.components.seconds) s ago"
-                        + (node.live == floor && status.nodes.contains { $0.live != floor } ? "   holds the floor" : ""))
+                        + (node.live == floor && status.nodes.contains { $0.live != floor } ? "   holds the floor" : "")
+                }
             }
         }
     }
@@ -134,20 +124,18 @@ struct ClusterCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let (before, after) = try await session.withStore(isStale: true) { store in
-                guard store.clusterNode != nil else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
+                _ = try store.requireNode()
                 let before = try store.last()
                 try await store.catchUp()
                 return (before, try store.last())
             }
             let position = after.position.rawValue
-            if session.output.json {
-                try session.output.object(["from": .position(before.position), "position": .position(after.position)])
-            } else if after.epoch > before.epoch {
-                try session.output.line(
-                    "position   \(grouped(position)), in epoch \(after.epoch): the log was cut; what went is in archive/ of this node")
-            } else {
-                try session.output.line(
-                    "position   \(grouped(position)), \(counted(position - before.position.rawValue, "event")) taken in")
+            try session.output.print(["from": before.position, "position": after.position]) {
+                if after.epoch > before.epoch {
+                    "position   \(grouped(position)), in epoch \(after.epoch): the log was cut; what went is in archive/ of this node"
+                } else {
+                    "position   \(grouped(position)), \(counted(position - before.position.rawValue, "event")) taken in"
+                }
             }
         }
     }
@@ -161,14 +149,12 @@ struct ClusterCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let (log, position) = try await session.withStore { store in
-                guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
+                let node = try store.requireNode()
                 try await store.maintenance.leave()
                 return (node.log, try store.last().position)
             }
-            if session.output.json {
-                try session.output.object(["name": .text(log), "position": .position(position)])
-            } else {
-                try session.output.line("left       \(log) at position \(grouped(position.rawValue)); this store goes on alone")
+            try session.output.print(["name": log, "position": position]) {
+                "left       \(log) at position \(grouped(position.rawValue)); this store goes on alone"
             }
         }
     }
@@ -200,14 +186,8 @@ struct ClusterCommand: ParsableCommand, Group {
                 try file.sync()
                 return report
             }
-            if session.output.json {
-                try session.output.object([
-                    "common": .position(report.common), "last": .position(report.last), "events": .count(report.events),
-                    "file": .text(into),
-                ])
-            } else {
-                try session.output.line(
-                    "rescued    \(counted(report.events, "event")) behind position \(grouped(report.common.rawValue)) into \(into)")
+            try session.output.print(["common": report.common, "last": report.last, "events": report.events, "file": into]) {
+                "rescued    \(counted(report.events, "event")) behind position \(grouped(report.common.rawValue)) into \(into)"
             }
         }
     }

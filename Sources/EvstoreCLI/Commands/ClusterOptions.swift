@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import EventModel
+internal import Evstore
 internal import EvstoreCluster
 
 /// The options that name a cluster log.
@@ -30,6 +31,14 @@ struct KnownClusterOptions: ParsableArguments {
     func cluster(_ session: Session) throws -> Cluster {
         if let name { return try Cluster(name, connection: log).noted(session) }
         return try Cluster(of: session.global.storePath(), connection: log).noted(session)
+    }
+}
+
+extension EventStore {
+    /// The cluster log that the store belongs to, and its name there.
+    func requireNode() throws(EvstoreError) -> (log: String, node: String) {
+        guard let clusterNode else { throw .usage("\(path) belongs to no cluster log") }
+        return clusterNode
     }
 }
 

@@ -105,8 +105,8 @@ struct ConsumeCommand: Command {
     private func answer(_ after: ConsumerStatus, _ handled: UInt64, _ output: Output) throws {
         if output.json {
             return try output.object([
-                "name": .text(name), "position": .count(after.place.position.rawValue), "handled": .count(handled),
-                "parked": .count(after.parked),
+                "name": name, "position": after.place.position, "handled": handled,
+                "parked": after.parked,
             ])
         }
         let parked = after.parked == 0 ? "" : "; \(counted(after.parked, "event")) parked: evstore consumers parked \(name)"

@@ -19,7 +19,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             let rows = try await session.withStore(.reading) { store in try store.consumers() }
             for row in rows {
                 if session.output.json {
-                    try session.output.object(row.object)
+                    try session.output.object(row.members)
                 } else {
                     let parts = [
                         row.name, "position \(grouped(row.place.position.rawValue))",
@@ -45,7 +45,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             let rows = try await session.withStore(.reading) { store in try store.parked(of: name) }
             for row in rows {
                 if session.output.json {
-                    try session.output.object(row.object)
+                    try session.output.object(row.members)
                 } else {
                     let place = "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)"
                     let tried = "tried \(counted(row.attempts, "time"))\(row.isToRetry ? ", to be tried again" : "")"
@@ -153,28 +153,24 @@ extension ConsumerStart {
 
 extension Output {
     fileprivate func answer(_ name: String, _ count: Int, _ one: String, _ many: String) throws {
-        if json { try object([name: .count(UInt64(count))]) } else { try line("\(grouped(UInt64(count))) \(count == 1 ? one : many)") }
+        if json { try object([name: UInt64(count)]) } else { try line("\(grouped(UInt64(count))) \(count == 1 ? one : many)") }
     }
 }
 
 extension ConsumerStatus {
-    fileprivate var object: OutputValue {
+    fileprivate var members: Members {
         [
-            "name": .text(name), "position": .count(place.position.rawValue), "epoch": .count(UInt64(place.epoch.rawValue)),
-            "version": .count(UInt64(version.rawValue)), "types": types.map { .list($0.map { .text($0) }) } ?? nil, "lag": .count(lag),
-            "cutOff": .bool(isCutOff),
-            "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil,
-            "error": error.map { .text($0) } ?? nil,
-            "holder": holder.map { .text($0) } ?? nil,
+            "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": types, "lag": lag, "cutOff": isCutOff,
+            "handled": handled, "parked": parked, "failing": failing, "error": error, "holder": holder,
         ]
     }
 }
 
 extension ParkedEvent {
-    fileprivate var object: OutputValue {
+    fileprivate var members: Members {
         [
-            "position": .count(position.rawValue), "stream": .text(stream.text), "type": .text(type), "attempts": .count(attempts),
-            "error": .text(error), "time": .text(time.description), "retry": .bool(isToRetry),
+            "position": position.rawValue, "stream": stream.text, "type": type, "attempts": attempts,
+            "error": error, "time": time.description, "retry": isToRetry,
         ]
     }
 }

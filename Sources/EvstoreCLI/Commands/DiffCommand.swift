@@ -45,12 +45,11 @@ struct DiffCommand: Command {
 
 extension RowDifference {
     func write(to output: Output, a versionA: SchemaVersion, b versionB: SchemaVersion) throws {
-        if output.json {
-            try output.object(["key": .text(key), "a": a.map { .json($0) } ?? nil, "b": b.map { .json($0) } ?? nil])
-            return
+        try output.print(["key": key, "a": a.map(CheckedJSON.init), "b": b.map(CheckedJSON.init)]) {
+            key
+            for (version, row) in [(versionA, a), (versionB, b)] {
+                "  \(version)  \(row.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")"
+            }
         }
-        try output.line(key)
-        try output.line("  \(versionA)  \(a.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")")
-        try output.line("  \(versionB)  \(b.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")")
     }
 }

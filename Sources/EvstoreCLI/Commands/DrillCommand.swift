@@ -43,7 +43,7 @@ struct DrillCommand: Command {
                 olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.interrupts) },
                 seed: seed, progress: session.progress)
         }
-        if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
+        if session.output.json { try session.output.object(report.members) } else { try show(report, session.output) }
         guard !report.passed else { return }
         let failed = report.steps.last { !$0.ok }
         // The text for people has the failed step among the others.
@@ -107,13 +107,12 @@ struct DrillCommand: Command {
 }
 
 extension DrillReport {
-    fileprivate var object: OutputValue {
+    fileprivate var members: Members {
         [
-            "passed": .bool(passed),
-            "steps": .list(steps.map { ["name": .text($0.name), "ok": .bool($0.ok), "seconds": .measure($0.duration)] }),
-            "laws": .list(
-                laws.map { ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed), "lossy": .count($0.lossy)] }),
-            "notExercised": .list(notExercised.map { .text($0) }), "report": .text(report),
+            "passed": passed,
+            "steps": steps.map { ["name": $0.name, "ok": $0.ok, "seconds": $0.duration] as Members },
+            "laws": laws,
+            "notExercised": notExercised, "report": report,
         ]
     }
 }

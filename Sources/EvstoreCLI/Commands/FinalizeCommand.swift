@@ -27,11 +27,8 @@ struct FinalizeCommand: Command {
         let report = try await session.withStore { store in
             try await store.finalize(store.version(named: version), leavingConsumers: leaveConsumers, withoutNodes: withoutNode)
         }
-        if session.output.json {
-            try session.output.object(["floor": .version(report.floor)])
-        } else {
-            try session.output.line(
-                "floor      \(report.floor); the window is closed, \(counted(report.pruned, "read model")) deleted that no version needs")
+        try session.output.print(["floor": report.floor]) {
+            "floor      \(report.floor); the window is closed, \(counted(report.pruned, "read model")) deleted that no version needs"
         }
     }
 }

@@ -104,21 +104,20 @@ struct FollowCommand: Command {
 
     private func write(_ report: FollowReport, _ replica: String, _ session: Session) throws {
         session.bar.finish()
-        if session.output.json {
-            return try session.output.object([
-                "made": .bool(report.isMade), "new": .bool(report.isNew), "position": .position(report.position),
-                "epoch": .count(report.epoch.rawValue), "events": .count(report.events), "backupTime": .time(report.backupTime),
-                "bytes": .count(report.bytes), "seconds": .measure(report.duration),
-            ])
+        let object: Members = [
+            "made": report.isMade, "new": report.isNew, "position": report.position, "epoch": report.epoch, "events": report.events,
+            "backupTime": report.backupTime, "bytes": report.bytes, "seconds": report.duration,
+        ]
+        try session.output.print(object) {
+            let position = "position \(grouped(report.position.rawValue))"
+            let words =
+                report.isMade
+                ? "replica    \(replica) up to \(position); checked in full"
+                : report.isNew
+                    ? "followed   up to \(position), \(counted(report.events, "event")) taken in"
+                    : "followed   up to \(position), nothing is new"
+            "\(words); backup of \(report.backupTime)"
         }
-        let position = "position \(grouped(report.position.rawValue))"
-        let words =
-            report.isMade
-            ? "replica    \(replica) up to \(position); checked in full"
-            : report.isNew
-                ? "followed   up to \(position), \(counted(report.events, "event")) taken in"
-                : "followed   up to \(position), nothing is new"
-        try session.output.line("\(words); backup of \(report.backupTime)")
     }
 }
 

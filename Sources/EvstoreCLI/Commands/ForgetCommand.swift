@@ -35,53 +35,47 @@ struct ForgetCommand: Command {
                 what: "the personal data of \(counted(names.count, "stream")) would be unreadable for good", how: "--for-good")
         }
         let report = try await session.withStore { store in try await store.forget(names) }
-        if session.output.json {
-            try session.output.object([
-                "forgotten": .list(report.forgotten.map { .text($0.text) }), "before": .list(report.before.map { .text($0.text) }),
-                "unknown": .list(report.unknown.map { .text($0.text) }), "readModels": .count(report.readModels),
-                "archives": .list(report.archives.map { .text($0) }), "lines": .count(report.lines),
-                "inUse": .list(report.inUse.map { .text($0) }), "fileSystem": .optional(report.fileSystem),
-                "stillShown": .list(report.stillShown.map(\.object)), "withoutImage": .list(report.withoutImage.map(\.object)),
-            ])
-        } else {
-            try report.write(to: session.output)
-        }
+        try session.output.print(report.members) { report.words }
         if !report.stillShown.isEmpty || !report.withoutImage.isEmpty { throw Exit.quarantined }
     }
 }
 
-extension ForgetReport.EventsOfStream {
-    fileprivate var object: OutputValue { ["stream": .text(stream.text), "events": .count(count), "first": .count(first.rawValue)] }
+extension ForgetReport.EventsOfStream: PrintableObject {
+    var members: Members { ["stream": stream, "events": count, "first": first] }
 }
 
 extension ForgetReport {
-    fileprivate func write(to output: Output) throws {
-        for name in forgotten { try output.line("forgotten  \(name)") }
-        for name in before { try output.line("forgotten  \(name), before") }
+    fileprivate var members: Members {
+        [
+            "forgotten": forgotten, "before": before, "unknown": unknown, "readModels": readModels, "archives": archives, "lines": lines,
+            "inUse": inUse, "fileSystem": fileSystem, "stillShown": stillShown, "withoutImage": withoutImage,
+        ]
+    }
+
+    @TextLines fileprivate var words: [String] {
+        for name in forgotten { "forgotten  \(name)" }
+        for name in before { "forgotten  \(name), before" }
         let shown = Set(stillShown.map(\.stream))
-        for name in unknown where !shown.contains(name) { try output.line("nothing    \(name) never had personal data") }
+        for name in unknown where !shown.contains(name) { "nothing    \(name) never had personal data" }
         for events in stillShown {
-            try output.line(
-                "SHOWN      \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
-                    + "still show personal data: they were written before it was personal, or before the store was sealed")
+            "SHOWN      \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
+                + "still show personal data: they were written before it was personal, or before the store was sealed"
         }
         for events in withoutImage {
-            try output.line(
-                "HIDDEN     \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
-                    + "have no image at the live version: a step can't convert what is in the place of personal data")
+            "HIDDEN     \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
+                + "have no image at the live version: a step can't convert what is in the place of personal data"
         }
         if readModels > 0 {
-            try output.line("read models \(readModels) taken away; they are built anew when they are asked for")
+            "read models \(readModels) taken away; they are built anew when they are asked for"
         }
-        if lines > 0 { try output.line("archives   \(counted(lines, "line")) written anew without it") }
+        if lines > 0 { "archives   \(counted(lines, "line")) written anew without it" }
         for file in archives {
-            try output.line("unread     \(file) has lines that can't be read, and may hold it: delete it when you can")
+            "unread     \(file) has lines that can't be read, and may hold it: delete it when you can"
         }
-        for copy in inUse { try output.line("in use     \(copy) is a copy that a drill works with: it goes when that ends") }
+        for copy in inUse { "in use     \(copy) is a copy that a drill works with: it goes when that ends" }
         if let kind = fileSystem {
-            try output.line(
-                "warning    \(kind) has copies of what is overwritten: the old keys may be on the disk until their room is used again, "
-                    + "and in snapshots; delete those, and trim or fill what is free")
+            "warning    \(kind) has copies of what is overwritten: the old keys may be on the disk until their room is used again, "
+                + "and in snapshots; delete those, and trim or fill what is free"
         }
     }
 }

@@ -165,19 +165,19 @@ extension ImportReport {
         if streamMismatches > 0 {
             output.note("note: \(counted(streamMismatches, "event")) of a stream that its type's template does not name")
         }
-        if output.json {
-            return try output.object([
-                "read": .count(read), "added": .count(added), "skipped": .count(skipped), "repeated": .count(repeated),
-                "quarantined": .count(quarantined), "position": .position(position), "adoption": adoption?.object ?? nil,
-            ])
+        let object: Members = [
+            "read": read, "added": added, "skipped": skipped, "repeated": repeated, "quarantined": quarantined, "position": position,
+            "adoption": adoption,
+        ]
+        try output.print(object) {
+            "read       \(counted(read, "line"))"
+            (dryRun ? "would add  " : "added      ") + counted(added, "event")
+            if let adoption { "adopted    \(adoption.words)" }
+            if skipped > repeated { "skipped    \(grouped(skipped - repeated)) that an earlier import appended" }
+            if repeated > 0 { "skipped    \(grouped(repeated)) whose id is there already" }
+            if quarantined > 0 { "refused    \(counted(quarantined, "line")), not appended" }
+            dryRun ? "nothing was changed" : "position   \(grouped(position.rawValue))"
         }
-        try output.line("read       \(counted(read, "line"))")
-        try output.line((dryRun ? "would add  " : "added      ") + counted(added, "event"))
-        if let adoption { try output.line("adopted    \(adoption.words)") }
-        if skipped > repeated { try output.line("skipped    \(grouped(skipped - repeated)) that an earlier import appended") }
-        if repeated > 0 { try output.line("skipped    \(grouped(repeated)) whose id is there already") }
-        if quarantined > 0 { try output.line("refused    \(counted(quarantined, "line")), not appended") }
-        try output.line(dryRun ? "nothing was changed" : "position   \(grouped(position.rawValue))")
     }
 
     func noteLeftOut(_ output: Output) {

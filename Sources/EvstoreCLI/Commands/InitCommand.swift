@@ -26,14 +26,8 @@ struct InitCommand: Command {
             projections: session.application.projections, options: session.options(), logger: session.logger)
         let (versions, passingPlace) = try (store.versions, store.status().passingPlace)
         try await store.close()
-        if session.output.json {
-            try session.output.object([
-                "floor": .version(versions.floor), "live": .version(versions.live), "top": .version(versions.top),
-                "head": .version(versions.head),
-            ])
-        } else {
-            try session.output.line("made \(store.path): \(versions.live) is live, \(versions.head) is the newest it knows")
-        }
+        let object: Members = ["floor": versions.floor, "live": versions.live, "top": versions.top, "head": versions.head]
+        try session.output.print(object) { "made \(store.path): \(versions.live) is live, \(versions.head) is the newest it knows" }
         if let passingPlace { session.output.note("note: \(store.path) lies on \(passingPlace)") }
     }
 }

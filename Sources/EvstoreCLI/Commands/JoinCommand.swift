@@ -29,10 +29,8 @@ struct JoinCommand: Command {
             progress: session.progress)
         session.bar.finish()
         let position = try await session.withStore(.reading, isStale: true) { store in try store.last().position }
-        if session.output.json {
-            try session.output.object(["node": .text(node), "position": .position(position)])
-        } else {
-            try session.output.line("joined     \(path) is node \(node) of \(cluster.name), at position \(grouped(position.rawValue))")
+        try session.output.print(["node": node, "position": position]) {
+            "joined     \(path) is node \(node) of \(cluster.name), at position \(grouped(position.rawValue))"
         }
     }
 }

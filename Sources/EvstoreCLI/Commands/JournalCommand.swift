@@ -12,23 +12,21 @@ struct JournalCommand: Command {
 
     func run(in session: Session) async throws {
         let rows = try await session.withStore(.reading) { store in try store.maintenance.journal() }
-        for row in rows {
-            try session.output.json ? session.output.object(row.object) : session.output.line(row.words)
-        }
+        for row in rows { try session.output.print(row) }
     }
 }
 
-extension JournalRow {
-    var object: OutputValue {
+extension JournalRow: Report {
+    var members: Members {
         [
-            "time": .time(time), "what": .text(kind.rawValue), "from": .version(from), "to": .version(to), "position": .position(position),
-            "seconds": .measure(duration), "outcome": .text(outcome), "by": .text(by),
+            "time": time, "what": kind.rawValue, "from": from, "to": to, "position": position, "seconds": duration, "outcome": outcome,
+            "by": by,
         ]
     }
 
-    var words: String {
+    var lines: [String] {
         let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
-        return [
+        [
             time.description.padded(to: 27), kind.rawValue.padded(to: 8), versions.padded(to: 8),
             position.map { "at \(grouped($0.rawValue))" }, duration?.inWords, readModelBytes.map { size(bytes: $0) },
             outcome, "by \(by)",

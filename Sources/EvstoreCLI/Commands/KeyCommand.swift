@@ -98,7 +98,7 @@ struct KeyCommand: ParsableCommand, Group {
                 try await store.maintenance.retireKey(kind, number, progress: session.progress)
             }
             if session.output.json {
-                try session.output.object(key.object)
+                try session.output.object(key.members)
             } else {
                 try session.output.line("retired    \(kind.rawValue) \(number)" + (key.label.isEmpty ? "" : " (\(key.label))"))
             }
@@ -107,15 +107,15 @@ struct KeyCommand: ParsableCommand, Group {
 }
 
 extension StoreKey {
-    fileprivate var object: OutputValue {
+    fileprivate var members: Members {
         [
-            "kind": .text(kind.rawValue), "id": .count(id), "way": .optional(openedBy), "suite": .optional(suite?.rawValue),
-            "created": .time(created), "label": kind == .slot ? .text(label) : nil, "writing": .bool(isWriting),
+            "kind": kind.rawValue, "id": id, "way": openedBy, "suite": suite?.rawValue,
+            "created": created, "label": kind == .slot ? label : nil, "writing": isWriting,
         ]
     }
 
     fileprivate func write(to output: Output) throws {
-        if output.json { return try output.object(object) }
+        if output.json { return try output.object(members) }
         let words = [
             "\(kind.rawValue) \(id)".padded(to: 8), (openedBy ?? suite?.rawValue ?? "").padded(to: 24), created.description.padded(to: 27),
             isWriting ? "written under" : label,

@@ -25,80 +25,66 @@ struct PlanCommand: Command {
         let report = try await session.withStore { store in
             try await store.plan(to: store.version(named: to))
         }
-        try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        try session.output.print(report)
         if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }
         if exitCode && report.pending { throw Exit.pending }
     }
 }
 
-extension PlanReport {
-    var object: OutputValue {
+extension PlanReport: Report {
+    var members: Members {
         [
-            "from": .version(from), "to": .version(to), "events": .count(events), "rebuild": .list(rebuild.map { .text($0) }),
-            "ways": .list(ways.map(\.object)), "carry": .list(carry.map { .text($0) }),
-            "loss": .list(loss.map(\.object)),
-            "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(duration), "bytes": .count(bytes),
-            "types": .list(
-                types.map {
-                    [
-                        "type": .text($0.type), "born": .version($0.born), "count": .count($0.count),
-                        "becomes": .list($0.becomes.map { .text($0) }), "changes": .text($0.changes), "noImage": .count($0.failures),
-                        "opByOp": .optional($0.opByOp),
-                    ]
-                }),
-            "refused": .list(refused.map(\.object)),
-            "adoption": adoption?.object ?? nil, "needs": .list(needs.map { .text($0) }),
-            "appendsRefused": .list(appendsRefused.map(\.object)), "quarantined": .count(quarantined), "notSeen": .count(notSeen),
-            "tail": .count(tail), "bornAbove": .count(bornAbove), "sample": .count(sample), "rows": .count(rows),
-            "gone": .list(gone.map { .text($0) }), "rollback": rollback.object,
+            "from": from, "to": to, "events": events, "rebuild": rebuild, "ways": ways, "carry": carry, "loss": loss, "oneWay": oneWay,
+            "seconds": duration, "bytes": bytes, "types": types, "refused": refused, "adoption": adoption, "needs": needs,
+            "appendsRefused": appendsRefused, "quarantined": quarantined, "notSeen": notSeen, "tail": tail, "bornAbove": bornAbove,
+            "sample": sample, "rows": rows, "gone": gone, "rollback": rollback,
         ]
     }
 
-    func write(to output: Output) throws {
+    var lines: [String] {
         let steps = max(from, to).number - min(from, to).number
-        try output.line("\(from) -> \(to)   \(counted(steps, "step"))" + (opClass.isEmpty || steps == 0 ? "" : ", class \(opClass)"))
-        try writeTypes(to: output)
+        "\(from) -> \(to)   \(counted(steps, "step"))" + (opClass.isEmpty || steps == 0 ? "" : ", class \(opClass)")
+        typeLines
         if isRollback {
-            try output.line("tail         \(counted(tail, "event")) since the flip, all kept; \(grouped(bornAbove)) born above \(to)")
+            "tail         \(counted(tail, "event")) since the flip, all kept; \(grouped(bornAbove)) born above \(to)"
         }
-        try output.line("projections  " + projectionWords)
-        for way in ways { if let line = way.line { try output.line(line) } }
+        "projections  " + projectionWords
+        for way in ways { if let line = way.line { line } }
         for line in loss {
-            if isRollback { try output.line("hidden       " + line.words(of: sample, all: bornAbove)) } else { try line.write(to: output) }
+            if isRollback { "hidden       " + line.words(of: sample, all: bornAbove) } else { line.line }
         }
-        if isRollback, bornAbove > 0, loss.isEmpty { try output.line("hidden       nothing of \(looked(of: bornAbove))") }
-        if !gone.isEmpty { try output.line("not there    \(to) has no \(gone.joined(separator: ", "))") }
-        if let adoption { try output.line("adopted      \(adoption.words) (of the sample)") }
-        for step in oneWay { try output.line("one way      \(step) (needs --yes)") }
-        for step in needs { try output.line("needs        \(step), which is written in Swift: run the application's own command line") }
+        if isRollback, bornAbove > 0, loss.isEmpty { "hidden       nothing of \(looked(of: bornAbove))" }
+        if !gone.isEmpty { "not there    \(to) has no \(gone.joined(separator: ", "))" }
+        if let adoption { "adopted      \(adoption.words) (of the sample)" }
+        for step in oneWay { "one way      \(step) (needs --yes)" }
+        for step in needs { "needs        \(step), which is written in Swift: run the application's own command line" }
         for refused in appendsRefused {
             let types = refused.types.joined(separator: ", ")
-            try output.line("appends      once \(to) is live, a program without \(refused.step) can't append \(types) (needs --yes)")
+            "appends      once \(to) is live, a program without \(refused.step) can't append \(types) (needs --yes)"
         }
         if quarantined > 0 {
             let then = isRollback ? "" : ": the replay exits with 8"
-            try output.line("quarantined  \(counted(quarantined, "event")) of read models that are kept\(then)")
+            "quarantined  \(counted(quarantined, "event")) of read models that are kept\(then)"
         }
         if notSeen > 0 {
-            try output.line("not seen     \(counted(notSeen, "event")) that may have no image: only the replay looks at them")
+            "not seen     \(counted(notSeen, "event")) that may have no image: only the replay looks at them"
         }
-        try output.line("estimate     " + estimate)
-        try rollback.write(to: output, isPlanned: isRollback)
-        if isRollback { try output.line("forward      evstore replay --to \(from)") }
-        for line in refused { try output.line("refused      \(line.message)" + (line.error.command.map { "; \($0)" } ?? "")) }
-        try output.line("nothing was changed")
+        "estimate     " + estimate
+        rollback.lines(isPlanned: isRollback)
+        if isRollback { "forward      evstore replay --to \(from)" }
+        for line in refused { "refused      \(line.message)" + (line.error.command.map { "; \($0)" } ?? "") }
+        "nothing was changed"
     }
 
-    private func writeTypes(to output: Output) throws {
+    @TextLines private var typeLines: [String] {
         let names = types.map { $0.type + (isMixed ? " (\($0.born))" : "") }
         let (width, digits) = (names.map(\.count).max() ?? 0, types.map { grouped($0.count).count }.max() ?? 0)
         for (type, name) in zip(types, names) {
-            try output.line(
-                "  \(name.padded(to: width))   \(grouped(type.count).aligned(to: digits)) \(type.count == 1 ? "event " : "events")   \(type.changes)"
-                    + (type.failures > 0 ? ", no image for \(grouped(type.failures)) of the sample" : ""))
+            "  \(name.padded(to: width))   \(grouped(type.count).aligned(to: digits)) \(type.count == 1 ? "event " : "events")   \(type.changes)"
+                + (type.failures > 0 ? ", no image for \(grouped(type.failures)) of the sample" : "")
         }
         for (type, name) in zip(types, names) {
-            if let opByOp = type.opByOp { try output.line("op by op     \(name): \(opByOp)") }
+            if let opByOp = type.opByOp { "op by op     \(name): \(opByOp)" }
         }
     }
 
@@ -131,10 +117,16 @@ extension PlanReport {
     }
 }
 
-extension PlannedWay {
-    fileprivate var object: OutputValue {
-        ["projection": .text(projection), "rows": rows.map { .count($0) } ?? .null, "because": .optional(because)]
+extension PlannedType: PrintableObject {
+    var members: Members {
+        [
+            "type": type, "born": born, "count": count, "becomes": becomes, "changes": changes, "noImage": failures, "opByOp": opByOp,
+        ]
     }
+}
+
+extension PlannedWay: PrintableObject {
+    var members: Members { ["projection": projection, "rows": rows, "because": because] }
 
     fileprivate var line: String? {
         if let rows { return "from rows    \(projection): \(counted(rows, "row")) of the live version" }
@@ -142,58 +134,52 @@ extension PlannedWay {
     }
 }
 
-extension PlannedRefusal {
-    fileprivate var object: OutputValue {
-        ["code": .text(code), "exit": .count(error.exit), "message": .text(message), "fix": .optional(error.command)]
-    }
+extension PlannedRefusal: PrintableObject {
+    var members: Members { ["code": code, "exit": error.exit, "message": message, "fix": error.command] }
 }
 
-extension PlannedRollback {
-    fileprivate var object: OutputValue {
+extension PlannedRollback: PrintableObject {
+    var members: Members {
         [
-            "to": to.map { .version($0) } ?? .null, "refused": refused?.object ?? .null, "without": .list(without.map { .text($0) }),
-            "readsRefused": .list(
-                readsRefused.map {
-                    ["step": .text($0.step), "types": .list($0.types.map { .text($0) }), "events": .count($0.events)]
-                }),
+            "to": to, "refused": refused, "without": without,
+            "readsRefused": readsRefused.map { ["step": $0.step, "types": $0.types, "events": $0.events] as Members },
         ]
     }
 
     /// - Parameter isPlanned: whether this rollback is the plan itself, and not one that is possible after the planned replay.
-    fileprivate func write(to output: Output, isPlanned: Bool) throws {
+    @TextLines
+    fileprivate func lines(isPlanned: Bool) -> [String] {
         if !isPlanned {
             let words = to.map { refused == nil ? "possible until finalize, to \($0)" : "to \($0), and not as it is" }
             let why = refused.map { "\($0.message)" + ($0.error.command.map { "; \($0)" } ?? "") }
-            try output.line("rollback     " + [words ?? "not possible", why].compactMap(\.self).joined(separator: ": "))
+            "rollback     " + [words ?? "not possible", why].compactMap(\.self).joined(separator: ": ")
         }
-        guard let to else { return }
-        if isPlanned, !without.isEmpty {
-            try output.line("without      \(without.joined(separator: ", ")), in Swift, which this program does not have")
-        }
-        for reads in readsRefused {
-            let now = reads.events == 0 ? "" : " (\(counted(reads.events, "event")) now)"
-            try output.line(
+        if let to {
+            if isPlanned, !without.isEmpty {
+                "without      \(without.joined(separator: ", ")), in Swift, which this program does not have"
+            }
+            for reads in readsRefused {
+                let now = reads.events == 0 ? "" : " (\(counted(reads.events, "event")) now)"
                 "reads        at \(to) a program without \(reads.step) can't read \(reads.types.joined(separator: ", ")) born above it\(now): bring it the step first, or declare `down: shadow` before the version is released"
-            )
+            }
         }
     }
 }
 
-extension RefusedAppends {
-    var object: OutputValue { ["step": .text(step), "types": .list(types.map { .text($0) })] }
+extension RefusedAppends: PrintableObject {
+    var members: Members { ["step": step, "types": types] }
 }
 
-extension PlannedLoss {
-    var object: OutputValue {
+extension PlannedLoss: PrintableObject {
+    var members: Members {
         [
-            "version": .version(version), "type": .text(type), "what": .text(what), "declared": .bool(declared), "asks": .bool(asks),
-            "count": .count(count), "first": first.map { .position($0) } ?? .null,
+            "version": version, "type": type, "what": what, "declared": declared, "asks": asks, "count": count, "first": first,
         ]
     }
 
-    fileprivate func write(to output: Output) throws {
+    fileprivate var line: String {
         let seen = count > 0 ? ", \(grouped(count)) in the sample" : ""
-        try output.line("loss         \(version) \(type): \(what) (\(standing)\(seen))")
+        return "loss         \(version) \(type): \(what) (\(standing)\(seen))"
     }
 
     /// The loss in words, for events born above an older version.

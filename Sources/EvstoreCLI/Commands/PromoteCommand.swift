@@ -18,15 +18,12 @@ struct PromoteCommand: Command {
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in try await store.maintenance.promote() }
         let age = max(Timestamp.now.seconds(since: report.backupTime), 0)
-        if session.output.json {
-            try session.output.object([
-                "position": .position(report.position), "epoch": .count(report.epoch.rawValue), "backupTime": .time(report.backupTime),
-                "ageSeconds": .measure(age),
-            ])
-        } else {
-            try session.output.line(
-                "promoted   at position \(grouped(report.position.rawValue)), in epoch \(report.epoch); "
-                    + "as of the backup of \(report.backupTime), \(counted(nearest(age), "second")) ago")
+        let object: Members = [
+            "position": report.position, "epoch": report.epoch, "backupTime": report.backupTime, "ageSeconds": age,
+        ]
+        try session.output.print(object) {
+            "promoted   at position \(grouped(report.position.rawValue)), in epoch \(report.epoch); "
+                + "as of the backup of \(report.backupTime), \(counted(nearest(age), "second")) ago"
         }
     }
 }

@@ -20,16 +20,9 @@ struct QuarantineCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in
-                try store.quarantine(at: at.map { text throws(EvstoreError) in try store.version(named: text) })
+                try store.quarantine(at: store.version(ifNamed: at))
             }
-            for row in rows {
-                if session.output.json {
-                    try session.output.object(row.object)
-                } else {
-                    try session.output.line(
-                        "\(row.projection)   position \(grouped(row.position.rawValue))   \(row.type)   \(row.error)")
-                }
-            }
+            for row in rows { try session.output.print(row) }
         }
     }
 
@@ -47,20 +40,15 @@ struct QuarantineCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             try await session.withStore(.reading) { store in
-                let rows = try store.quarantine(at: at.map { text throws(EvstoreError) in try store.version(named: text) })
-                    .filter { $0.position.rawValue == position }
+                let rows = try store.quarantine(at: store.version(ifNamed: at)).filter { $0.position.rawValue == position }
                 if rows.isEmpty {
                     throw EvstoreError.usage("no read model has quarantined position \(position); see: evstore quarantine list")
                 }
-                let event: OutputValue = try store.event(position: Position(position)).map { .json(store.line($0)) } ?? nil
-                if session.output.json {
-                    try session.output.object([
-                        "position": .count(position), "event": event,
-                        "refusals": .list(rows.map { ["projection": .text($0.projection), "error": .text($0.error)] }),
-                    ])
-                } else {
-                    try session.output.put(event.utf8)
-                    for row in rows { try session.output.line("\(row.projection)   \(row.error)") }
+                let event = try store.event(position: Position(position)).map { CheckedJSON(text: store.line($0)) }
+                let refusals = rows.map { ["projection": $0.projection, "error": $0.error] as Members }
+                if !session.output.json { try session.output.put(event.json) }
+                try session.output.print(["position": position, "event": event, "refusals": refusals]) {
+                    for row in rows { "\(row.projection)   \(row.error)" }
                 }
             }
         }
@@ -82,24 +70,18 @@ struct QuarantineCommand: ParsableCommand, Group {
             let report = try await session.withStore { store in
                 try await store.maintenance.retryQuarantine(progress: session.progress)
             }
-            if session.output.json {
-                try session.output.object([
-                    "rebuilt": .list(report.rebuilt.map { .text($0) }), "before": .count(report.before), "after": .count(report.after),
-                ])
-            } else {
-                try session.output.line(
-                    "built      "
-                        + (report.rebuilt.isEmpty ? "nothing: no event has an image that had none" : report.rebuilt.joined(separator: ", "))
-                )
-                try session.output.line("quarantine \(counted(report.before, "row")) before, \(grouped(report.after)) now")
+            try session.output.print(["rebuilt": report.rebuilt, "before": report.before, "after": report.after]) {
+                "built      "
+                    + (report.rebuilt.isEmpty ? "nothing: no event has an image that had none" : report.rebuilt.joined(separator: ", "))
+                "quarantine \(counted(report.before, "row")) before, \(grouped(report.after)) now"
             }
             if report.after > 0 { throw Exit.quarantined }
         }
     }
 }
 
-extension QuarantineReport {
-    var object: OutputValue {
-        ["projection": .text(projection), "position": .position(position), "type": .text(type), "error": .text(error)]
-    }
+extension QuarantineReport: Report {
+    var members: Members { ["projection": projection, "position": position, "type": type, "error": error] }
+
+    var lines: [String] { "\(projection)   position \(grouped(position.rawValue))   \(type)   \(error)" }
 }

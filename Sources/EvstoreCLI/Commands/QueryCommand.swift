@@ -91,11 +91,11 @@ struct QueryCommand: Command {
     func run(in session: Session) async throws {
         let pointers = try pointers()
         try await session.withStore(.writingIfAllowed) { store in
-            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            let version = try store.version(ifNamed: at)
             if count { return try await printCount(store, version, session.output) }
             var rows = RowLines(Lines(session), limit: limit) { output, row in
                 switch format {
-                case .jsonl: try output.object(["key": .text(row.key), "value": .json(row.value)])
+                case .jsonl: try output.object(["key": row.key, "value": CheckedJSON(text: row.value)])
                 case .tsv: try output.line(row.fields(pointers))
                 }
             }
@@ -149,7 +149,7 @@ struct QueryCommand: Command {
         } else {
             counted = try await store.count(projection, at: version, key: key, prefix: prefix, from: from, to: to)
         }
-        if output.json { try output.object(["count": .count(counted.rows)]) } else { try output.line(String(counted.rows)) }
+        try output.print(["count": counted.rows]) { String(counted.rows) }
         counted.note.write(projection, to: output)
     }
 

@@ -39,7 +39,7 @@ struct ReadCommand: Command {
     func run(in session: Session) async throws {
         let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
         try await session.withStore(.reading) { store in
-            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            let version = try store.version(ifNamed: at)
             var (lines, isEmpty) = (Lines(session), true)
             func show(_ event: RecordedEvent) -> Bool {
                 isEmpty = false

@@ -40,15 +40,11 @@ struct RecipherCommand: Command {
             try await opened.maintenance.recipher(
                 into: into, secret: secret, suite: suite ?? .gcm, progress: session.progress)
         }
-        if session.output.json {
-            try session.output.object([
-                "position": .position(report.position), "content": .text(report.content), "bytes": .count(report.bytes),
-                "seconds": .measure(report.duration),
-            ])
-        } else {
-            try session.output.line(
-                "reciphered \(into) up to position \(grouped(report.position.rawValue)), \(plain ? "not sealed" : "sealed anew"); content equal"
-            )
+        let object: Members = [
+            "position": report.position, "content": report.content, "bytes": report.bytes, "seconds": report.duration,
+        ]
+        try session.output.print(object) {
+            "reciphered \(into) up to position \(grouped(report.position.rawValue)), \(plain ? "not sealed" : "sealed anew"); content equal"
         }
     }
 }

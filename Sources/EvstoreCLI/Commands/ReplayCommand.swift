@@ -50,7 +50,7 @@ struct ReplayCommand: Command {
             try await store.migrate(
                 to: store.version(named: to), options: options, progress: session.progress)
         }
-        try session.output.json ? session.output.object(report.object) : report.write(to: session.output, options)
+        try session.output.print(report.members) { report.lines(options) }
         if report.quarantined > 0 { throw Exit.quarantined }
     }
 
@@ -72,15 +72,13 @@ struct ReplayCommand: Command {
     }
 }
 
-extension MigrationReport {
-    var object: OutputValue {
+extension MigrationReport: PrintableObject {
+    var members: Members {
         [
-            "from": .version(from), "to": .version(to), "position": .position(position), "events": .count(events),
-            "upcast": .count(upcast), "rebuilt": .list(rebuilt.map { .text($0) }), "fromRows": .list(fromRows.map { .text($0) }),
-            "rows": .count(rows), "carried": .list(carried.map { .text($0) }),
-            "quarantined": .count(quarantined), "seconds": .measure(duration), "eventsPerSecond": .measure(eventsPerSecond),
-            "flipPauseMilliseconds": .measure(flipPause.map { $0.inSeconds * 1_000 }),
-            "digests": .object(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: .text($0.value)) }),
+            "from": from, "to": to, "position": position, "events": events, "upcast": upcast, "rebuilt": rebuilt, "fromRows": fromRows,
+            "rows": rows, "carried": carried, "quarantined": quarantined, "seconds": duration, "eventsPerSecond": eventsPerSecond,
+            "flipPauseMilliseconds": flipPause.map { $0.inSeconds * 1_000 },
+            "digests": Members(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
         ]
     }
 
@@ -93,38 +91,35 @@ extension MigrationReport {
             + "\(rate(perSecond: eventsPerSecond))   \(refused)"
     }
 
-    func write(to output: Output, _ options: MigrationOptions) throws {
-        if let snapshot { try output.line("snapshot   \(snapshot)") }
+    @TextLines
+    func lines(_ options: MigrationOptions) -> [String] {
+        if let snapshot { "snapshot   \(snapshot)" }
         if rebuilt.isEmpty {
-            try output.line(
-                "replay     nothing to rebuild: "
-                    + (carried.isEmpty ? "\(to) has no read models" : "\(carried.joined(separator: ", ")) kept"))
+            "replay     nothing to rebuild: "
+                + (carried.isEmpty ? "\(to) has no read models" : "\(carried.joined(separator: ", ")) kept")
         } else {
-            try output.line("replay     " + work)
+            "replay     " + work
             let folded = rebuilt.filter { !fromRows.contains($0) }
             let parts = [
                 fromRows.isEmpty ? "" : "from rows of \(from): \(fromRows.joined(separator: ", "))",
                 folded.isEmpty ? "" : (fromRows.isEmpty ? "" : "from events: ") + folded.joined(separator: ", "),
                 carried.isEmpty ? "" : "kept \(carried.joined(separator: ", "))",
             ]
-            try output.line("built      " + parts.filter { !$0.isEmpty }.joined(separator: "; "))
+            "built      " + parts.filter { !$0.isEmpty }.joined(separator: "; ")
         }
         if options.dryRun {
-            try output.line("nothing was changed")
+            "nothing was changed"
         } else if options.only != nil {
-            try output.line("no flip    one projection was built; \(from) is live")
+            "no flip    one projection was built; \(from) is live"
         } else if let pause = flipPause {
             let meanwhile = arrived > 0 ? "\(counted(arrived, "event")) arrived meanwhile; " : ""
-            try output.line(
-                "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(pause.inWords))"
-            )
+            "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(pause.inWords))"
             // A repeated replay of the live version opens no window; `status` says to which version a rollback leads.
             if to > from {
-                try output.line(
-                    "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it")
+                "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it"
             }
         } else {
-            try output.line("\(to) is live already")
+            "\(to) is live already"
         }
     }
 }

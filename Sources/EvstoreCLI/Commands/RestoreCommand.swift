@@ -47,16 +47,14 @@ struct RestoreCommand: Command {
                 progress: session.progress)
         }
         session.bar.finish()
-        if session.output.json {
-            try session.output.object([
-                "position": .count(report.position.rawValue), "content": .text(report.content), "bytes": .count(report.bytes),
-                "seconds": .measure(report.duration),
-                "leftOut": report.leftOut.map { ["from": .count($0.lowerBound), "to": .count($0.upperBound)] } ?? nil,
-            ])
-        } else {
+        let object: Members = [
+            "position": report.position, "content": report.content, "bytes": report.bytes, "seconds": report.duration,
+            "leftOut": report.leftOut.map { ["from": $0.lowerBound, "to": $0.upperBound] as Members },
+        ]
+        try session.output.print(object) {
             let left = report.backupPosition.events(after: report.position)
             let rest = left == 0 ? "" : ", \(counted(left, "event")) of the backup left out"
-            try session.output.line("restored   \(into) up to position \(grouped(report.position.rawValue))\(rest); checked in full")
+            "restored   \(into) up to position \(grouped(report.position.rawValue))\(rest); checked in full"
         }
         if let append = report.leftOut, case .position(let position) = target {
             session.output.note(

@@ -53,11 +53,9 @@ struct RollbackCommand: Command {
                 return try await store.rollback(
                     toSnapshot: toSnapshot, discardTail: discardTail, epoch: epoch.map { Epoch($0) }, progress: session.progress)
             }
-            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.rollback(
-                to: version, without: Set(without), progress: session.progress)
+            return try await store.rollback(to: store.version(ifNamed: to), without: Set(without), progress: session.progress)
         }
-        try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        try session.output.print(report)
         if !report.differing.isEmpty { throw Exit.integrity }
     }
 }
@@ -65,46 +63,41 @@ struct RollbackCommand: Command {
 extension RollbackCommand {
     private func showPlan(_ session: Session) async throws {
         let report = try await session.withStore { store in
-            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.planRollback(to: version, without: Set(without))
+            try await store.planRollback(to: store.version(ifNamed: to), without: Set(without))
         }
-        try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        try session.output.print(report)
         if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }
     }
 }
 
-extension RollbackReport {
-    var object: OutputValue {
+extension RollbackReport: Report {
+    var members: Members {
         [
-            "from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(duration),
-            "loss": loss.map { .list($0.map(\.object)) } ?? .null, "bornAbove": .count(bornAbove), "sample": .count(sample),
-            "rebuilt": .list(rebuilt.map { .text($0) }), "without": .list(without.map { .text($0) }),
-            "differing": .list(differing.map { .text($0) }), "forgotten": .list(forgotten.map { .text($0) }),
+            "from": from, "to": to, "tail": tail, "seconds": duration, "loss": loss, "bornAbove": bornAbove, "sample": sample,
+            "rebuilt": rebuilt, "without": without, "differing": differing, "forgotten": forgotten,
         ]
     }
 
-    func write(to output: Output) throws {
+    var lines: [String] {
         if let archive {
-            try output.line("cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)")
-            try output.line("live       \(to), in \(duration.inWords)")
-            try output.line("again      evstore import \(archive.shellWord) --as \(from) brings them back")
+            "cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)"
+            "live       \(to), in \(duration.inWords)"
+            "again      evstore import \(archive.shellWord) --as \(from) brings them back"
         } else if from == to {
-            try output.line("nothing    \(to) is live already, at position \(grouped(position.rawValue))")
+            "nothing    \(to) is live already, at position \(grouped(position.rawValue))"
         } else {
-            try output.line(
-                "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration.inWords)"
-            )
-            for line in loss ?? [] { try output.line("hidden     " + line.words(of: sample, all: bornAbove)) }
-            if loss == nil { try output.line("hidden     not known: see evstore journal and the notes") }
-            try output.line("forward    evstore replay --to \(from)")
+            "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration.inWords)"
+            for line in loss ?? [] { "hidden     " + line.words(of: sample, all: bornAbove) }
+            if loss == nil { "hidden     not known: see evstore journal and the notes" }
+            "forward    evstore replay --to \(from)"
         }
-        if !rebuilt.isEmpty { try output.line("built      \(rebuilt.joined(separator: ", "))") }
-        if !without.isEmpty { try output.line("without    \(without.joined(separator: ", ")), until their program opens the store") }
+        if !rebuilt.isEmpty { "built      \(rebuilt.joined(separator: ", "))" }
+        if !without.isEmpty { "without    \(without.joined(separator: ", ")), until their program opens the store" }
         if !forgotten.isEmpty {
-            try output.line("differs    \(forgotten.joined(separator: ", ")): personal data was forgotten since the snapshot")
+            "differs    \(forgotten.joined(separator: ", ")): personal data was forgotten since the snapshot"
         }
         if !differing.isEmpty {
-            try output.line("DIFFERENT  \(differing.joined(separator: ", ")): not as the snapshot noted; see evstore verify --deep")
+            "DIFFERENT  \(differing.joined(separator: ", ")): not as the snapshot noted; see evstore verify --deep"
         }
     }
 }

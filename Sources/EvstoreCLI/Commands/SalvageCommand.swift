@@ -35,56 +35,54 @@ struct SalvageCommand: Command {
             session.global.storePath(), into: into, schemas: session.schemas(), options: session.options(),
             progress: session.progress)
         session.bar.finish()
-        if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
+        try session.output.print(report.members) { lines(report) }
         if !report.isComplete { throw Exit.quarantined }
     }
 
-    private func show(_ report: SalvageReport, _ output: Output) throws {
-        try output.line(
-            "salvaged   \(into): \(counted(report.events, "event")), \(size(bytes: report.bytesScanned)) looked through; checked in full")
+    @TextLines
+    private func lines(_ report: SalvageReport) -> [String] {
+        "salvaged   \(into): \(counted(report.events, "event")), \(size(bytes: report.bytesScanned)) looked through; checked in full"
         let shown = 20
         for gap in report.gaps.prefix(shown) {
-            try output.line("lost       positions \(grouped(gap.lowerBound)) to \(grouped(gap.upperBound))")
+            "lost       positions \(grouped(gap.lowerBound)) to \(grouped(gap.upperBound))"
         }
-        if report.gaps.count > shown { try output.line("lost       and \(counted(report.gaps.count - shown, "range")) more: see --json") }
-        if report.renumbered { try output.line("renumbered the events have new positions, and the store a new id") }
-        for name in report.lostNames.prefix(shown) { try output.line("unnamed    \(name)") }
+        if report.gaps.count > shown { "lost       and \(counted(report.gaps.count - shown, "range")) more: see --json" }
+        if report.renumbered { "renumbered the events have new positions, and the store a new id" }
+        for name in report.lostNames.prefix(shown) { "unnamed    \(name)" }
         if report.lostNames.count > shown {
-            try output.line("unnamed    and \(counted(report.lostNames.count - shown, "stream")) more: see --json")
+            "unnamed    and \(counted(report.lostNames.count - shown, "stream")) more: see --json"
         }
         for key in report.lostKeys.prefix(shown) {
-            try output.line("key lost   \(key.stream): \(counted(key.events, "event")) without what was personal")
+            "key lost   \(key.stream): \(counted(key.events, "event")) without what was personal"
         }
         if report.lostKeys.count > shown {
-            try output.line("key lost   and \(counted(report.lostKeys.count - shown, "stream")) more: see --json")
+            "key lost   and \(counted(report.lostKeys.count - shown, "stream")) more: see --json"
         }
         if report.unopened > 0 {
             let keys = report.dataKeys.map { "\($0)" }.joined(separator: ", ")
             let under = report.dataKeys.isEmpty ? "" : ": sealed under data keys that the store does not have (\(keys))"
-            try output.line("unopened   \(counted(report.unopened, "event"))\(under)")
+            "unopened   \(counted(report.unopened, "event"))\(under)"
         }
         if report.unconfirmed > 0 {
-            try output.line("in doubt   \(counted(report.unconfirmed, "event")): see \(into)/\(SalvageReport.unconfirmedName)")
+            "in doubt   \(counted(report.unconfirmed, "event")): see \(into)/\(SalvageReport.unconfirmedName)"
         }
         if !report.lostRows.isEmpty {
-            try output.line("rows       the newest ones may be missing of: \(report.lostRows.joined(separator: ", "))")
+            "rows       the newest ones may be missing of: \(report.lostRows.joined(separator: ", "))"
         }
         if !report.endKnown {
-            try output.line("in doubt   nothing tells which commit was the newest: it may have cut events off, or added some")
+            "in doubt   nothing tells which commit was the newest: it may have cut events off, or added some"
         }
-        if report.isComplete { try output.line("nothing is known to be lost") }
+        if report.isComplete { "nothing is known to be lost" }
     }
 }
 
 extension SalvageReport {
-    fileprivate var object: OutputValue {
+    fileprivate var members: Members {
         [
-            "position": .position(position), "events": .count(events),
-            "gaps": .list(gaps.map { [.count($0.lowerBound), .count($0.upperBound)] }), "unconfirmed": .count(unconfirmed),
-            "lostNames": .list(lostNames.map { .text($0) }), "lostRows": .list(lostRows.map { .text($0) }), "endKnown": .bool(endKnown),
-            "renumbered": .bool(renumbered), "lostKeys": .list(lostKeys.map { ["stream": .text($0.stream), "events": .count($0.events)] }),
-            "unopened": .count(unopened), "dataKeys": .list(dataKeys.map { .count(UInt64($0)) }), "bytesScanned": .count(bytesScanned),
-            "seconds": .measure(duration),
+            "position": position, "events": events, "gaps": gaps.map { [$0.lowerBound, $0.upperBound] }, "unconfirmed": unconfirmed,
+            "lostNames": lostNames, "lostRows": lostRows, "endKnown": endKnown, "renumbered": renumbered,
+            "lostKeys": lostKeys.map { ["stream": $0.stream, "events": $0.events] as Members }, "unopened": unopened,
+            "dataKeys": dataKeys, "bytesScanned": bytesScanned, "seconds": duration,
         ]
     }
 }

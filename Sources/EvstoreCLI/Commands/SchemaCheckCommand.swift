@@ -43,7 +43,7 @@ struct SchemaCheckCommand: Command {
         if !dryRun { try fixes.write() }
         let ok = !findings.contains { $0.severity == .error }
         try session.output.findings(
-            findings, ok: ok, extra: fix ? [("fixed", fixes.object)] : [], checked: "shapes, steps and projections",
+            findings, ok: ok, extra: fix ? ["fixed": fixes.made] : [:], checked: "shapes, steps and projections",
             before: fix ? fixes.lines(isDryRun: dryRun) : [])
         if !ok { throw Exit(code: findings.exit) }
     }

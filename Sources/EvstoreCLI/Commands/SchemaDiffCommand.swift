@@ -23,44 +23,36 @@ struct SchemaDiffCommand: Command {
     func run(in session: Session) async throws {
         let history = try await session.history()
         let diff = try history.diff(from: try history.resolve(from), to: try history.resolve(to))
-        if session.output.json { try session.output.object(diff.object) } else { try diff.write(to: session.output) }
+        try session.output.print(diff)
     }
 }
 
-extension SchemaDiff {
-    fileprivate var object: OutputValue {
+extension SchemaDiff: Report {
+    var members: Members {
         [
-            "from": .version(from), "to": .version(to), "added": .list(added.map { .text($0) }),
-            "removed": .list(removed.map { .text($0) }),
-            "changed": .list(
-                changed.map { change in
-                    [
-                        "type": .text(change.type), "was": .list(change.was.map { .text($0) }),
-                        "differences": .list(
-                            change.differences.map { difference in
-                                [
-                                    "pointer": .text(difference.pointer.description), "kind": .text(difference.kind),
-                                    "words": .text(difference.words),
-                                ]
-                            }),
-                    ]
-                }),
-            "unchanged": .list(unchanged.map { .text($0) }),
+            "from": from, "to": to, "added": added, "removed": removed,
+            "changed": changed.map { change -> Members in
+                [
+                    "type": change.type, "was": change.was,
+                    "differences": change.differences.map {
+                        ["pointer": $0.pointer.description, "kind": $0.kind, "words": $0.words] as Members
+                    },
+                ]
+            }, "unchanged": unchanged,
         ]
     }
 
-    fileprivate func write(to output: Output) throws {
-        try output.line("\(from) -> \(to)")
-        for type in added { try output.line("+ \(type)") }
-        for type in removed { try output.line("- \(type)") }
+    var lines: [String] {
+        "\(from) -> \(to)"
+        for type in added { "+ \(type)" }
+        for type in removed { "- \(type)" }
         for change in changed {
-            try output.line(
-                "~ \(change.type)" + (change.was == [change.type] ? "" : ", which was \(change.was.joined(separator: " and "))"))
+            "~ \(change.type)" + (change.was == [change.type] ? "" : ", which was \(change.was.joined(separator: " and "))")
             for difference in change.differences {
                 let place = difference.pointer.isRoot ? "" : "\(difference.pointer)  "
-                try output.line("    \(place)\(difference.words)")
+                "    \(place)\(difference.words)"
             }
         }
-        if !unchanged.isEmpty { try output.line("= \(unchanged.joined(separator: ", "))") }
+        if !unchanged.isEmpty { "= \(unchanged.joined(separator: ", "))" }
     }
 }

@@ -31,53 +31,45 @@ struct SchemaExplainCommand: Command {
             ?? history.versions.first { $0.events[type] != nil }?.number ?? history.head
         let to = try to.map { text throws(EvstoreError) in try history.resolve(text) } ?? history.head
         let explanation = try history.explain(type, from: from, to: to)
-        if session.output.json { try session.output.object(explanation.object) } else { try explanation.write(to: session.output) }
+        try session.output.print(explanation)
     }
 }
 
-extension Explanation {
-    fileprivate var object: OutputValue {
+extension Explanation: Report {
+    var members: Members {
         [
-            "type": .text(type), "from": .version(from), "to": .version(to), "opByOp": .optional(opByOp?.words),
-            "outcomes": .list(
-                outcomes.map { outcome in
-                    [
-                        "type": .optional(outcome.type), "stream": .optional(outcome.stream),
-                        "changes": .list(outcome.changes.map(\.object)),
-                        "members": .list(
-                            outcome.members.map { member in
-                                [
-                                    "from": .optional(member.before?.description), "to": .optional(member.after?.description),
-                                    "was": .optional(member.wasNoun), "is": .optional(member.noun),
-                                    "changes": .list(member.changes.map(\.object)),
-                                ]
-                            }),
-                    ]
-                }),
+            "type": type, "from": from, "to": to, "opByOp": opByOp?.words,
+            "outcomes": outcomes.map {
+                ["type": $0.type, "stream": $0.stream, "changes": $0.changes, "members": $0.members] as Members
+            },
         ]
     }
 
-    fileprivate func write(to output: Output) throws {
-        try output.line("\(type), from \(from) to \(to)")
+    var lines: [String] {
+        "\(type), from \(from) to \(to)"
         for outcome in outcomes {
-            try output.line()
-            try output.line(outcome.type.map { "\($0)" + (outcome.stream.map { ", in stream \($0)" } ?? "") } ?? "no event")
-            for change in outcome.changes { try output.line("  \(change.version)  it \(change.words)") }
+            ""
+            outcome.type.map { "\($0)" + (outcome.stream.map { ", in stream \($0)" } ?? "") } ?? "no event"
+            for change in outcome.changes { "  \(change.version)  it \(change.words)" }
             let width = outcome.members.map { $0.title.count }.max() ?? 0
             for member in outcome.members {
                 let title = member.title + String(repeating: " ", count: width - member.title.count)
-                try output.line("  \(title)  \(member.nouns)")
-                for change in member.changes { try output.line("      \(change.version)  \(change.words)") }
+                "  \(title)  \(member.nouns)"
+                for change in member.changes { "      \(change.version)  \(change.words)" }
             }
         }
         if let opByOp {
-            try output.line()
-            try output.line("op by op: \(opByOp.words)")
+            ""
+            "op by op: \(opByOp.words)"
         }
     }
 }
 
-extension Explanation.Member {
+extension Explanation.Member: PrintableObject {
+    var members: Members {
+        ["from": before?.description, "to": after?.description, "was": wasNoun, "is": noun, "changes": changes]
+    }
+
     fileprivate var title: String {
         switch (before?.description, after?.description) {
         case (let before?, let after?): before == after ? before : "\(before) -> \(after)"
@@ -94,6 +86,6 @@ extension Explanation.Member {
     }
 }
 
-extension Explanation.Change {
-    fileprivate var object: OutputValue { ["version": .version(version), "words": .text(words)] }
+extension Explanation.Change: PrintableObject {
+    var members: Members { ["version": version, "words": words] }
 }

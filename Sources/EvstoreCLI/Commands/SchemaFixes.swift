@@ -62,8 +62,6 @@ struct SchemaFixes: Sendable {
         return copy
     }
 
-    var object: OutputValue { .list(made.map(\.object)) }
-
     func lines(isDryRun: Bool) -> [String] {
         made.flatMap { finding in ["fixed      \(finding.diagnosticLine)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
             + copies.map { "kept       \($0)" } + (isDryRun ? ["nothing was written: --dry-run"] : [])

@@ -85,14 +85,11 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             _ output: Output
         ) throws {
             if output.json {
-                try output.object([
-                    "ok": .bool(refused.isEmpty), "version": .version(version),
-                    "written": .list(refused.isEmpty ? files.changes.map { .text($0.file) } : []),
-                    "refused": .list(refused.map(\.object)), "unchanged": .count(files.unchanged),
-                    "skipped": .list(
-                        skipped.map { ["version": .version($0.version), "type": .text($0.type), "why": .text($0.why)] as OutputValue }),
+                return try output.object([
+                    "ok": refused.isEmpty, "version": version, "written": refused.isEmpty ? files.changes.map(\.file) : [],
+                    "refused": refused, "unchanged": files.unchanged,
+                    "skipped": skipped.map { ["version": $0.version, "type": $0.type, "why": $0.why] as Members },
                 ])
-                return
             }
             for change in refused.isEmpty ? files.changes : refused {
                 let verb =
@@ -145,18 +142,15 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             let ok = !findings.contains { $0.severity == .error }
             try session.output.findings(
                 findings, ok: ok,
-                extra: [("fixtures", .count(fixtures.lines.values.map(\.count).reduce(0, +))), ("images", .count(images))],
+                extra: ["fixtures": fixtures.lines.values.map(\.count).reduce(0, +), "images": images],
                 checked: "\(counted(fixtures.lines.values.map(\.count).reduce(0, +), "fixture")), \(counted(images, "image"))")
             if !ok { throw Exit.refused }
         }
     }
 }
 
-extension FixtureFiles.Change {
-    fileprivate var object: OutputValue {
-        [
-            "file": .text(file), "released": .bool(isFixed), "line": .count(difference.line), "old": .optional(difference.old),
-            "new": .optional(difference.new),
-        ]
+extension FixtureFiles.Change: PrintableObject {
+    var members: Members {
+        ["file": file, "released": isFixed, "line": difference.line, "old": difference.old, "new": difference.new]
     }
 }

@@ -72,9 +72,8 @@ struct SchemaFormatCommand: Command {
         if check || output.json || !findings.isEmpty {
             try output.findings(
                 findings, ok: findings.isEmpty,
-                extra: [
-                    ("written", .list(check ? [] : changed.map { .text($0) })), ("unchanged", .count(count - changed.count)),
-                ], checked: counted(count, "file"))
+                extra: ["written": check ? [] : changed, "unchanged": count - changed.count],
+                checked: counted(count, "file"))
         } else {
             for file in changed { try output.line(file) }
             try output.line("\(counted(changed.count, "file")) written, \(count - changed.count) as they were")

@@ -28,13 +28,10 @@ struct SchemaLockCommand: Command {
         let path = directory + (directory.hasSuffix("/") ? "" : "/") + SchemaLock.fileName
         try onFiles("writing \(path)") { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) }
         let versions = lock.digests.keys.sorted().map(\.description)
-        if session.output.json {
-            try session.output.object(["file": .text(path), "versions": .list(versions.map { .text($0) })])
-        } else {
+        try session.output.print(["file": path, "versions": versions]) {
             let open = history.versions.count - versions.count
-            try session.output.line(
-                "locked     \(versions.isEmpty ? "nothing" : versions.joined(separator: ", "))"
-                    + (open > 0 ? "; \(open) not released yet" : ""))
+            "locked     \(versions.isEmpty ? "nothing" : versions.joined(separator: ", "))"
+                + (open > 0 ? "; \(open) not released yet" : "")
         }
     }
 }

@@ -28,10 +28,11 @@ struct SchemaNewCommand: Command {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting)
         }
-        if session.output.json { return try session.output.object(["file": .text(path), "version": .version(version)]) }
-        try session.output.line("new        \(path)")
-        let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"
-        try session.output.line("next       \(change), and: evstore schema check --schemas \(directory.shellWord)")
+        try session.output.print(["file": path, "version": version]) {
+            "new        \(path)"
+            let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"
+            "next       \(change), and: evstore schema check --schemas \(directory.shellWord)"
+        }
     }
 
     private static func next(in directory: String, _ interrupts: Interrupts) throws -> (SchemaVersion, path: String, text: String) {

@@ -24,32 +24,27 @@ struct SchemaShowCommand: Command {
         guard let type else { return try list(history.versions, session.output) }
         let (version, shape) = try type.resolved(in: history)
         let stream = shape.stream?.description
-        if session.output.json {
-            try session.output.object([
-                "type": .text(type.type), "version": .version(version), "stream": .optional(stream),
-                "shape": .json(Array(shape.shape.canonical.text.utf8)),
-            ])
-        } else {
-            try session.output.line("\(type.type) at \(version)" + (stream.map { ", in stream \($0)" } ?? ""))
-            for line in shape.shape.canonical.indented(width: 72) { try session.output.line(line) }
+        let text = CheckedJSON(text: Array(shape.shape.canonical.text.utf8))
+        try session.output.print(["type": type.type, "version": version, "stream": stream, "shape": text]) {
+            "\(type.type) at \(version)" + (stream.map { ", in stream \($0)" } ?? "")
+            shape.shape.canonical.indented(width: 72)
         }
     }
 
     private func list(_ versions: [VersionFile], _ output: Output) throws {
-        if output.json {
-            let all = versions.map { file -> OutputValue in
-                [
-                    "version": .version(file.number), "labels": .list(file.labels.map { .text($0) }), "released": .optional(file.released),
-                    "description": .optional(file.description), "types": .list(file.types.map { .text($0) }),
-                ]
-            }
-            return try output.object(["versions": .list(all)])
+        let all = versions.map { file -> Members in
+            [
+                "version": file.number, "labels": file.labels, "released": file.released, "description": file.description,
+                "types": file.types,
+            ]
         }
-        for file in versions {
-            let labels = file.labels.isEmpty ? "" : " (\(file.labels.joined(separator: ", ")))"
-            let state = file.released.map { "released \($0)" } ?? "not released"
-            try output.line("\(file.number)\(labels), \(state)" + (file.description.map { ": \($0)" } ?? ""))
-            for type in file.types { try output.line("  \(type)") }
+        try output.print(["versions": all]) {
+            for file in versions {
+                let labels = file.labels.isEmpty ? "" : " (\(file.labels.joined(separator: ", ")))"
+                let state = file.released.map { "released \($0)" } ?? "not released"
+                "\(file.number)\(labels), \(state)" + (file.description.map { ": \($0)" } ?? "")
+                for type in file.types { "  \(type)" }
+            }
         }
     }
 }

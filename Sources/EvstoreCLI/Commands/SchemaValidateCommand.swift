@@ -54,13 +54,9 @@ private struct Verdict {
     }
 
     func write(line: Int, to output: Output) throws {
-        if output.json {
-            try output.object([
-                "line": .count(line), "ok": .bool(error == nil), "pointer": .optional(pointer), "error": .optional(error),
-            ])
-        } else {
+        try output.print(["line": line, "ok": error == nil, "pointer": pointer, "error": error]) {
             let place = (pointer ?? "").isEmpty ? "" : "\(pointer ?? "") "
-            try output.line("\(line): " + (error.map { "REFUSED \(place)\($0)" } ?? "ok"))
+            "\(line): " + (error.map { "REFUSED \(place)\($0)" } ?? "ok")
         }
     }
 }

@@ -25,11 +25,8 @@ struct SnapshotCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let snapshot = try await session.withStore { store in try await store.takeSnapshot(name) }
-            if session.output.json {
-                try session.output.object(snapshot.object)
-            } else {
-                try session.output.line(
-                    "snapshot   \(snapshot.name) at position \(grouped(snapshot.position.rawValue)), \(snapshot.live) live")
+            try session.output.print(snapshot.members) {
+                "snapshot   \(snapshot.name) at position \(grouped(snapshot.position.rawValue)), \(snapshot.live) live"
             }
         }
     }
@@ -44,12 +41,9 @@ struct SnapshotCommand: ParsableCommand, Group {
             let snapshots = try await session.withStore(.reading) { store in try store.snapshots() }
             let width = snapshots.map(\.name.count).max() ?? 0
             for snapshot in snapshots {
-                if session.output.json {
-                    try session.output.object(snapshot.object)
-                } else {
-                    try session.output.line(
-                        "\(snapshot.name.padded(to: width))   at \(grouped(snapshot.position.rawValue).aligned(to: 13))   \(snapshot.live) live   \(snapshot.time)"
-                            + (snapshot.epoch > .first ? "   epoch \(snapshot.epoch)" : ""))
+                try session.output.print(snapshot.members) {
+                    "\(snapshot.name.padded(to: width))   at \(grouped(snapshot.position.rawValue).aligned(to: 13))   \(snapshot.live) live   \(snapshot.time)"
+                        + (snapshot.epoch > .first ? "   epoch \(snapshot.epoch)" : "")
                 }
             }
         }
@@ -85,20 +79,13 @@ struct SnapshotCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let pruned = try await session.withStore { store in try await store.maintenance.pruneSnapshots(keeping: keep) }
-            if session.output.json {
-                try session.output.object(["pruned": .list(pruned.map { .text($0) })])
-            } else {
-                try session.output.line(pruned.isEmpty ? "nothing to forget" : "forgotten  \(pruned.joined(separator: ", "))")
+            try session.output.print(["pruned": pruned]) {
+                pruned.isEmpty ? "nothing to forget" : "forgotten  \(pruned.joined(separator: ", "))"
             }
         }
     }
 }
 
 extension SnapshotReport {
-    var object: OutputValue {
-        [
-            "name": .text(name), "position": .position(position), "epoch": .count(epoch.rawValue), "live": .version(live),
-            "time": .time(time),
-        ]
-    }
+    var members: Members { ["name": name, "position": position, "epoch": epoch, "live": live, "time": time] }
 }

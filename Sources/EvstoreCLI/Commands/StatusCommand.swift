@@ -33,12 +33,12 @@ struct StatusCommand: Command {
             let expected = try expect.map { text throws(EvstoreError) in try Self.version(text, in: store) }
             let isAnother = expected.map { $0 != report.versions.live } ?? false
             let pending = try Self.pending(report, schemas: session.schemas())
-            if session.output.json {
-                try session.output.object(report.object)
-            } else if isAnother, let expected {
-                try session.output.line("\(report.versions.live) is live, not \(expected)")
-            } else {
-                try report.write(to: session.output, path: store.path, pending: pending)
+            try session.output.print(report.members) {
+                if isAnother, let expected {
+                    "\(report.versions.live) is live, not \(expected)"
+                } else {
+                    report.lines(path: store.path, pending: pending)
+                }
             }
             if isAnother { throw Exit.pending }
             if exitCode, let gravest = report.gravest(pending: pending != nil) { throw gravest.exit }
@@ -60,25 +60,23 @@ struct StatusCommand: Command {
     }
 }
 
-extension StatusReport {
+extension StatusReport: PrintableObject {
     /// The gravest weight; nil where all is well.
     func gravest(pending isPending: Bool) -> Complaint.Weight? {
         (complaints.map(\.weight) + (isPending ? [.waiting] : [])).min()
     }
 
-    var object: OutputValue {
+    var members: Members {
         [
-            "floor": .version(versions.floor), "live": .version(versions.live), "top": .version(versions.top),
-            "head": .version(versions.head), "position": .position(position), "epoch": .count(versions.epoch.rawValue),
-            "births": .object(births.map { (name: String($0.version.rawValue), value: .count($0.count)) }),
-            "types": .list(types.map { ["type": .text($0.type), "born": .version($0.born), "count": .count($0.count)] }),
-            "projections": .list(projections.map(\.object)), "window": .bool(window),
-            "snapshots": .list(snapshots.map { .text($0) }),
-            "lastDrill": lastDrill.map { ["time": .time($0.time), "passed": .bool($0.passed)] } ?? nil,
-            "healthy": .bool(healthy), "freeBytes": .count(freeBytes), "ballastBytes": .count(ballastBytes),
-            "cluster": cluster.map { ["log": .text($0.log), "node": .text($0.node), "frames": .count($0.frames)] } ?? nil,
-            "replica": replica.map { ["source": .text($0.source), "backupTime": .time($0.backupTime)] } ?? nil,
-            "complaints": .list(complaints.map(\.object)), "quarantined": .count(quarantined), "passingPlace": .optional(passingPlace),
+            "floor": versions.floor, "live": versions.live, "top": versions.top, "head": versions.head, "position": position,
+            "epoch": versions.epoch, "births": Members(births.map { (name: String($0.version.rawValue), value: $0.count) }),
+            "types": types.map { ["type": $0.type, "born": $0.born, "count": $0.count] as Members },
+            "projections": projections, "window": window, "snapshots": snapshots,
+            "lastDrill": lastDrill.map { ["time": $0.time, "passed": $0.passed] as Members },
+            "healthy": healthy, "freeBytes": freeBytes, "ballastBytes": ballastBytes,
+            "cluster": cluster.map { ["log": $0.log, "node": $0.node, "frames": $0.frames] as Members },
+            "replica": replica.map { ["source": $0.source, "backupTime": $0.backupTime] as Members },
+            "complaints": complaints, "quarantined": quarantined, "passingPlace": passingPlace,
         ]
     }
 
@@ -90,38 +88,39 @@ extension StatusReport {
         return "open: " + (back + forward + ["`evstore finalize \(versions.live)` closes it"]).joined(separator: ", ")
     }
 
-    func write(to output: Output, path: String, pending: String?) throws {
-        try output.line("store        \(path)" + (versions.epoch > .first ? "   epoch \(versions.epoch)" : ""))
-        if let key = writingKey { try output.line("sealed       \(key.suite?.rawValue ?? ""), data key \(key.id)") }
-        if let replica { try output.line("replica      \(replica.words), as of \(replica.backupTime)") }
-        if let cluster { try output.line("cluster      node \(cluster.node) of \(cluster.log), \(grouped(cluster.frames)) frames") }
-        try output.line("versions     floor \(versions.floor)   live \(versions.live)   top \(versions.top)   head \(versions.head)")
+    @TextLines
+    func lines(path: String, pending: String?) -> [String] {
+        "store        \(path)" + (versions.epoch > .first ? "   epoch \(versions.epoch)" : "")
+        if let key = writingKey { "sealed       \(key.suite?.rawValue ?? ""), data key \(key.id)" }
+        if let replica { "replica      \(replica.words), as of \(replica.backupTime)" }
+        if let cluster { "cluster      node \(cluster.node) of \(cluster.log), \(grouped(cluster.frames)) frames" }
+        "versions     floor \(versions.floor)   live \(versions.live)   top \(versions.top)   head \(versions.head)"
         let events = types.sum(\.count)
-        try output.line("events       \(grouped(events)), the last at position \(grouped(position.rawValue))")
+        "events       \(grouped(events)), the last at position \(grouped(position.rawValue))"
         for (version, count) in births {
-            try output.line("  born at \(version.description.padded(to: 4)) \(grouped(count).aligned(to: 13))")
+            "  born at \(version.description.padded(to: 4)) \(grouped(count).aligned(to: 13))"
         }
-        try output.line("projections  at \(versions.live)" + (projections.isEmpty ? ": none" : ""))
+        "projections  at \(versions.live)" + (projections.isEmpty ? ": none" : "")
         let width = projections.map(\.name.count).max() ?? 0
-        for projection in projections { try output.line("  " + projection.words(width: width)) }
-        try output.line("window       \(windowWords)")
-        try output.line("snapshots    " + (snapshots.isEmpty ? "none" : snapshots.joined(separator: ", ")))
-        try output.line("last drill   " + (lastDrill.map { "\($0.time) \($0.passed ? "passed" : "FAILED")" } ?? "never"))
+        for projection in projections { "  " + projection.words(width: width) }
+        "window       \(windowWords)"
+        "snapshots    " + (snapshots.isEmpty ? "none" : snapshots.joined(separator: ", "))
+        "last drill   " + (lastDrill.map { "\($0.time) \($0.passed ? "passed" : "FAILED")" } ?? "never")
         if let oldestReader {
             let behind = oldestReader.commitsBehind == 1 ? "1 commit" : "\(grouped(oldestReader.commitsBehind)) commits"
-            try output.line("readers      the oldest is process \(oldestReader.process), \(behind) behind")
+            "readers      the oldest is process \(oldestReader.process), \(behind) behind"
         }
         let ballast = ballastBytes == 0 ? "no ballast" : "\(size(bytes: ballastBytes)) of ballast"
-        try output.line("disk         \(size(bytes: freeBytes)) free, \(ballast)")
-        if let passingPlace { try output.line("place        \(passingPlace)") }
-        if let pending { try output.line("pending      \(pending)") }
-        if healthy { try output.line("health       good") }
-        for complaint in complaints { try output.line("health       \(complaint.message): \(complaint.advice.command)") }
+        "disk         \(size(bytes: freeBytes)) free, \(ballast)"
+        if let passingPlace { "place        \(passingPlace)" }
+        if let pending { "pending      \(pending)" }
+        if healthy { "health       good" }
+        for complaint in complaints { "health       \(complaint.message): \(complaint.advice.command)" }
     }
 }
 
-extension Complaint {
-    fileprivate var object: OutputValue { ["code": .text(code), "message": .text(message), "fix": .text(advice.command)] }
+extension Complaint: PrintableObject {
+    var members: Members { ["code": code, "message": message, "fix": advice.command] }
 }
 
 extension Complaint.Weight {
@@ -135,12 +134,11 @@ extension Complaint.Weight {
     }
 }
 
-extension ProjectionStatus {
-    var object: OutputValue {
+extension ProjectionStatus: PrintableObject {
+    var members: Members {
         [
-            "name": .text(name), "version": .version(version), "fingerprint": .text(fingerprint),
-            "checkpoint": .position(checkpoint?.position), "rows": .count(rows), "digest": .optional(digest),
-            "quarantined": .count(quarantined),
+            "name": name, "version": version, "fingerprint": fingerprint, "checkpoint": checkpoint?.position, "rows": rows,
+            "digest": digest, "quarantined": quarantined,
         ]
     }
 

@@ -145,40 +145,28 @@ struct VerifyCommand: Command {
             """
     }
 
-    private func extra(_ report: VerifyReport) -> [(name: String, value: OutputValue)] {
-        let (cases, laws) = (report.cases, !report.laws.isEmpty)
-        let counts: [(String, UInt64)] = [
-            ("log", cases.log), ("adopted", cases.adopted), ("generated", cases.generated), ("mutated", cases.mutated),
-            ("refused", cases.refused), ("replayed", cases.replayed),
+    private func extra(_ report: VerifyReport) -> Members {
+        let cases: Members = [
+            "log": report.cases.log, "adopted": report.cases.adopted, "generated": report.cases.generated,
+            "mutated": report.cases.mutated, "refused": report.cases.refused, "replayed": report.cases.replayed,
         ]
         return [
-            (
-                "laws",
-                .list(
-                    report.laws.map {
-                        ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed), "lossy": .count($0.lossy)]
-                    })
-            ),
-            ("loss", .list(report.loss.map(\.object))), ("cases", laws ? .object(counts.map { (name: $0, value: .count($1)) }) : .null),
-            (
-                "exercised",
-                .list(
-                    report.exercised.map {
-                        ["version": .text($0.version.description), "op": .text($0.op), "up": .count($0.up), "down": .count($0.down)]
-                    })
-            ),
-            ("notExercised", .list(report.notExercised.map { .text($0) })), ("seed", .count(report.seed)),
-            ("head", report.head.map { .json(Array($0.line.utf8)) } ?? .null),
-            (
-                "since",
-                report.since.map {
-                    [
-                        "position": .position($0.position), "epoch": .count($0.epoch.rawValue), "time": .text($0.time.description),
-                        "key": .text($0.key.description), "trusted": .bool($0.isTrusted), "holds": .bool($0.holds),
-                        "heads": .count($0.heads),
-                    ]
-                } ?? .null
-            ),
+            "laws": report.laws, "loss": report.loss, "cases": report.laws.isEmpty ? nil : cases,
+            "exercised": report.exercised.map {
+                ["version": $0.version.description, "op": $0.op, "up": $0.up, "down": $0.down] as Members
+            },
+            "notExercised": report.notExercised, "seed": report.seed,
+            "head": report.head.map { CheckedJSON(text: Array($0.line.utf8)) },
+            "since": report.since.map {
+                [
+                    "position": $0.position, "epoch": $0.epoch, "time": $0.time, "key": $0.key.description, "trusted": $0.isTrusted,
+                    "holds": $0.holds, "heads": $0.heads,
+                ] as Members
+            },
         ]
     }
+}
+
+extension LawCount: PrintableObject {
+    var members: Members { ["law": law, "tried": tried, "failed": failed, "lossy": lossy] }
 }

@@ -24,7 +24,7 @@ struct WatchCommand: Command {
     func run(in session: Session) async throws {
         let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
         try await session.withStore(.reading) { store in
-            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            let version = try store.version(ifNamed: at)
             let end = try store.last()
             var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
