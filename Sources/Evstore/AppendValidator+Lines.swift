@@ -27,9 +27,7 @@ extension AppendValidator {
         if let plain = entry.plain, plain.accepts(validIn: text, line.payload, &scratch) {
             isInItsStream = isInItsStream || plain.isNamed(stream, text.bytes, scratch)
         } else if let shape = entry.shape {
-            do { try shape.validate(payload) } catch {
-                throw .invalidEvent(type: entry.type, version: entry.birth, pointer: error.pointer, reason: error.reason)
-            }
+            try shape.check(payload, type: entry.type, at: entry.birth)
         }
         if !isInItsStream, let template = entry.shape?.stream {
             isInItsStream = template.names(stream, for: payload, using: &streamName)

@@ -133,9 +133,7 @@ final class AppendValidator: @unchecked Sendable {
         guard allows(birth) else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
         let entry = try entry(event.type, birth)
         if let shape = entry.shape {
-            do { try shape.validate(event.payload.lent) } catch {
-                throw .invalidEvent(type: event.type, version: birth, pointer: error.pointer, reason: error.reason)
-            }
+            try shape.check(event.payload.lent, type: event.type, at: birth)
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
         try store(event, entry, at: now, in: &stored)
@@ -222,9 +220,7 @@ final class AppendValidator: @unchecked Sendable {
     ) throws(EvstoreError) {
         guard let aheadViewer, ahead.head >= birth else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
         let shape = try ahead.requireShape(of: event.type, at: birth)
-        do { try shape.validate(event.payload.lent) } catch {
-            throw .invalidEvent(type: event.type, version: birth, pointer: error.pointer, reason: error.reason)
-        }
+        try shape.check(event.payload.lent, type: event.type, at: birth)
         let metadata = event.metadata ?? []
         let count = images.count
         do {
@@ -278,5 +274,15 @@ final class AppendValidator: @unchecked Sendable {
         let entry = Entry(type, birth, shape, seenAt: views, sealed: options.secret != nil)
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry
+    }
+}
+
+extension EventShape {
+    /// Requires that a payload fits the shape of its type at a version.
+    /// - Throws: `EvstoreError.invalidEvent`.
+    func check(_ payload: RawSpan, type: String, at version: SchemaVersion) throws(EvstoreError) {
+        do { try validate(payload) } catch {
+            throw .invalidEvent(type: type, version: version, pointer: error.pointer, reason: error.reason)
+        }
     }
 }

@@ -22,9 +22,7 @@ extension EventStore {
         guard let id = events.first?.id else { return nil }
         return try log.reading { reader in
             guard let position = try reader.position(of: id) else { return nil }
-            let version = programVersion ?? reader.stamp.live
-            let history = try history(serving: version, evolving.history(reader))
-            return try receipt(of: StoredAppend(position: position, version: version, history: history), for: events, sameID, reader)
+            return try receipt(of: stored(at: position, reader), for: events, sameID, reader)
         }
     }
 
@@ -40,9 +38,8 @@ extension EventStore {
             for (index, event) in events.enumerated() {
                 guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
                 guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
-                let version = programVersion ?? reader.stamp.live
-                let history = try history(serving: version, evolving.history(reader))
-                let stored = StoredAppend(position: position, version: version, history: history, isAlone: events.count == 1)
+                var stored = try stored(at: position, reader)
+                stored.isAlone = events.count == 1
                 return try receipt(of: stored, for: events, sameID, reader)
             }
             return nil
@@ -56,11 +53,15 @@ extension EventStore {
     public func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
         try log.reading { reader in
             guard let position = try reader.position(of: id) else { return nil }
-            let version = programVersion ?? reader.stamp.live
-            let history = try history(serving: version, evolving.history(reader))
-            let stored = StoredAppend(position: position, version: version, history: history)
-            return try appended(stored, at: version, count: 1, reader).receipt
+            let stored = try stored(at: position, reader)
+            return try appended(stored, at: stored.version, count: 1, reader).receipt
         }
+    }
+
+    /// The append that begins at a position, for a comparison at the version that this handle works at.
+    private func stored(at position: Position, _ reader: borrowing LogReader) throws -> StoredAppend {
+        let version = programVersion ?? reader.stamp.live
+        return StoredAppend(position: position, version: version, history: try history(serving: version, evolving.history(reader)))
     }
 
     /// The receipt of an append that these events repeat. Each event is compared as it is seen at the version of the request.

@@ -70,9 +70,7 @@ private struct LineRedactor: Sendable {
         }
         guard versions[event.stream]?.contains(born) == true else { return nil }
         let shape = try validator.entry(event.type, born).shape
-        do { try shape?.validate(event.payload.lent) } catch {
-            throw .invalidEvent(type: event.type, version: born, pointer: error.pointer, reason: error.reason)
-        }
+        try shape?.check(event.payload.lent, type: event.type, at: born)
         let payload = try validator.stored(event, at: .now).forgotten
         if payload.isEmpty { return nil }
         do {
