@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import JSONText
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -277,6 +278,65 @@ final class AppendValidator: @unchecked Sendable {
     }
 }
 
+extension AppendValidator {
+    // MARK: Personal data
+
+    /// Adds the payload that remains when the event's personal data is forgotten: the first candidate that has an image at every version
+    /// that needs one, else the last.
+    func addRest(to event: inout StoredEvent, _ entry: Entry) throws(EvstoreError) {
+        guard let persons = entry.persons else { return }
+        for substitute in PersonalMembers.Substitute.allCases {
+            rest.removeAll()
+            // Where the second candidate equals the payload, nothing has to be added: the payload itself remains.
+            guard persons.leaveOut(of: event.payload.lent, by: substitute, into: &rest) || !event.forgotten.isEmpty else { return }
+            event.forgotten = rest.array()
+            do throws(EvstoreError) {
+                return try checkImages(
+                    entry, payload: event.forgotten.lent, stream: event.stream, metadata: event.metadata.lent, time: event.time)
+            } catch {
+                guard case .noImage = error else { throw error }
+            }
+        }
+    }
+
+    // MARK: Merged events
+
+    private struct Group: Hashable {
+        var stream: StreamName
+        var born: SchemaVersion
+        var target: SchemaVersion
+    }
+
+    /// Returns the errors of events in one append that steps merge with each other and that have no image, by the events' indices.
+    func mergeFailures(of events: [StoredEvent]) throws(EvstoreError) -> [Int: EvstoreError] {
+        guard merges else { return [:] }
+        var groups: [Group: [Int]] = [:]
+        for (index, event) in events.enumerated() where event.born.rawValue > 0 {
+            for target in try merging(event.type, event.born) {
+                groups[Group(stream: event.stream, born: event.born, target: target), default: []].append(index)
+            }
+        }
+        var failures: [Int: EvstoreError] = [:]
+        for (group, indices) in groups {
+            let appended = indices.map { index in
+                AppendedEvent(
+                    type: events[index].type, payload: events[index].payload, metadata: events[index].metadata,
+                    time: events[index].time, stream: group.stream.text)
+            }
+            do {
+                try viewer.view(
+                    appended: appended, born: group.born, at: group.target, failed: { failures[indices[$0]] = .noImage($1) }
+                ) { _, _ in }
+            } catch {
+                // Above the live version a program that lacks a step can't decide: it goes on as before that version was live.
+                if case .programNeeded = EvstoreError(converting: error), group.target > max(group.born, stamp.live) { continue }
+                throw EvstoreError(converting: error)
+            }
+        }
+        return failures
+    }
+}
+
 extension EventShape {
     /// Requires that a payload fits the shape of its type at a version.
     /// - Throws: `EvstoreError.invalidEvent`.
@@ -285,4 +345,25 @@ extension EventShape {
             throw .invalidEvent(type: type, version: version, pointer: error.pointer, reason: error.reason)
         }
     }
+}
+
+/// Keeps validators between appends. Where a validator is of an earlier state of the store, the log notices and asks for a new check.
+final class AppendValidatorPool: Sendable {
+    private let idle = Monitor<[AppendValidator]>([])
+
+    /// Returns a kept validator. Makes one where none is kept or a fresh one is asked for; a new one replaces those of earlier states.
+    func take(isFresh: Bool, or make: () throws(EvstoreError) -> AppendValidator) throws(EvstoreError) -> AppendValidator {
+        if !isFresh, let validator = idle.withLock({ $0.popLast() }) { return validator }
+        let validator = try make()
+        idle.withLock { $0.removeAll { $0.stamp != validator.stamp } }
+        return validator
+    }
+
+    func give(_ validator: AppendValidator) {
+        idle.withLock { validators in
+            if validators.count < Self.keptMax, validators.allSatisfy({ $0.stamp == validator.stamp }) { validators.append(validator) }
+        }
+    }
+
+    private static let keptMax = 16
 }
