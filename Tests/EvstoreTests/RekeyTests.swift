@@ -204,4 +204,28 @@ struct RekeyTests {
             try await temporary.store.append([try .event("setting-a", "Set", #"{"key":"a","value":1}"#, at: 1)])
         } throws: { ($0 as? EvstoreError)?.code == "streamMismatch" }
     }
+
+    @Test("the laws tell of an event that a rekey takes into a stream which its template does not name")
+    func captures() async throws {
+        func version(_ number: Int, _ upcast: String, _ stream: String) -> String {
+            """
+            evstore: 1
+            version: \(number)
+            \(upcast)
+            events:
+              E: {stream: "\(stream)", required: [a, b], properties: {a: {type: string}, b: {type: string}}}
+            """
+        }
+        let schemas = try SchemaFiles(
+            version(1, "", "u_{/a}-{/b}"), version(2, #"upcast: [{rekey: {from: "u_{x}-{y}", to: "w/{x}/{y}"}}]"#, "w/{/a}/{/b}")
+        ).load()
+        for (a, isNamed) in [("p", true), ("p-q", false)] {
+            let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(2), from: SchemaVersion(1))
+            let store = temporary.store
+            _ = try await store.append([.event("u_\(a)-r", "E", #"{"a":"\#(a)","b":"r"}"#, at: 1)])
+            let report = try await store.maintenance.verify(laws: true, seed: 3)
+            let failed = report.laws.filter { $0.failed > 0 }.map(\.law)
+            #expect(failed == (isNamed ? [] : ["L5"]) && report.ok == isNamed, "\(report.findings)")
+        }
+    }
 }

@@ -46,7 +46,7 @@ struct Rekey: EventOp {
             } else if from.mayMatch(template) {
                 site.note(
                     Rule.undecided, .note, "which streams of \(type), \(quoted(template.description)), have such names depends on the data",
-                    fix: "nothing to do: drill, or verify --laws, proves it on the data")
+                    fix: "nothing to do: a drill, and the laws on the whole log, prove it on the data")
             }
         }
         var bound = BoundEventOp()
