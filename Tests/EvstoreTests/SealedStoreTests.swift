@@ -70,8 +70,10 @@ struct SealedStoreTests {
         #expect(
             await code { _ = try await sealed.store.maintenance.addKey(Self.other, label: String(repeating: "é", count: 21)) } == "usage")
         #expect(sealed.store.maintenance.keys().map(\.kind) == [.slot, .data])
-        for _ in 0 ..< 7 { _ = try await sealed.store.maintenance.addKey(Self.other) }
-        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other) } == "usage")
+        _ = try await sealed.store.maintenance.addKey(Self.other)
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(Self.other) } == "usage", "it opens a slot already")
+        for byte in UInt8(1) ... 6 { _ = try await sealed.store.maintenance.addKey(.key([UInt8](repeating: byte, count: 32))) }
+        #expect(await code { _ = try await sealed.store.maintenance.addKey(.key([UInt8](repeating: 7, count: 32))) } == "usage")
         try await reading.close()
     }
 

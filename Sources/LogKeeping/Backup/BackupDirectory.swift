@@ -201,9 +201,16 @@ struct BackupDirectory {
     func sweep(overwriting: Bool) throws {
         // Order: the removal of the runs is durable before their files are removed.
         try Directory.sync(path + "/runs")
-        let runs = try numbers().map { try run($0) }
+        // A run names all files that bear its number. Only where there are others is it worth reading what each run names.
+        let numbers = try numbers()
+        let finished = Set(numbers.map { Self.fileName($0).prefix(10) })
+        let directories = try ["blocks", "rows"].filter { directory in
+            try Directory.names("\(path)/\(directory)").contains { Self.isUnfinished($0) || !finished.contains($0.prefix(10)) }
+        }
+        if directories.isEmpty { return }
+        let runs = try numbers.map { try run($0) }
         let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
-        for directory in ["blocks", "rows"] {
+        for directory in directories {
             try Directory.removeFiles(in: "\(path)/\(directory)", overwriting: overwriting) { name in
                 let file = "\(directory)/\(name)"
                 // Only files that a backup has written are removed.
