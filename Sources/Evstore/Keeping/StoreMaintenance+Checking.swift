@@ -111,7 +111,8 @@ extension StoreMaintenance {
 
     /// Why the log no longer matches a snapshot; nil where it does.
     private func difference(_ snapshot: SnapshotReport) throws(EvstoreError) -> String? {
-        do { return try snapshot.isOf(log) ? nil : "the log at its position has another link" } catch EvstoreError.epochChanged(_, let cut) {
+        do { return try snapshot.isOf(log) ? nil : "the log at its position has another link" } catch EvstoreError.epochChanged(_, let cut)
+        {
             return "a cut at position \(cut.position) took off what it names"
         }
     }

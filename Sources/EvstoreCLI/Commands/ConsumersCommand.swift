@@ -160,7 +160,8 @@ extension Output {
 extension ConsumerStatus {
     fileprivate var members: Members {
         [
-            "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": types, "lag": lag, "cutOff": isCutOff,
+            "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": types, "lag": lag,
+            "cutOff": isCutOff,
             "handled": handled, "parked": parked, "failing": failing, "error": error, "holder": holder,
         ]
     }
