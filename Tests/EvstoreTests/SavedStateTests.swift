@@ -144,7 +144,9 @@ struct SavedStateTests {
         let temporary = try await TemporaryStore.make(files.load(), at: SchemaVersion(1))
         var store = temporary.store
         let fold = try fold()
-        var (cache, kept, snapshots, number) = (cache(3), 0, 0, 0)
+        var (cache, kept, taken, number) = (cache(3), 0, 0, 0)
+        /// Those that no cut has taken off.
+        var snapshots: [SnapshotReport] = []
         var older: [String: Data] = [:]
         for _ in 0 ..< rounds(120) {
             switch Int.random(in: 0 ..< 12, using: &random) {
@@ -157,10 +159,12 @@ struct SavedStateTests {
                 store = try await temporary.open()
             case 6, 7: cache = StateCache(savedEvery: Int.random(in: 1 ... 6, using: &random))
             case 8:
-                snapshots += 1
-                _ = try await store.takeSnapshot("s\(snapshots)")
-            case 9 where snapshots > 0 && store === temporary.store:
-                _ = try await store.rollback(toSnapshot: "s\(Int.random(in: 1 ... snapshots, using: &random))", discardTail: true)
+                taken += 1
+                snapshots.append(try await store.takeSnapshot("s\(taken)"))
+            case 9 where !snapshots.isEmpty && store === temporary.store:
+                let snapshot = snapshots[Int.random(in: 0 ..< snapshots.count, using: &random)]
+                _ = try await store.rollback(toSnapshot: snapshot.name, discardTail: true)
+                snapshots.removeAll { $0.position > snapshot.position }
             case 10:
                 // A cut to before version 2 was registered takes it off.
                 if try store.versions.head == 1 { break }
