@@ -72,18 +72,17 @@ package enum Backup {
             }
         }
         try rows.finish()
-        var isNew = false
-        let blocksName = BackupDirectory.blocksName(number, summary.last.position)
-        if try blocks.finish() {
-            try Directory.rename(directory.path + "/" + made, to: directory.path + "/" + blocksName)
-            isNew = true
-        }
-        let own = (isNew ? [blocksName] : []) + [rowsName]
+        let isNew = try blocks.finish()
         if Guard.backupRead.isOn {
+            let own = (isNew ? [made] : []) + [rowsName]
             try EventLog.checkBackup(
                 from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, ends: summary)
         }
-        if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
+        if isNew {
+            let own = BackupDirectory.Run.Blocks(
+                file: BackupDirectory.blocksName(number, summary.last.position), bytes: blocks.bytes, summary.base, slots: summary.slots)
+            shared = try directory.add(own, from: made, to: shared, overwriting: context.log.keyFile != nil, context.job)
+        }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.
         let forgotten = try directory.add(context.log.ledger())

@@ -71,7 +71,7 @@ extension BackupDirectory {
         }
     }
 
-    private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
+    func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
         guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
         return try damage { try check(FileSequence([path + "/" + file]).read) }.map { "\(file): \($0)" }
     }

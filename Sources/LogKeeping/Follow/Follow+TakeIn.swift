@@ -51,8 +51,12 @@ extension Follow {
         switch (source, origin.run) {
         case (.directory(let path), .some(let run)):
             if run.store != log.storeID.description { throw EvstoreError.otherBackup(path: path) }
-            let shared = run.blocks.lastIndex { $0.base == old.base }
-            let base = shared.map { _ in old.base }
+            // The file with the frame after the replica's end may begin with frames that the replica has: files are joined.
+            let shared = try run.blocks.lastIndex { part in
+                guard let end = part.base, end.last.position <= old.base.last.position else { return false }
+                return try log.holds(end)
+            }
+            let base = shared.flatMap { run.blocks[$0].base }
             let after = base.map { (number: $0.frame, link: $0.frameLink) }
             let start = base?.last.position ?? .start
             let files = run.files(in: path).dropFirst(shared.map { $0 + 1 } ?? 0)
