@@ -25,10 +25,21 @@ package struct SubjectSlot: Sendable {
     package init(_ number: UInt32, _ bytes: [UInt8]) { (self.number, self.bytes) = (number, bytes) }
 
     /// The code of the subject whose key the slot holds.
-    package var code: [UInt8] { Array(bytes[8 ..< 24]) }
+    package var code: [UInt8] { Self.code(in: bytes.lent) }
+
+    package static func code(in bytes: RawSpan) -> [UInt8] { [UInt8](copying: bytes.slice(8, 16)) }
+
+    /// The first half of the code: enough to find a slot by, whose whole code is compared then.
+    package var mark: UInt64 { Self.mark(of: code) }
+
+    package static func mark(in bytes: RawSpan) -> UInt64 { bytes.load(UInt64.self, at: 8) }
+
+    package static func mark(of code: [UInt8]) -> UInt64 { code.lent.load(UInt64.self, at: 0) }
 
     /// The state according to the first byte; `KeyRing.key(of:)` proves it.
-    package var state: State? { State(rawValue: bytes[0]) }
+    package var state: State? { Self.state(in: bytes.lent) }
+
+    package static func state(in bytes: RawSpan) -> State? { State(rawValue: bytes.load(UInt8.self, at: 0)) }
 
     /// Whether the slot was never written: a file's new size may reach the disk before its bytes.
     package var isBlank: Bool { bytes.lent.isZero }

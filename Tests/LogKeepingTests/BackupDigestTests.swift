@@ -70,7 +70,7 @@ struct BackupDigestTests {
                 let kept = Position(UInt64(model.count))
                 try await log.update { try $0.cut(to: kept) }
             }
-            if isSealed, step % 3 == 2 { _ = try log.forget(StreamName("s-\(step % 7)")) }
+            if isSealed, step % 3 == 2 { _ = try SealedScene.forget("s-\(step % 7)", log) }
             let wanted = Self.digest(model)
             #expect(try log.contentDigest() == wanted, "seed \(seed), step \(step): the log")
             if let before = base, try log.holds(before) {

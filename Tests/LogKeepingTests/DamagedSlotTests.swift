@@ -96,7 +96,7 @@ struct DamagedSlotTests {
     func torn() async throws {
         try await fill(scene.log, 0 ..< 6)
         let before = [UInt8](try Data(contentsOf: subjects))
-        #expect(try scene.log.forget(StreamName("person-1"))?.isNew == true)
+        #expect(try SealedScene.forget("person-1", scene.log)?.isNew == true)
         let after = [UInt8](try Data(contentsOf: subjects))
         for cut in stride(from: 256, through: 384, by: 8) {
             for torn in [Array(after[..<cut] + before[cut...]), Array(before[..<cut] + after[cut...])] {
@@ -105,7 +105,7 @@ struct DamagedSlotTests {
                     #expect(isDamage(error, of: "person-1"), "\(cut)")
                 }
                 let log = try scene.open("store")
-                #expect(try log.forget(StreamName("person-1"))?.isNew == (torn != after), "\(cut)")
+                #expect(try SealedScene.forget("person-1", log)?.isNew == (torn != after), "\(cut)")
                 #expect(try names(log, 1) == [false, false] && names(log, 2) == [true, true] && log.verify(deep: true).isEmpty, "\(cut)")
                 try await log.close()
             }
@@ -122,13 +122,13 @@ struct DamagedSlotTests {
         try flip(slot: 2, at: offset)
         let later = try scene.open("store")
         try await fill(later, 6 ..< 9)
-        #expect(try later.forget(StreamName("person-1"))?.isNew == true)
+        #expect(try SealedScene.forget("person-1", later)?.isNew == true)
         #expect(try names(later, 1) == [false, false, false] && later.verify(deep: true).isEmpty)
         try await later.close()
         try change { $0[256 ..< 384] = whole[256 ..< 384] }
         for (log, isNew) in [(try scene.open("store"), true), (try scene.open("store"), false)] {
             #expect(try names(log, 1) == [isNew, isNew, false])
-            #expect(try log.forget(StreamName("person-1"))?.isNew == isNew)
+            #expect(try SealedScene.forget("person-1", log)?.isNew == isNew)
             #expect(try names(log, 1) == [false, false, false] && names(log, 2) == [true, true, true] && log.verify(deep: true).isEmpty)
             try await log.close()
         }
@@ -143,10 +143,10 @@ struct DamagedSlotTests {
         let log = try scene.open("store")
         _ = try await log.append(AppendRequest(events: [event("other", #"{"n":9}"#)]))
         try change { $0 = whole }
-        #expect(try names(log, 1) == [true, true] && log.forget(StreamName("person-1"))?.isNew == true)
-        #expect(try log.forget(StreamName("person-1"))?.isNew == false && names(log, 1) == [false, false])
+        #expect(try names(log, 1) == [true, true] && SealedScene.forget("person-1", log)?.isNew == true)
+        #expect(try SealedScene.forget("person-1", log)?.isNew == false && names(log, 1) == [false, false])
         try change { $0[256 + 8] ^= 3 }
-        #expect(try log.forget(StreamName("person-1"))?.isNew == true && log.forget(StreamName("person-1"))?.isNew == false)
+        #expect(try SealedScene.forget("person-1", log)?.isNew == true && SealedScene.forget("person-1", log)?.isNew == false)
         #expect(try names(log, 0) == [true, true] && names(log, 2) == [true, true] && log.verify(deep: true).isEmpty)
         try await log.close()
         try await scene.log.close()
@@ -155,7 +155,7 @@ struct DamagedSlotTests {
     @Test("costs a salvage only the personal data: it copies the rest of the events, and the new store says whose key was lost")
     func salvaged() async throws {
         try await fill(scene.log, 0 ..< 9)
-        _ = try scene.log.forget(StreamName("person-0"))
+        _ = try SealedScene.forget("person-0", scene.log)
         try await scene.log.close()
         try flip(slot: 2, at: 50)
         try change { $0 = Array($0[..<(3 * 128 + 70)]) }
@@ -170,8 +170,8 @@ struct DamagedSlotTests {
         #expect([128, 256, 384].map { slots[$0] } == [2, 3, 3])
         try await fill(log, 9 ..< 12)
         #expect(try names(log, 1) == [false, false, false, true])
-        #expect(try log.forget(StreamName("person-1"))?.isNew == true && names(log, 1) == [false, false, false, false])
-        #expect(try log.forget(StreamName("person-2"))?.isNew == true && log.forget(StreamName("person-2"))?.isNew == false)
+        #expect(try SealedScene.forget("person-1", log)?.isNew == true && names(log, 1) == [false, false, false, false])
+        #expect(try SealedScene.forget("person-2", log)?.isNew == true && SealedScene.forget("person-2", log)?.isNew == false)
         try await log.close()
     }
 
@@ -191,7 +191,7 @@ struct DamagedSlotTests {
         let log = try scene.open("new")
         #expect(try names(log, 0) == [true, true, true] && names(log, 1) == [false, false, false])
         #expect(try log.payloads("other") == [0, 1, 2, 3, 4, 5, 9, 10, 11].map { #"{"n":\#($0)}"# } && log.verify(deep: true).isEmpty)
-        #expect(try log.forget(StreamName("person-1"))?.isNew == true, "its key was lost, and not forgotten")
+        #expect(try SealedScene.forget("person-1", log)?.isNew == true, "its key was lost, and not forgotten")
         try await log.close()
     }
 
@@ -236,7 +236,8 @@ struct DamagedSlotTests {
         _ = try scene.log.backUp { backup += [UInt8](copying: $1) }
         try restore(backup, "again")
         let log = try scene.open("again")
-        #expect(try names(log, 9) == [true] && log.forget(StreamName("person-9"))?.isNew == true && log.forget(StreamName("nobody")) == nil)
+        #expect(
+            try names(log, 9) == [true] && SealedScene.forget("person-9", log)?.isNew == true && SealedScene.forget("nobody", log) == nil)
         try await log.close()
         try await scene.log.close()
     }
@@ -249,7 +250,7 @@ struct DamagedSlotTests {
         try file.close()
         let other = try scene.open("store")
         await #expect { try await fill(other, 6 ..< 7) } throws: { isDamage($0, of: "more than") }
-        #expect { try other.forget(StreamName("person-1")) } throws: { isDamage($0, of: "more than") }
+        #expect { try SealedScene.forget("person-1", other) } throws: { isDamage($0, of: "more than") }
         #expect { try other.backUp { _, _ in } } throws: { isDamage($0, of: "more than") }
         #expect(try names(other, 1) == [true, true])
         let findings = try other.verify(deep: true)
@@ -273,7 +274,8 @@ struct DamagedSlotTests {
         #expect(summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-0 1", "person-1 1", "person-2 1"])
         let new = try scene.open("new")
         for stream in 0 ..< 3 { #expect(try names(new, stream) == [false, true]) }
-        #expect(try new.verify(deep: true).isEmpty && new.forget(StreamName("person-2"))?.isNew == true && names(new, 2) == [false, false])
+        #expect(
+            try new.verify(deep: true).isEmpty && SealedScene.forget("person-2", new)?.isNew == true && names(new, 2) == [false, false])
         try await new.close()
     }
 

@@ -37,7 +37,7 @@ struct ForgettingTests {
         let other = try scene.open("store")
         #expect(try names(other, 1) == [true])
         let content = try scene.log.contentDigest()
-        #expect(try scene.log.forget(StreamName("person-1"))?.isNew == true)
+        #expect(try SealedScene.forget("person-1", scene.log)?.isNew == true)
         for log in [scene.log, other] {
             #expect(try names(log, 1) == [false] && names(log, 0) == [true] && names(log, 2) == [true])
             #expect(try log.payloads("other").count == 12 && log.contentDigest() == content)
@@ -46,26 +46,52 @@ struct ForgettingTests {
                     try $0.record(at: Position(9)) { $0.isForgotten && !$0.hasShadow && text($0.payload) == #"{"n":4,"name":""}"# }
                 } == true)
         }
-        #expect(try scene.log.forget(StreamName("person-1"))?.isNew == false && scene.log.forget(StreamName("other")) == nil)
+        #expect(try SealedScene.forget("person-1", scene.log)?.isNew == false && SealedScene.forget("other", scene.log) == nil)
         #expect(try scene.log.verify(deep: true).isEmpty)
         try await other.close()
         try await scene.log.close()
         let again = try scene.open("store")
-        #expect(try names(again, 1) == [false] && again.forget(StreamName("person-1"))?.isNew == false)
+        #expect(try names(again, 1) == [false] && SealedScene.forget("person-1", again)?.isNew == false)
         try await again.close()
+    }
+
+    @Test("is forgotten of many streams at once as of one after the other, whatever was forgotten before")
+    func many() async throws {
+        let seed = UInt64.random(in: .min ... .max)
+        var random = SeededGenerator(seed: seed)
+        let together = try SealedScene()
+        for number in 0 ..< 1_200 where Int.random(in: 0 ..< 8, using: &random) > 0 {
+            for log in [scene.log, together.log] { try await add(log, number) }
+        }
+        for _ in 0 ..< 3 {
+            let streams = try (0 ..< 1_100).map { _ in try StreamName("p-\(Int.random(in: 0 ..< 1_200, using: &random))") }
+            let names = streams.enumerated().filter { !streams[..<$0].contains($1) }.map(\.element)
+            let one = try names.map { try SealedScene.forget($0.text, scene.log) }
+            var (order, many): ([StreamName], [ForgottenSubject?]) = ([], [])
+            try together.log.forget(names) { name, subject in
+                order.append(name)
+                many.append(subject)
+            }
+            #expect(order == names && many.map { $0?.isNew } == one.map { $0?.isNew }, "seed \(seed)")
+            #expect(try together.log.everything() == scene.log.everything(), "seed \(seed)")
+            let all = try Set((0 ..< 1_200).map { try StreamName("p-\($0)") })
+            #expect(try together.log.keyed(among: all) == scene.log.keyed(among: all), "seed \(seed)")
+        }
+        try await scene.log.close()
+        try await together.log.close()
     }
 
     @Test("that is appended after its stream was forgotten has a new key")
     func later() async throws {
         try await fill(scene.log, 0 ..< 6)
-        _ = try scene.log.forget(StreamName("person-0"))
+        _ = try SealedScene.forget("person-0", scene.log)
         let other = try scene.open("store")
         try await fill(other, 6 ..< 9)
         #expect(try names(scene.log, 0) == [false, true] && scene.log.payloads("person-0").filter { $0.contains("Ada") }.count == 1)
         try await other.close()
         try await scene.log.close()
         let again = try scene.open("store")
-        #expect(try names(again, 0) == [false, true] && again.forget(StreamName("person-0"))?.isNew == true)
+        #expect(try names(again, 0) == [false, true] && SealedScene.forget("person-0", again)?.isNew == true)
         #expect(try names(again, 0) == [false] && again.verify(deep: true).isEmpty)
         try await again.close()
     }
@@ -76,8 +102,8 @@ struct ForgettingTests {
         try await fill(scene.log, 0 ..< 6)
         let other = try scene.open("store")
         try await fill(other, 6 ..< 9)
-        _ = try other.forget(StreamName("person-2"))
-        #expect(try scene.log.forget(StreamName("person-2"))?.isNew == false && names(scene.log, 2) == [false])
+        _ = try SealedScene.forget("person-2", other)
+        #expect(try SealedScene.forget("person-2", scene.log)?.isNew == false && names(scene.log, 2) == [false])
         try await other.close()
         try await scene.log.close()
     }
@@ -85,7 +111,7 @@ struct ForgettingTests {
     @Test("is in backups and reciphered stores that were made before a forget, and can be forgotten there too")
     func copies() async throws {
         try await fill(scene.log, 0 ..< 12)
-        _ = try scene.log.forget(StreamName("person-1"))
+        _ = try SealedScene.forget("person-1", scene.log)
         var backup: [UInt8] = []
         let made = try scene.log.backUp { backup += [UInt8](copying: $1) }
         _ = try EventLog.restore(
@@ -95,7 +121,7 @@ struct ForgettingTests {
         for name in ["restored", "moved"] {
             let copy = try scene.open(name)
             #expect(try names(copy, 0) == [true] && names(copy, 1) == [false] && names(copy, 2) == [true], "\(name)")
-            #expect(try copy.forget(StreamName("person-2"))?.isNew == true && names(copy, 2) == [false], "\(name)")
+            #expect(try SealedScene.forget("person-2", copy)?.isNew == true && names(copy, 2) == [false], "\(name)")
             #expect(try copy.verify(deep: true).isEmpty && copy.contentDigest() == made.content)
             try await copy.close()
         }
@@ -135,7 +161,7 @@ struct ForgettingTests {
             _ = try await (one, two)
         }
         #expect(try Set(scene.log.everything().map { $0.contains("Ada") }) == [true])
-        #expect(try scene.log.forget(StreamName("p-7"))?.isNew == true && other.payloads("p-7").allSatisfy { !$0.contains("Ada") })
+        #expect(try SealedScene.forget("p-7", scene.log)?.isNew == true && other.payloads("p-7").allSatisfy { !$0.contains("Ada") })
         #expect(try other.everything().filter { $0.contains("Ada") }.count == 39 && other.verify(deep: true).isEmpty)
         try await other.close()
         try await scene.log.close()

@@ -41,6 +41,13 @@ package struct SealedScene {
         }
     }
 
+    /// Forgets one stream.
+    package static func forget(_ stream: String, _ log: EventLog) throws -> ForgottenSubject? {
+        var forgotten: ForgottenSubject?
+        try log.forget([StreamName(stream)]) { forgotten = $1 }
+        return forgotten
+    }
+
     /// Every event with all of its parts.
     package static func parts(_ log: EventLog) throws -> [String] {
         var all: [String] = []

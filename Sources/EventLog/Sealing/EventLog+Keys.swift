@@ -46,23 +46,38 @@ extension EventLog {
 
     // MARK: Forgetting
 
-    /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read that data any more. Nil
-    /// where the stream never had such data. O(events of the stream). The caller updates the ledger.
-    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides some of the keys: then the known
-    ///   ones are overwritten.
-    package func forget(_ stream: StreamName) throws -> ForgottenSubject? {
+    /// Overwrites the keys under which the personal data of some streams' events is sealed, durably: nobody can read that data any more.
+    /// O(events of the streams), and one pass over all keys for each 1,024 streams. The caller updates the ledger.
+    /// - Parameter done: called for each stream, in order, once its keys are overwritten; with nil where it never had such data.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides some of the keys of a stream: then
+    ///   the known ones are overwritten, and those of the streams after it are not.
+    package func forget(_ streams: [StreamName], _ done: (StreamName, ForgottenSubject?) -> Void) throws {
         let keys = try changeableKeys("nothing can be forgotten")
-        return try converting("forgetting \(stream)") {
-            try access.environment.checkProcess()
-            // Events that are appended meanwhile are sealed under a slot that was whole just before.
-            let named = Result { try slots(of: stream, keys) }
-            return try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(stream, named: named) }
+        var batch: [(name: StreamName, named: Set<UInt32>)] = []
+        for (index, stream) in streams.enumerated() {
+            try converting("forgetting \(stream)") {
+                try access.environment.checkProcess()
+                var (named, unread): (Set<UInt32>, (any Error)?) = ([], nil)
+                // Events that are appended meanwhile are sealed under a slot that was whole just before.
+                do { named = try slots(of: stream, keys) } catch { unread = error }
+                batch.append((stream, named))
+                if unread == nil, batch.count < Self.forgottenAtOnceMax, index + 1 < streams.count { return }
+                let forgotten = try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(batch) }
+                // Of a stream that can't be read, a key may be among those that are damaged.
+                let isUnknown = try unread != nil && (forgotten.last == .some(nil) || !keys.subjects.damages().isEmpty)
+                if isUnknown { batch.removeLast() } else { unread = nil }
+                for (one, subject) in zip(batch, forgotten) { done(one.name, subject) }
+                batch = []
+                if let unread { throw unread }
+            }
         }
     }
 
-    /// Whether there is a key for the personal data of a stream with this name, also of one that is not in the log any more.
-    package func hasKey(of stream: StreamName) throws -> Bool {
-        try converting("reading the keys of \(stream)") { try access.keys?.subjects.hasKey(of: stream) ?? false }
+    private static let forgottenAtOnceMax = 1_024
+
+    /// Those of the streams for whose personal data there is a key, also where one is not in the log any more.
+    package func keyed(among streams: Set<StreamName>) throws -> Set<StreamName> {
+        try converting("reading the keys of streams") { try access.keys?.subjects.keyed(among: streams) ?? [] }
     }
 
     /// The slots that the events of a stream name.

@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 internal import LMDB
 internal import Platform
@@ -49,16 +50,15 @@ extension SubjectKeys {
 
     private static let slotsAtOnce: UInt32 = 8_192
 
-    /// Calls `body` with the slots after one number up to another, including slots of zeros.
-    func forEachSlot(of file: File, after first: UInt32, through last: UInt32, _ body: (SubjectSlot) throws -> Void) throws {
+    /// Lends the slots after one number up to another, including slots of zeros.
+    func forEachSlot(of file: File, after first: UInt32, through last: UInt32, _ body: (UInt32, RawSpan) throws -> Void) throws {
         var next = first + 1
         while next <= last {
             let wanted = Int(min(Self.slotsAtOnce, last - next + 1))
             let bytes = try file.read(wanted * SubjectSlot.byteCount, at: Int(next) * SubjectSlot.byteCount)
             let count = bytes.count / SubjectSlot.byteCount
             for index in 0 ..< count {
-                try body(
-                    SubjectSlot(next + UInt32(index), Array(bytes[index * SubjectSlot.byteCount ..< (index + 1) * SubjectSlot.byteCount])))
+                try body(next + UInt32(index), bytes.lent.slice(index * SubjectSlot.byteCount, SubjectSlot.byteCount))
             }
             if count < wanted { return }
             next += UInt32(count)
@@ -71,7 +71,9 @@ extension SubjectKeys {
         let last = try slots(in: file)
         for first in stride(from: 1, through: last, by: Int(Self.slotsAtOnce)) {
             var slots: [SubjectSlot] = []
-            try forEachSlot(of: file, after: first - 1, through: min(last, first + Self.slotsAtOnce - 1)) { slots.append($0) }
+            try forEachSlot(of: file, after: first - 1, through: min(last, first + Self.slotsAtOnce - 1)) { number, bytes in
+                slots.append(SubjectSlot(number, [UInt8](copying: bytes)))
+            }
             let unproven = try unproven(slots)
             for slot in slots {
                 guard unproven.contains(slot.number) else {
@@ -118,12 +120,12 @@ extension SubjectKeys {
         var missing = Set(named.keys)
         if try Directory.ownStatus(path) != nil {
             let file = try File(path, .read)
-            try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
-                guard !slot.isBlank, let stream = named[slot.number] else { return }
-                guard slot.code == ring.code(ofSubject: Array(stream.utf8)) else {
-                    throw damaged("has another stream's key in slot \(slot.number), which events of \(stream) name")
+            try forEachSlot(of: file, after: 0, through: slots(in: file)) { number, bytes in
+                guard !bytes.isZero, let stream = named[number] else { return }
+                guard SubjectSlot.code(in: bytes) == ring.code(ofSubject: Array(stream.utf8)) else {
+                    throw damaged("has another stream's key in slot \(number), which events of \(stream) name")
                 }
-                missing.remove(slot.number)
+                missing.remove(number)
             }
         }
         guard let first = missing.min() else { return }
@@ -148,8 +150,9 @@ extension SubjectKeys {
         let through = Dictionary(ledger.map { ($0.forgotten.code, $0.forgotten.through) }, uniquingKeysWith: max)
         let file = try File(path, .read)
         var revived: [SubjectSlot] = []
-        try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
-            if slot.state == .live, let last = through[slot.code], slot.number <= last { revived.append(slot) }
+        try forEachSlot(of: file, after: 0, through: slots(in: file)) { number, bytes in
+            guard SubjectSlot.state(in: bytes) == .live, let last = through[SubjectSlot.code(in: bytes)], number <= last else { return }
+            revived.append(SubjectSlot(number, [UInt8](copying: bytes)))
         }
         return revived
     }

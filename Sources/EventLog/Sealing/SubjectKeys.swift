@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 internal import LMDB
 internal import Platform
@@ -14,8 +15,8 @@ package final class SubjectKeys: Sendable {
     private static let magic = Array("evstore subjects 1\n".utf8)
 
     private struct State {
-        /// The newest slot of each subject, by the subject's code, as far as the file was read.
-        var numbers: [[UInt8]: UInt32] = [:]
+        /// The newest slot of each subject, by the mark of the subject's code, as far as the file was read.
+        var numbers: [UInt64: UInt32] = [:]
         /// How many slots were read.
         var count: UInt32 = 0
         /// Slots that are not in the file yet.
@@ -38,8 +39,8 @@ package final class SubjectKeys: Sendable {
         }
 
         /// Adds a slot according to its own fields, without proof; damage is reported when its key is needed.
-        mutating func learn(_ slot: SubjectSlot) {
-            if slot.state != .lost { numbers[slot.code] = slot.number }
+        mutating func learn(_ number: UInt32, _ slot: RawSpan) {
+            if SubjectSlot.state(in: slot) != .lost { numbers[SubjectSlot.mark(in: slot)] = number }
         }
     }
 
@@ -129,7 +130,7 @@ package final class SubjectKeys: Sendable {
     /// Drops the new slots of a failed commit, and reads those that other processes have added.
     func begin() throws {
         state.withLock { state in
-            for slot in state.pending { state.numbers[slot.code] = nil }
+            for slot in state.pending { state.numbers[slot.mark] = nil }
             (state.pending, state.used) = ([], [:])
         }
         try learn()
@@ -145,7 +146,7 @@ package final class SubjectKeys: Sendable {
 
     private func lookUp(_ stream: StreamName) throws -> DataKey {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        if let number = state.withLock({ $0.numbers[code] }), let slot = try slot(number), slot.code == code,
+        if let number = state.withLock({ $0.numbers[SubjectSlot.mark(of: code)] }), let slot = try slot(number), slot.code == code,
             let key = try wholeKey(of: slot)
         {
             return key
@@ -186,7 +187,7 @@ package final class SubjectKeys: Sendable {
     private func add(_ slot: SubjectSlot) {
         state.withLock { state in
             state.pending.append(slot)
-            state.learn(slot)
+            state.learn(slot.number, slot.bytes.lent)
         }
     }
 
@@ -200,42 +201,49 @@ package final class SubjectKeys: Sendable {
         state.withLock { ($0.count, $0.pending) = (count + UInt32(slots.count), []) }
     }
 
-    /// Overwrites the keys of a stream's subject durably; nil where it never had one.
-    /// - Parameter named: the slots that the stream's events name, or the error of reading them.
-    /// - Throws: that error, after the known slots were overwritten, since there may be more.
-    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> ForgottenSubject? {
+    /// Overwrites the keys of some streams' subjects durably, in one pass over the file and one sync; of a stream that never had one, the
+    /// result is nil.
+    /// - Parameter named: for each stream the slots that its events name, as far as they could be read.
+    func forget(_ streams: [(name: StreamName, named: Set<UInt32>)]) throws -> [ForgottenSubject?] {
         try begin()
-        let code = ring.code(ofSubject: Array(stream.text.utf8))
-        var slots = try self.slots(code)
-        // A slot with a damaged code belongs to no stream, or to another one.
-        if case .success(let named) = named { slots += try named.subtracting(slots).sorted().filter(isDamaged) }
-        var forgotten: ForgottenSubject?
-        if !slots.isEmpty {
-            let new = try overwrite(slots.map { ($0, code) })
-            forgotten = ForgottenSubject(code: code, through: state.withLock { $0.count }, isNew: !new.isEmpty)
+        let codes = streams.map { ring.code(ofSubject: Array($0.name.text.utf8)) }
+        let known = try slots(Set(codes))
+        let slots = try zip(streams, codes).map { stream, code in
+            let known = known[code] ?? []
+            // A slot with a damaged code belongs to no stream, or to another one.
+            return try known + stream.named.subtracting(known).sorted().filter(isDamaged)
         }
-        if case .failure(let error) = named, try slots.isEmpty || damages().contains(where: { !slots.contains($0.number) }) { throw error }
-        return forgotten
+        let new = try overwrite(zip(slots, codes).flatMap { slots, code in slots.map { ($0, code) } })
+        let through = state.withLock { $0.count }
+        return zip(slots, codes).map { slots, code in
+            slots.isEmpty ? nil : ForgottenSubject(code: code, through: through, isNew: slots.contains(where: new.contains))
+        }
     }
 
-    /// Whether a slot with the subject's code was not forgotten.
-    func hasKey(of stream: StreamName) throws -> Bool {
-        try slots(ring.code(ofSubject: Array(stream.text.utf8))).contains { try !isForgotten($0) }
+    /// Those of the streams for which there is a slot that was not forgotten.
+    func keyed(among streams: Set<StreamName>) throws -> Set<StreamName> {
+        let named = streams.map { (name: $0, code: ring.code(ofSubject: Array($0.text.utf8))) }
+        let known = try slots(Set(named.map(\.code)))
+        return Set(try named.filter { try (known[$0.code] ?? []).contains { try !isForgotten($0) } }.map(\.name))
     }
 
-    /// The slots with a subject's code in the current file: slots that were read before may have been put back since.
-    private func slots(_ code: [UInt8]) throws -> [UInt32] {
-        guard try Directory.ownStatus(path) != nil else { return [] }
+    /// The slots with each of the codes in the current file: slots that were read before may have been put back since.
+    private func slots(_ codes: Set<[UInt8]>) throws -> [[UInt8]: [UInt32]] {
+        guard !codes.isEmpty, try Directory.ownStatus(path) != nil else { return [:] }
         let file = try File(path, .read)
-        var slots: [UInt32] = []
-        try forEachSlot(of: file, after: 0, through: self.slots(in: file)) { slot in
-            if slot.code == code { slots.append(slot.number) }
+        let marks = Set(codes.map(SubjectSlot.mark(of:)))
+        var slots: [[UInt8]: [UInt32]] = [:]
+        try forEachSlot(of: file, after: 0, through: self.slots(in: file)) { number, bytes in
+            guard marks.contains(SubjectSlot.mark(in: bytes)) else { return }
+            let code = SubjectSlot.code(in: bytes)
+            if codes.contains(code) { slots[code, default: []].append(number) }
         }
         return slots
     }
 
     /// Overwrites slots; returns those that were not forgotten before.
     private func overwrite(_ slots: [(number: UInt32, code: [UInt8])]) throws -> Set<UInt32> {
+        if slots.isEmpty { return [] }
         let file = try open()
         var new: Set<UInt32> = []
         for (number, code) in slots {
@@ -267,7 +275,6 @@ package final class SubjectKeys: Sendable {
         try begin()
         let numbers = try numbers.union(revived(ledger).map(\.number))
         let slots = try numbers.sorted().compactMap { number in try written(number).flatMap { isOfLines($0) ? (number, $0.code) : nil } }
-        if slots.isEmpty { return [] }
         let new = try overwrite(slots)
         return slots.map { number, code in ForgottenSubject(code: code, through: number, isNew: new.contains(number)) }
     }
@@ -283,8 +290,8 @@ package final class SubjectKeys: Sendable {
         guard count > known else { return }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         try rewriteSlots(of: file, from: max(known, count - min(count, Self.pendingMax)) + 1)
-        try forEachSlot(of: file, after: known, through: count) { slot in
-            if !slot.isBlank { state.withLock { $0.learn(slot) } }
+        try forEachSlot(of: file, after: known, through: count) { number, bytes in
+            if !bytes.isZero { state.withLock { $0.learn(number, bytes) } }
         }
         state.withLock { $0.count = count }
     }

@@ -38,12 +38,17 @@ struct PersonStreams {
     private let context: MigrationContext
     private(set) var streams: [PersonStream] = []
     private var begun: Set<Begun>?
+    /// Those of the streams' names for which there is a key.
+    private var keyed: Set<StreamName> = []
 
     /// - Parameter version: the version at which the streams are named.
     /// - Throws: `EvstoreError.usage` where a name, or a key, may belong to two streams.
     init(_ given: [StreamName], at version: SchemaVersion, _ history: History, _ context: MigrationContext) throws(EvstoreError) {
         (self.history, self.version, self.context) = (history, version, context)
         for stream in given { streams.append(try resolved(stream)) }
+        if !history.rekeysStreams { return }
+        let names = Set(streams.flatMap(\.aliases).map(\.name))
+        keyed = try converting { try context.log.keyed(among: names) }
     }
 
     private mutating func resolved(_ stream: StreamName) throws(EvstoreError) -> PersonStream {
@@ -64,7 +69,7 @@ struct PersonStreams {
         guard history.rekeysStreams else { return [person.stored ?? person.given] }
         var names: [StreamName] = []
         for alias in person.aliases where alias.name != person.stored {
-            let hasKey = try converting { try context.log.hasKey(of: alias.name) }
+            let hasKey = keyed.contains(alias.name)
             guard hasKey || person.stored == nil else { continue }
             let holder = try context.log.reading { try $0.birth(ofStream: alias.name) }.map { Begun(name: alias.name, born: $0) }
             let known = try archived().filter { $0.name == alias.name }

@@ -28,29 +28,33 @@ package enum Forget {
         defer { lock.release() }
         var report = ForgetReport()
         var failure: EvstoreError?
-        var forgotten: [ForgottenSubject] = []
         // Two of the streams may have had one name in turn, and with it one key.
-        var newNames: Set<StreamName> = []
-        for stream in streams where failure == nil {
-            do throws(EvstoreError) {
-                var isNew: Bool?
-                for name in stream.keyNames {
-                    guard let done = try converting(nil, at: nil, { try context.log.forget(name) }) else { continue }
-                    forgotten.append(done)
-                    if done.isNew { newNames.insert(name) }
-                    isNew = newNames.contains(name) || isNew == true
+        var seen: Set<StreamName> = []
+        let names = streams.flatMap(\.keyNames).filter { seen.insert($0).inserted }
+        var done: Set<StreamName> = []
+        var forgotten: [StreamName: ForgottenSubject] = [:]
+        do throws(EvstoreError) {
+            try converting(nil, at: nil) {
+                try context.log.forget(names) { name, subject in
+                    done.insert(name)
+                    forgotten[name] = subject
                 }
-                switch isNew {
-                case true?: report.forgotten.append(stream.name)
-                case false?: report.before.append(stream.name)
-                case nil: report.unknown.append(stream.name)
-                }
-            } catch { failure = error }
+            }
+        } catch { failure = error }
+        for stream in streams where done.isSuperset(of: stream.keyNames) {
+            let subjects = stream.keyNames.compactMap { forgotten[$0] }
+            if subjects.isEmpty {
+                report.unknown.append(stream.name)
+            } else if subjects.contains(where: \.isNew) {
+                report.forgotten.append(stream.name)
+            } else {
+                report.before.append(stream.name)
+            }
         }
         // Order: the keys are overwritten before a read model is built again. If damage hides some keys, the read models are removed
         // nevertheless. If the process is killed in between, another call of `forget` does the rest.
         if !forgotten.isEmpty || failure?.isOfDamage == true {
-            let (noted, ledger) = (report, forgotten)
+            let (noted, ledger) = (report, names.compactMap { forgotten[$0] })
             try await context.log.changing { update in
                 update.state.generations = [:]
                 try update.note(ledger)
