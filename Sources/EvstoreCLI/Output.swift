@@ -33,18 +33,19 @@ final class Output: Sendable {
     }
 
     /// Writes one line of a result for people.
-    func line(_ text: String = "") throws { try put(Array(text.shown.utf8)) }
+    func line(_ text: String) throws { try put(Array(text.shown.utf8)) }
 
     /// Writes one line of a result for programs.
     func object(_ members: Members) throws { try put(members.json) }
 
     /// Writes a result: one object for programs, or lines for people.
-    func print(_ members: Members, @TextLines _ lines: () throws -> [String]) throws {
-        if json { return try object(members) }
-        for text in try lines() { try line(text) }
+    /// - Parameter isAside: whether it goes to standard error, because standard output is something else.
+    func print(_ members: Members, isAside: Bool = false, @TextLines _ lines: () throws -> [String]) throws {
+        if json { return try isAside ? note(members) : object(members) }
+        for text in try lines() { try isAside ? note(text) : line(text) }
     }
 
-    func print(_ report: some Report) throws { try print(report.members) { report.lines } }
+    func print(_ report: some Report, isAside: Bool = false) throws { try print(report.members, isAside: isAside) { report.lines } }
 
     /// Writes one line of text; escapes it only where a terminal might act on it.
     func put(_ line: [UInt8]) throws {
@@ -104,6 +105,9 @@ final class Output: Sendable {
 
     /// Writes one line for people to standard error, beside the results.
     func note(_ text: String) { raw(text.shown + "\n") }
+
+    /// Writes one line for programs to standard error.
+    func note(_ members: Members) { note(String(decoding: members.json, as: UTF8.self)) }
 
     /// Writes text that may have control sequences to standard error. A failed write is ignored: there is no other place to report it.
     func raw(_ text: String) {

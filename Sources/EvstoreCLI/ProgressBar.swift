@@ -71,11 +71,10 @@ final class ProgressBar: Sendable {
             output.raw("\r" + Self.line(event, seconds: seconds, bar: true, width: width) + "\u{1b}[K")
         case .lines: output.note(Self.line(event, seconds: seconds, bar: false))
         case .objects:
-            let object: Members = [
+            output.note([
                 "step": event.step, "done": event.done, "total": event.total == 0 ? nil : event.total,
                 "quarantined": event.quarantined, "seconds": seconds, "note": event.note,
-            ]
-            output.note(String(decoding: object.json, as: UTF8.self))
+            ])
         case .nothing: break
         }
     }

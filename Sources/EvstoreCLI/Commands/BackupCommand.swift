@@ -46,11 +46,13 @@ struct BackupCommand: Command {
             }
             return try await store.maintenance.backUp(progress: session.progress) { try session.output.put(raw: $0) }
         }
-        // Standard output is the backup itself.
-        if target == "-" {
-            return session.output.note(session.output.json ? String(decoding: report.json, as: UTF8.self) : report.words("written"))
+        // Standard output may be the backup itself.
+        let isAside = target == "-"
+        try session.output.print(report.members, isAside: isAside) {
+            let forgotten = report.pruned == 0 ? "" : ", \(counted(report.pruned, "older run")) forgotten"
+            let done = isAside ? "written" : "written and read again"
+            "backup     up to position \(grouped(report.position.rawValue)), \(size(bytes: report.bytes)) \(done)\(forgotten)"
         }
-        try session.output.print(report.members) { report.words("written and read again") }
     }
 }
 
@@ -78,11 +80,6 @@ extension BackupRun {
     }
 }
 
-extension BackupReport: PrintableObject {
-    var members: Members { ["position": position, "content": content, "bytes": bytes, "seconds": duration] }
-
-    fileprivate func words(_ done: String) -> String {
-        let forgotten = pruned == 0 ? "" : ", \(counted(pruned, "older run")) forgotten"
-        return "backup     up to position \(grouped(position.rawValue)), \(size(bytes: bytes)) \(done)\(forgotten)"
-    }
+extension BackupReport {
+    fileprivate var members: Members { ["position": position, "content": content, "bytes": bytes, "seconds": duration] }
 }

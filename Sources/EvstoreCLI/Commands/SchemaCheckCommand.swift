@@ -41,11 +41,11 @@ struct SchemaCheckCommand: Command {
         }
         var (fixes, findings) = result
         if !dryRun { try fixes.write() }
-        let ok = !findings.contains { $0.severity == .error }
-        try session.output.findings(
-            findings, ok: ok, extra: fix ? ["fixed": fixes.made] : [:], checked: "shapes, steps and projections",
+        let report = CheckReport(
+            findings, checked: "shapes, steps and projections", extra: fix ? ["fixed": fixes.made] : [:],
             before: fix ? fixes.lines(isDryRun: dryRun) : [])
-        if !ok { throw Exit(code: findings.exit) }
+        try session.output.print(report)
+        if !report.ok { throw Exit(code: findings.exit) }
     }
 
     /// The findings for people. A file that can't be read is a finding, too.

@@ -62,8 +62,13 @@ struct SchemaFixes: Sendable {
         return copy
     }
 
+    @TextLines
     func lines(isDryRun: Bool) -> [String] {
-        made.flatMap { finding in ["fixed      \(finding.diagnosticLine)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
-            + copies.map { "kept       \($0)" } + (isDryRun ? ["nothing was written: --dry-run"] : [])
+        for finding in made {
+            "fixed      \(finding.diagnosticLine)"
+            finding.editLines
+        }
+        for copy in copies { "kept       \(copy)" }
+        if isDryRun { "nothing was written: --dry-run" }
     }
 }

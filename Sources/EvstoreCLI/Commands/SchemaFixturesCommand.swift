@@ -139,12 +139,12 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                 throw EvstoreError.usage("\(directory) has no fixtures: evstore schema fixtures record")
             }
             let (findings, images) = try fixtures.verify(history)
-            let ok = !findings.contains { $0.severity == .error }
-            try session.output.findings(
-                findings, ok: ok,
-                extra: ["fixtures": fixtures.lines.values.map(\.count).reduce(0, +), "images": images],
-                checked: "\(counted(fixtures.lines.values.map(\.count).reduce(0, +), "fixture")), \(counted(images, "image"))")
-            if !ok { throw Exit.refused }
+            let count = fixtures.lines.values.map(\.count).reduce(0, +)
+            let report = CheckReport(
+                findings, checked: "\(counted(count, "fixture")), \(counted(images, "image"))",
+                extra: ["fixtures": count, "images": images])
+            try session.output.print(report)
+            if !report.ok { throw Exit.refused }
         }
     }
 }

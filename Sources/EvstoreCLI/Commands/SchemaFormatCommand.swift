@@ -69,14 +69,17 @@ struct SchemaFormatCommand: Command {
     }
 
     private func report(_ changed: [String], of count: Int, _ findings: [Finding], _ output: Output) throws {
-        if check || output.json || !findings.isEmpty {
-            try output.findings(
-                findings, ok: findings.isEmpty,
-                extra: ["written": check ? [] : changed, "unchanged": count - changed.count],
-                checked: counted(count, "file"))
-        } else {
-            for file in changed { try output.line(file) }
-            try output.line("\(counted(changed.count, "file")) written, \(count - changed.count) as they were")
+        let unchanged = count - changed.count
+        let report = CheckReport(
+            findings, checked: counted(count, "file"), ok: findings.isEmpty,
+            extra: ["written": check ? [] : changed, "unchanged": unchanged])
+        try output.print(report.members) {
+            if check || !findings.isEmpty {
+                report.lines
+            } else {
+                changed
+                "\(counted(changed.count, "file")) written, \(unchanged) as they were"
+            }
         }
     }
 

@@ -24,9 +24,9 @@ struct SchemaLintCommand: Command {
     func run(in session: Session) throws {
         let directory = try global.schemasPath(for: "schema lint")
         let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
-        let ok = !findings.contains { $0.severity == .error }
-        try session.output.findings(findings, ok: ok, checked: (hasFixtures ? "fixtures, " : "") + "losses, names, rules")
-        if !ok { throw Exit(code: findings.exit) }
+        let report = CheckReport(findings, checked: (hasFixtures ? "fixtures, " : "") + "losses, names, rules")
+        try session.output.print(report)
+        if !report.ok { throw Exit(code: findings.exit) }
     }
 
     /// The findings of a directory. A file that can't be read is a finding, too.

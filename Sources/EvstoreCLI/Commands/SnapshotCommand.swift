@@ -60,9 +60,9 @@ struct SnapshotCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let findings = try await session.withStore(.reading) { store in try store.maintenance.verifySnapshots(name) }
-            let ok = !findings.contains { $0.severity == .error }
-            try session.output.findings(findings, ok: ok, checked: "snapshots against the log")
-            if !ok { throw Exit.integrity }
+            let report = CheckReport(findings, checked: "snapshots against the log")
+            try session.output.print(report)
+            if !report.ok { throw Exit.integrity }
         }
     }
 

@@ -75,28 +75,12 @@ struct VerifyCommand: Command {
         let errors = report.findings.filter { $0.severity == .error }
         let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
         let ok = errors.isEmpty && (!strict || isStrict)
+        let checked =
+            "\(counted(report.events, "event")): structure, checksums, hash chain, indexes" + (deep ? ", read models" : "")
+            + (laws ? ", laws" : "")
         let isAside = isAside(session)
-        let say = isAside ? { session.output.note($0) } : { try session.output.line($0) }
-        if !session.output.json {
-            for law in report.laws {
-                let what = ["L6", "L7"].contains(law.law) ? "read models" : "events"
-                let lossy = law.lossy == 0 ? "" : ", \(grouped(law.lossy)) lossy"
-                let count = law.tried == 0 ? "NOT EXERCISED" : "\(grouped(law.tried)) \(what)\(lossy), \(grouped(law.failed)) failed"
-                try say("law \(law.law.padded(to: 7)) \(count)")
-            }
-            for op in report.exercised {
-                try say("op  \(op.version) \(op.op.padded(to: 20)) up \(grouped(op.up)), down \(grouped(op.down))")
-            }
-            for op in report.notExercised { try say("NOT EXERCISED \(op)") }
-            if let seed = report.seed { try say(words(report.cases, seed)) }
-            if let since = report.since, since.holds { try say(words(since)) }
-        }
-        let checked = [deep ? "read models" : nil, laws ? "laws" : nil].compactMap(\.self)
-        try session.output.findings(
-            report.findings, ok: ok,
-            extra: extra(report),
-            checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "),
-            isAside: isAside)
+        try session.output.print(
+            CheckReport(report.findings, checked: checked, ok: ok, extra: report.members, before: report.lines), isAside: isAside)
         if isAside, let head = report.head { try session.output.line(head.line) }
         // These findings are not damage: a failed law shows a wrong step; a cut comes from a rollback or a restore, a definition from a
         // replay. The bytes are as they were written.
@@ -124,46 +108,57 @@ struct VerifyCommand: Command {
         } catch EvstoreError.notAStore { throw error }
         session.bar.finish()
         report.findings.insert(Finding(id: "STORE021", message: error.message), at: 0)
-        try session.output.findings(
-            report.findings, ok: false, extra: extra(report), checked: "the store does not open and was looked at from outside",
+        try session.output.print(
+            CheckReport(
+                report.findings, checked: "the store does not open and was looked at from outside", ok: false, extra: report.members),
             isAside: isAside(session))
         throw Exit.integrity
     }
+}
 
-    private func words(_ since: SinceReport) -> String {
-        let whose = since.isTrusted ? "by the key that is trusted" : "by \(since.key)"
-        let series = since.heads > 1 ? ", the last of \(grouped(UInt64(since.heads))) heads" : ""
-        return "as signed: positions 1 to \(grouped(since.position.rawValue)), signed \(since.time) \(whose)\(series)"
-    }
-
-    private func words(_ cases: LawCases, _ seed: UInt64) -> String {
-        let adopted = cases.adopted > 0 ? ", \(grouped(cases.adopted)) adopted from version 0" : ""
-        return """
-            cases \(grouped(cases.log)) of the log\(adopted), \(grouped(cases.generated)) generated, \(grouped(cases.mutated)) mutated \
-            (seed \(seed)), \(grouped(cases.refused)) of these refused by steps that may; read models of the first \
-            \(counted(cases.replayed, "event"))
-            """
-    }
-
-    private func extra(_ report: VerifyReport) -> Members {
-        let cases: Members = [
-            "log": report.cases.log, "adopted": report.cases.adopted, "generated": report.cases.generated,
-            "mutated": report.cases.mutated, "refused": report.cases.refused, "replayed": report.cases.replayed,
+extension VerifyReport {
+    /// What stands beside the findings, for programs.
+    fileprivate var members: Members {
+        let counts: Members = [
+            "log": cases.log, "adopted": cases.adopted, "generated": cases.generated, "mutated": cases.mutated,
+            "refused": cases.refused, "replayed": cases.replayed,
         ]
         return [
-            "laws": report.laws, "loss": report.loss, "cases": report.laws.isEmpty ? nil : cases,
-            "exercised": report.exercised.map {
-                ["version": $0.version.description, "op": $0.op, "up": $0.up, "down": $0.down] as Members
-            },
-            "notExercised": report.notExercised, "seed": report.seed,
-            "head": report.head.map { CheckedJSON(text: Array($0.line.utf8)) },
-            "since": report.since.map {
+            "laws": laws, "loss": loss, "cases": laws.isEmpty ? nil : counts,
+            "exercised": exercised.map { ["version": $0.version.description, "op": $0.op, "up": $0.up, "down": $0.down] as Members },
+            "notExercised": notExercised, "seed": seed, "head": head.map { CheckedJSON(text: Array($0.line.utf8)) },
+            "since": since.map {
                 [
                     "position": $0.position, "epoch": $0.epoch, "time": $0.time, "key": $0.key.description, "trusted": $0.isTrusted,
                     "holds": $0.holds, "heads": $0.heads,
                 ] as Members
             },
         ]
+    }
+
+    /// What stands above the findings, for people.
+    @TextLines fileprivate var lines: [String] {
+        for law in laws {
+            let what = ["L6", "L7"].contains(law.law) ? "read models" : "events"
+            let lossy = law.lossy == 0 ? "" : ", \(grouped(law.lossy)) lossy"
+            let count = law.tried == 0 ? "NOT EXERCISED" : "\(grouped(law.tried)) \(what)\(lossy), \(grouped(law.failed)) failed"
+            "law \(law.law.padded(to: 7)) \(count)"
+        }
+        for op in exercised { "op  \(op.version) \(op.op.padded(to: 20)) up \(grouped(op.up)), down \(grouped(op.down))" }
+        for op in notExercised { "NOT EXERCISED \(op)" }
+        if let seed {
+            let adopted = cases.adopted > 0 ? ", \(grouped(cases.adopted)) adopted from version 0" : ""
+            """
+            cases \(grouped(cases.log)) of the log\(adopted), \(grouped(cases.generated)) generated, \(grouped(cases.mutated)) mutated \
+            (seed \(seed)), \(grouped(cases.refused)) of these refused by steps that may; read models of the first \
+            \(counted(cases.replayed, "event"))
+            """
+        }
+        if let since, since.holds {
+            let whose = since.isTrusted ? "by the key that is trusted" : "by \(since.key)"
+            let series = since.heads > 1 ? ", the last of \(grouped(since.heads)) heads" : ""
+            "as signed: positions 1 to \(grouped(since.position.rawValue)), signed \(since.time) \(whose)\(series)"
+        }
     }
 }
 
