@@ -106,6 +106,9 @@ final class Output: Sendable {
     /// Writes one line for people to standard error, beside the results.
     func note(_ text: String) { raw(text.shown + "\n") }
 
+    /// Writes a note that only people want: programs see it in the result.
+    func remark(_ text: String) { if !json { note(text) } }
+
     /// Writes one line for programs to standard error.
     func note(_ members: Members) { note(String(decoding: members.json, as: UTF8.self)) }
 

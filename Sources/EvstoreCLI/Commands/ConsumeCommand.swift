@@ -88,7 +88,12 @@ struct ConsumeCommand: Command {
                 handled.withLock { $0 += UInt64(events.count) }
             }
             if let after = try store.consumers().first(where: { $0.name == name }) {
-                try answer(after, handled.withLock { $0 }, session.output)
+                let handled = handled.withLock(\.self)
+                let object: Members = ["name": name, "position": after.place.position, "handled": handled, "parked": after.parked]
+                try session.output.print(object) {
+                    let parked = after.parked == 0 ? "" : "; \(counted(after.parked, "event")) parked: evstore consumers parked \(name)"
+                    "handled    \(counted(handled, "event")), up to position \(grouped(after.place.position.rawValue))\(parked)"
+                }
                 if once, after.parked > 0 { throw Exit.quarantined }
             }
         }
@@ -99,18 +104,6 @@ struct ConsumeCommand: Command {
         (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
         options.endsAtLogEnd = once
         return options
-    }
-
-    /// - Parameter handled: the number of events that this run handled.
-    private func answer(_ after: ConsumerStatus, _ handled: UInt64, _ output: Output) throws {
-        if output.json {
-            return try output.object([
-                "name": name, "position": after.place.position, "handled": handled,
-                "parked": after.parked,
-            ])
-        }
-        let parked = after.parked == 0 ? "" : "; \(counted(after.parked, "event")) parked: evstore consumers parked \(name)"
-        try output.line("handled    \(counted(handled, "event")), up to position \(grouped(after.place.position.rawValue))\(parked)")
     }
 }
 

@@ -17,19 +17,8 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in try store.consumers() }
-            for row in rows {
-                if session.output.json {
-                    try session.output.object(row.members)
-                } else {
-                    let parts = [
-                        row.name, "position \(grouped(row.place.position.rawValue))",
-                        row.isCutOff ? "cut off: see evstore consumers reset --help" : "\(counted(row.lag, "event")) behind",
-                        "\(grouped(row.parked)) parked", row.holder ?? "nobody has it", row.error ?? "",
-                    ]
-                    try session.output.line(parts.filter { !$0.isEmpty }.joined(separator: "   "))
-                }
-            }
-            if rows.isEmpty, !session.output.json { session.output.note("note: there are no consumers; evstore consume begins one") }
+            for row in rows { try session.output.print(row) }
+            if rows.isEmpty { session.output.remark("note: there are no consumers; evstore consume begins one") }
         }
     }
 
@@ -43,15 +32,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in try store.parked(of: name) }
-            for row in rows {
-                if session.output.json {
-                    try session.output.object(row.members)
-                } else {
-                    let place = "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)"
-                    let tried = "tried \(counted(row.attempts, "time"))\(row.isToRetry ? ", to be tried again" : "")"
-                    try session.output.line("\(place)   \(tried)   \(row.error)")
-                }
-            }
+            for row in rows { try session.output.print(row) }
         }
     }
 
@@ -72,7 +53,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             let count = try await session.withStore { store in
                 try await store.maintenance.retryParked(of: name, position: position.map { Position($0) })
             }
-            try session.output.answer("retried", count, "event is tried again", "events are tried again")
+            try session.output.print(["retried": count]) { "\(counted(count, "event")) \(count == 1 ? "is" : "are") tried again" }
         }
     }
 
@@ -95,7 +76,7 @@ struct ConsumersCommand: ParsableCommand, Group {
             let count = try await session.withStore { store in
                 try await store.maintenance.dropParked(of: name, position: position.map { Position($0) }, reason: reason)
             }
-            try session.output.answer("dropped", count, "event is given up", "events are given up")
+            try session.output.print(["dropped": count]) { "\(counted(count, "event")) \(count == 1 ? "is" : "are") given up" }
         }
     }
 
@@ -151,27 +132,33 @@ extension ConsumerStart {
     }
 }
 
-extension Output {
-    fileprivate func answer(_ name: String, _ count: Int, _ one: String, _ many: String) throws {
-        if json { try object([name: UInt64(count)]) } else { try line("\(grouped(UInt64(count))) \(count == 1 ? one : many)") }
-    }
-}
-
-extension ConsumerStatus {
-    fileprivate var members: Members {
+extension ConsumerStatus: Report {
+    var members: Members {
         [
             "name": name, "position": place.position, "epoch": place.epoch, "version": version, "types": types, "lag": lag,
-            "cutOff": isCutOff,
-            "handled": handled, "parked": parked, "failing": failing, "error": error, "holder": holder,
+            "cutOff": isCutOff, "handled": handled, "parked": parked, "failing": failing, "error": error, "holder": holder,
         ]
+    }
+
+    var lines: [String] {
+        [
+            name, "position \(grouped(place.position.rawValue))",
+            isCutOff ? "cut off: see evstore consumers reset --help" : "\(counted(lag, "event")) behind",
+            "\(grouped(parked)) parked", holder ?? "nobody has it", error ?? "",
+        ].filter { !$0.isEmpty }.joined(separator: "   ")
     }
 }
 
-extension ParkedEvent {
-    fileprivate var members: Members {
+extension ParkedEvent: Report {
+    var members: Members {
         [
-            "position": position.rawValue, "stream": stream.text, "type": type, "attempts": attempts,
-            "error": error, "time": time.description, "retry": isToRetry,
+            "position": position, "stream": stream, "type": type, "attempts": attempts, "error": error, "time": time,
+            "retry": isToRetry,
         ]
+    }
+
+    var lines: [String] {
+        let tried = "tried \(counted(attempts, "time"))\(isToRetry ? ", to be tried again" : "")"
+        "position \(grouped(position.rawValue))   \(stream)   \(type)   \(tried)   \(error)"
     }
 }

@@ -35,10 +35,8 @@ struct DiffCommand: Command {
             if let key, differing == 0, try await store.query(projection, at: a, key: key) == nil {
                 return session.output.note("note: \(projection) has no row \(quoted(key)), neither at \(a) nor at \(b)")
             }
-            if !session.output.json {
-                let verb = differing == 1 ? "differs" : "differ"
-                session.output.note(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) \(verb)")
-            }
+            let verb = differing == 1 ? "differs" : "differ"
+            session.output.remark(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) \(verb)")
         }
     }
 }

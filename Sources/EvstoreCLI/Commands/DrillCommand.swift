@@ -43,7 +43,7 @@ struct DrillCommand: Command {
                 olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.interrupts) },
                 seed: seed, progress: session.progress)
         }
-        if session.output.json { try session.output.object(report.members) } else { try show(report, session.output) }
+        try session.output.print(report)
         guard !report.passed else { return }
         let failed = report.steps.last { !$0.ok }
         // The text for people has the failed step among the others.
@@ -56,28 +56,6 @@ struct DrillCommand: Command {
     private static func unitHint(_ error: EvstoreError?) -> String {
         guard case .programNeeded? = error else { return "" }
         return "; the unit evstore-drill@ runs what Environment=EVSTORE_PROGRAM= names"
-    }
-
-    private func show(_ report: DrillReport, _ output: Output) throws {
-        for (index, step) in report.steps.enumerated() {
-            let name = "\(index + 1) \(step.name) "
-            let dots = String(repeating: ".", count: max(3, 46 - name.count))
-            try output.line("\(name)\(dots) \(step.ok ? "yes" : "NO ") \(step.duration.inWords.aligned(to: 9))   \(step.detail)")
-        }
-        let laws = report.laws.filter { $0.tried > 0 }.map {
-            "\($0.law) \(grouped($0.tried))\($0.failed > 0 ? " (\(grouped($0.failed)) FAILED)" : "")"
-        }
-        if !laws.isEmpty { try output.line("laws   \(laws.joined(separator: "  "))") }
-        for loss in report.loss where loss.count > 0 {
-            try output.line(
-                "loss   \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event")) of the sample (\(loss.standing))"
-            )
-        }
-        try output.line("not exercised: \(report.notExercised.isEmpty ? "none" : report.notExercised.joined(separator: "; "))")
-        if let recovery = report.recovery, let behind = report.recoveryPointEvents {
-            try output.line("recovery in \(recovery.inWords), \(counted(behind, "event")) behind")
-        }
-        try output.line("\(report.passed ? "PASSED" : "FAILED")   report \(report.report)")
     }
 
     private static func older(_ program: String, keyed words: [String], _ interrupts: Interrupts) -> OlderProgram {
@@ -106,13 +84,31 @@ struct DrillCommand: Command {
     }
 }
 
-extension DrillReport {
-    fileprivate var members: Members {
+extension DrillReport: Report {
+    var members: Members {
         [
-            "passed": passed,
-            "steps": steps.map { ["name": $0.name, "ok": $0.ok, "seconds": $0.duration] as Members },
-            "laws": laws,
+            "passed": passed, "steps": steps.map { ["name": $0.name, "ok": $0.ok, "seconds": $0.duration] as Members }, "laws": laws,
             "notExercised": notExercised, "report": report,
         ]
+    }
+
+    var lines: [String] {
+        for (index, step) in steps.enumerated() {
+            let name = "\(index + 1) \(step.name) "
+            let dots = String(repeating: ".", count: max(3, 46 - name.count))
+            "\(name)\(dots) \(step.ok ? "yes" : "NO ") \(step.duration.inWords.aligned(to: 9))   \(step.detail)"
+        }
+        let tried = laws.filter { $0.tried > 0 }.map {
+            "\($0.law) \(grouped($0.tried))\($0.failed > 0 ? " (\(grouped($0.failed)) FAILED)" : "")"
+        }
+        if !tried.isEmpty { "laws   \(tried.joined(separator: "  "))" }
+        for loss in loss where loss.count > 0 {
+            "loss   \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event")) of the sample (\(loss.standing))"
+        }
+        "not exercised: \(notExercised.isEmpty ? "none" : notExercised.joined(separator: "; "))"
+        if let recovery, let recoveryPointEvents {
+            "recovery in \(recovery.inWords), \(counted(recoveryPointEvents, "event")) behind"
+        }
+        "\(passed ? "PASSED" : "FAILED")   report \(report)"
     }
 }

@@ -23,7 +23,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let keys = try await session.withStore(.reading) { store in store.maintenance.keys() }
-            for key in keys { try key.write(to: session.output) }
+            for key in keys { try session.output.print(key) }
             if keys.isEmpty { session.output.note("note: its events are not sealed; see: evstore recipher --help") }
         }
     }
@@ -53,7 +53,7 @@ struct KeyCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             guard let secret = try new.file?.read(apartFrom: global.storePath()) else { return }
             let key = try await session.withStore { store in try await store.maintenance.addKey(secret, derivation: kdf, label: label) }
-            try key.write(to: session.output)
+            try session.output.print(key)
         }
     }
 
@@ -74,7 +74,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let key = try await session.withStore { store in try await store.maintenance.rotateKey(suite: suite) }
-            try key.write(to: session.output)
+            try session.output.print(key)
         }
     }
 
@@ -97,34 +97,27 @@ struct KeyCommand: ParsableCommand, Group {
             let key = try await session.withStore { store in
                 try await store.maintenance.retireKey(kind, number, progress: session.progress)
             }
-            if session.output.json {
-                try session.output.object(key.members)
-            } else {
-                try session.output.line("retired    \(kind.rawValue) \(number)" + (key.label.isEmpty ? "" : " (\(key.label))"))
+            try session.output.print(key.members) {
+                "retired    \(kind.rawValue) \(number)" + (key.label.isEmpty ? "" : " (\(key.label))")
             }
         }
     }
 }
 
-extension StoreKey {
-    fileprivate var members: Members {
+extension StoreKey: Report {
+    var members: Members {
         [
             "kind": kind.rawValue, "id": id, "way": openedBy, "suite": suite?.rawValue,
             "created": created, "label": kind == .slot ? label : nil, "writing": isWriting,
         ]
     }
 
-    fileprivate func write(to output: Output) throws {
-        if output.json { return try output.object(members) }
+    var lines: [String] {
         let words = [
             "\(kind.rawValue) \(id)".padded(to: 8), (openedBy ?? suite?.rawValue ?? "").padded(to: 24), created.description.padded(to: 27),
             isWriting ? "written under" : label,
-        ]
-        try output.line(words.joined(separator: "  ").trimmed)
+        ].joined(separator: "  ")
+        // Without spaces at the end.
+        String(words.reversed().drop { $0 == " " }.reversed())
     }
-}
-
-extension String {
-    /// Without spaces at the end.
-    fileprivate var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
 }

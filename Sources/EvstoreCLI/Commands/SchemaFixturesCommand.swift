@@ -61,7 +61,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             try files.add(renderings, history)
             let refused = files.changes.filter { $0.old != nil && !$0.isGrowth && ($0.isFixed || !overwrite) }
             if refused.isEmpty { try files.write() }
-            try report(files, refused, skipped, newest.number, session.output)
+            try session.output.print(RecordReport(version: newest.number, files: files, refused: refused, skipped: skipped))
             if !refused.isEmpty { throw Exit.refused }
         }
 
@@ -78,43 +78,6 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                 }
             }
             return nil
-        }
-
-        private func report(
-            _ files: FixtureFiles, _ refused: [FixtureFiles.Change], _ skipped: [Fixtures.Skipped], _ version: SchemaVersion,
-            _ output: Output
-        ) throws {
-            if output.json {
-                return try output.object([
-                    "ok": refused.isEmpty, "version": version, "written": refused.isEmpty ? files.changes.map(\.file) : [],
-                    "refused": refused, "unchanged": files.unchanged,
-                    "skipped": skipped.map { ["version": $0.version, "type": $0.type, "why": $0.why] as Members },
-                ])
-            }
-            for change in refused.isEmpty ? files.changes : refused {
-                let verb =
-                    change.old == nil
-                    ? "new" : refused.isEmpty ? (change.isGrowth ? "grown" : "changed") : change.isFixed ? "RELEASED" : "REFUSED"
-                try output.line("\(verb.padded(to: 10)) \(change.file)")
-                guard change.old != nil else { continue }
-                let difference = change.difference
-                if let old = difference.old { try output.line("  \(difference.line)  - \(old)") }
-                if let new = difference.new { try output.line("  \(difference.line)  + \(new)") }
-            }
-            for one in skipped {
-                try output.line("skipped    \(one.type) of \(one.version): no event could be made: \(one.why)")
-                try output.line("  -> append one to fixtures/\(one.version)/events.jsonl, as an event line")
-            }
-            if refused.isEmpty {
-                try output.line("\(counted(files.changes.count, "file")) written, \(files.unchanged) as they were")
-            } else {
-                let isFixed = refused.contains(where: \.isFixed)
-                try output.line("nothing was written: \(counted(refused.count, "file")) would change")
-                try output.line(
-                    isFixed
-                        ? "  -> fixtures of released versions stay: undo what changes them, in a new version if need be"
-                        : "  -> where that is meant: the same with --overwrite")
-            }
         }
     }
 
@@ -146,6 +109,51 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             try session.output.print(report)
             if !report.ok { throw Exit.refused }
         }
+    }
+}
+
+/// What `record` has written, or would change and has not.
+private struct RecordReport: Report {
+    let version: SchemaVersion
+    let files: FixtureFiles
+    let refused: [FixtureFiles.Change]
+    let skipped: [Fixtures.Skipped]
+
+    var members: Members {
+        [
+            "ok": refused.isEmpty, "version": version, "written": refused.isEmpty ? files.changes.map(\.file) : [],
+            "refused": refused, "unchanged": files.unchanged,
+            "skipped": skipped.map { ["version": $0.version, "type": $0.type, "why": $0.why] as Members },
+        ]
+    }
+
+    var lines: [String] {
+        for change in refused.isEmpty ? files.changes : refused {
+            "\(verb(change).padded(to: 10)) \(change.file)"
+            if change.old != nil {
+                let difference = change.difference
+                if let old = difference.old { "  \(difference.line)  - \(old)" }
+                if let new = difference.new { "  \(difference.line)  + \(new)" }
+            }
+        }
+        for one in skipped {
+            "skipped    \(one.type) of \(one.version): no event could be made: \(one.why)"
+            "  -> append one to fixtures/\(one.version)/events.jsonl, as an event line"
+        }
+        if refused.isEmpty {
+            "\(counted(files.changes.count, "file")) written, \(files.unchanged) as they were"
+        } else {
+            "nothing was written: \(counted(refused.count, "file")) would change"
+            refused.contains(where: \.isFixed)
+                ? "  -> fixtures of released versions stay: undo what changes them, in a new version if need be"
+                : "  -> where that is meant: the same with --overwrite"
+        }
+    }
+
+    private func verb(_ change: FixtureFiles.Change) -> String {
+        if change.old == nil { return "new" }
+        if refused.isEmpty { return change.isGrowth ? "grown" : "changed" }
+        return change.isFixed ? "RELEASED" : "REFUSED"
     }
 }
 
