@@ -62,12 +62,8 @@ final class Output: Sendable {
     func put(lines: [UInt8]) throws {
         if resultsOnTerminal {
             for line in lines.split(separator: UInt8(ascii: "\n")) { try put(Array(line)) }
-            return
-        }
-        try collected.withLock { collected in
-            if let failure = collected.failure { throw failure }
-            try Self.flush(&collected)
-            try Self.write(lines.lent, &collected)
+        } else {
+            try put(raw: lines)
         }
     }
 

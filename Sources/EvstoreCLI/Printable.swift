@@ -106,22 +106,13 @@ extension Array: Printable where Element: Printable {
     }
 }
 
+extension Dictionary: Printable where Key == String, Value: Printable {
+    /// An object whose members are in the order of their names.
+    func write(into json: inout [UInt8]) { Members(sorted { $0.key < $1.key }.map { ($0.key, $0.value) }).write(into: &json) }
+}
+
 extension String: Printable {
-    func write(into json: inout [UInt8]) {
-        json.append(UInt8(ascii: "\""))
-        for scalar in unicodeScalars {
-            switch scalar {
-            case "\"": json += "\\\"".utf8
-            case "\\": json += "\\\\".utf8
-            case "\n": json += "\\n".utf8
-            case "\t": json += "\\t".utf8
-            case "\r": json += "\\r".utf8
-            case _ where scalar.isTerminalControl: json += scalar.jsonEscape.utf8
-            default: json += String(scalar).utf8
-            }
-        }
-        json.append(UInt8(ascii: "\""))
-    }
+    func write(into json: inout [UInt8]) { json += jsonString.utf8 }
 }
 
 extension RawRepresentable where Self: Printable, RawValue: Printable {

@@ -3,30 +3,24 @@ internal import EventModel
 extension String {
     /// The text with every scalar escaped that a terminal might act on, so that a name or a payload can't move the cursor, change the title
     /// or hide other text.
-    var shown: String {
-        if !unicodeScalars.contains(where: \.isTerminalControl) { return self }
-        var result = String.UnicodeScalarView()
-        for scalar in unicodeScalars {
-            if scalar.isTerminalControl {
-                result.append(contentsOf: scalar.jsonEscape.unicodeScalars)
-            } else {
-                result.append(scalar)
-            }
-        }
-        return String(result)
-    }
+    var shown: String { unicodeScalars.contains(where: \.isTerminalControl) ? escaped([:]) : self }
 
     /// One field of tab-separated values: backslash, tab and line ends are escaped as well.
-    var field: String {
+    var field: String { escaped(Self.fieldEscapes) }
+
+    /// A JSON string.
+    var jsonString: String { "\"" + escaped(Self.jsonEscapes) + "\"" }
+
+    private static let fieldEscapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"]
+    private static let jsonEscapes = fieldEscapes.merging(["\"": "\\\""]) { $1 }
+
+    private func escaped(_ escapes: [Unicode.Scalar: String]) -> String {
         var result = ""
         for scalar in unicodeScalars {
-            switch scalar {
-            case "\\": result += "\\\\"
-            case "\t": result += "\\t"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case _ where scalar.isTerminalControl: result += scalar.jsonEscape
-            default: result.unicodeScalars.append(scalar)
+            if let escape = escapes[scalar] ?? (scalar.isTerminalControl ? scalar.jsonEscape : nil) {
+                result += escape
+            } else {
+                result.unicodeScalars.append(scalar)
             }
         }
         return result

@@ -3,9 +3,7 @@ internal import Evstore
 extension AdoptionReport: PrintableObject {
     var members: Members {
         [
-            "events": events, "kept": kept, "defaulted": defaulted,
-            "notKept": Members(notKept.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
-            "quarantined": quarantined, "unnamed": unnamed,
+            "events": events, "kept": kept, "defaulted": defaulted, "notKept": notKept, "quarantined": quarantined, "unnamed": unnamed,
             "unnamedLines": unnamedLines.map {
                 ["line": $0.line, "type": $0.type, "pointer": $0.pointer, "reason": $0.reason] as Members
             },

@@ -77,8 +77,7 @@ extension MigrationReport: PrintableObject {
         [
             "from": from, "to": to, "position": position, "events": events, "upcast": upcast, "rebuilt": rebuilt, "fromRows": fromRows,
             "rows": rows, "carried": carried, "quarantined": quarantined, "seconds": duration, "eventsPerSecond": eventsPerSecond,
-            "flipPauseMilliseconds": flipPause.map { $0.inSeconds * 1_000 },
-            "digests": Members(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+            "flipPauseMilliseconds": flipPause.map { $0.inSeconds * 1_000 }, "digests": digests,
         ]
     }
 
