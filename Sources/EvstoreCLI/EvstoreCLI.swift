@@ -22,8 +22,7 @@ public enum EvstoreCLI {
     private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
         let arguments = Arguments.separated(arguments)
         let interrupts = Interrupts()
-        let json = arguments.prefix { $0 != "--" }.contains("--json")
-        let output = Output(json: json)
+        let output = Output(json: Arguments.own(arguments).contains("--json"))
         let invocation = (["evstore"] + arguments).map(\.shellWord).joined(separator: " ")
         do {
             do {
@@ -52,7 +51,7 @@ public enum EvstoreCLI {
     private static func carryOut(
         _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ invocation: String, _ application: Application
     ) async throws {
-        try Arguments.check(arguments)
+        try Arguments.check(arguments, interrupts)
         guard let command = try parse(arguments, output: output) else { return }
         let bar = ProgressBar(command.global.progress, output: output)
         let session = Session(
@@ -67,7 +66,7 @@ public enum EvstoreCLI {
     /// The command that the arguments name; nil where they asked for help, which has then been printed.
     private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
         // The parser would print this program's version, and do nothing of what is asked for.
-        let own = arguments.prefix { $0 != "--" }
+        let own = Arguments.own(arguments)
         let commands = RootCommand.configuration.subcommands.map { $0.configuration.commandName ?? "" }
         if let place = own.firstIndex(of: "--version"), own[..<place].contains(where: commands.contains) {
             let version = place + 1 < own.count ? own[place + 1] : "vN"

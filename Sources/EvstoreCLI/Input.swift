@@ -42,8 +42,8 @@ enum Input {
         if !line.isEmpty { try end() }
     }
 
-    /// Whether there is something at a path that is read as one run of bytes.
-    static func isFile(_ path: String) -> Bool { InputFile.isThere(path) }
+    /// Whether it is read as one run of bytes: a file may be a link or a named pipe.
+    static func isFile(_ path: String) -> Bool { path == "-" || InputFile.isThere(path) }
 
     /// Returns as many bytes as it is asked for, fewer only at the end.
     static func pieces(_ path: String, _ interrupts: Interrupts) throws -> (Int) throws -> [UInt8] {

@@ -1,4 +1,3 @@
-internal import Bytes
 internal import Dispatch
 internal import EventModel
 internal import Glibc
@@ -28,10 +27,8 @@ final class Interrupts: Sendable {
     /// Whether the process was started with SIGHUP ignored (proc_pid_status(5)).
     private static var isHangupIgnored: Bool {
         do {
-            let file = try InputFile(path: "/proc/self/status")
-            var status = ByteBuffer(capacity: 4_096)
-            while try file.read(into: &status, atMost: 4_096) > 0 {}
-            let line = String(utf8: status.bytes)?.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
+            let status = String(decoding: try File("/proc/self/status", .read).read(64 << 10), as: UTF8.self)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
             let mask = line.flatMap { UInt64($0.dropFirst("SigIgn:".count).drop { $0 == "\t" }, radix: 16) } ?? 0
             return mask & 1 << UInt64(SIGHUP - 1) != 0
         } catch { return false }

@@ -18,14 +18,10 @@ enum ProgramPath {
 
 /// A program that handles the events of a consumer: it reads lines on its standard input, and answers with its exit code.
 struct ProgramRun: Sendable {
-    private let path: String
-    private let arguments: [String]
-    private let lines: [UInt8]
-    private let context: ConsumerContext
-
-    init(_ path: String, _ arguments: [String], _ lines: [UInt8], _ context: ConsumerContext) {
-        (self.path, self.arguments, self.lines, self.context) = (path, arguments, lines, context)
-    }
+    let path: String
+    let arguments: [String]
+    let lines: [UInt8]
+    let context: ConsumerContext
 
     /// - Parameter limit: seconds after which the program and the processes that it has started are told to end; nil where it may run for
     ///   ever.

@@ -76,15 +76,12 @@ extension Session {
     enum Access { case reading, writing, writingIfAllowed }
 
     private func open(_ access: Access, _ options: Options) async throws -> EventStore {
-        let (path, schemas) = try (global.storePath(), schemas())
         do {
             return try await EventStore.open(
-                path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
-                options: options, logger: logger)
+                global.storePath(), schemas: schemas(), steps: application.steps, projections: application.projections,
+                readOnly: access == .reading, options: options, logger: logger)
         } catch EvstoreError.readOnly where access == .writingIfAllowed {
-            return try await EventStore.open(
-                path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true,
-                options: options, logger: logger)
+            return try await open(.reading, options)
         }
     }
 }

@@ -86,17 +86,12 @@ struct AppendCommand: Command {
     /// The event that the arguments describe.
     private func event(_ interrupts: Interrupts) throws -> NewEvent {
         let stream = try StreamName(stream ?? "")
-        let id = try id.map { text throws(EvstoreError) in try EventID(text) }
-        let payload = try payload == "-" ? Self.payload(interrupts) : Array((payload ?? "{}").utf8)
-        return NewEvent(stream: stream, type: type ?? "", payload: payload, metadata: metadata.map { Array($0.utf8) }, id: id)
-    }
-}
-
-extension AppendCommand {
-    /// Standard input, up to the largest size of an event.
-    private static func payload(_ interrupts: Interrupts) throws -> [UInt8] {
+        let id = try id.map { try EventID($0) }
         let limit = Options().eventBytesMax
-        return try Input.all("-", atMost: limit, interrupts) { .eventTooLarge(bytes: $0, limit: limit) }
+        let payload =
+            try payload == "-"
+            ? Input.all("-", atMost: limit, interrupts) { .eventTooLarge(bytes: $0, limit: limit) } : Array((payload ?? "{}").utf8)
+        return NewEvent(stream: stream, type: type ?? "", payload: payload, metadata: metadata.map { Array($0.utf8) }, id: id)
     }
 }
 

@@ -32,7 +32,7 @@ struct ClusterCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let schemas = try Schemas.load(global.schemasPath(for: "cluster create"))
-            let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
+            let version = try at.map { try schemas.version(named: $0) }
             let cluster = try cluster.cluster(session)
             try await cluster.create(
                 schemas: schemas, version: version, steps: session.application.steps, projections: session.application.projections)

@@ -70,13 +70,12 @@ struct ConsumeCommand: Command {
 
     func run(in session: Session) async throws {
         guard let path = ProgramPath.find(program[0]) else { throw EvstoreError.usage("there is no program \(quoted(program[0]))") }
-        try await session.withStore(.writing) { store in
-            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+        try await session.withStore { store in
+            let version = try store.version(ifNamed: at)
             if let holder = try store.consumers().first(where: { $0.name == name })?.holder {
                 session.output.note("\(holder) has the name \(name): standing by, ^C ends it")
             }
             let start = ConsumerStart(named: from, in: try store.last().epoch)
-            let arguments = Array(program.dropFirst())
             let handled = Monitor<UInt64>(0)
             // An interruption is a normal end: then it returns.
             try await store.consume(
@@ -84,7 +83,8 @@ struct ConsumeCommand: Command {
             ) { events, context in
                 var lines: [UInt8] = []
                 for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
-                try await ProgramRun(path, arguments, lines, context).run(limit: timeLimit)
+                let run = ProgramRun(path: path, arguments: Array(program.dropFirst()), lines: lines, context: context)
+                try await run.run(limit: timeLimit)
                 handled.withLock { $0 += UInt64(events.count) }
             }
             if let after = try store.consumers().first(where: { $0.name == name }) {

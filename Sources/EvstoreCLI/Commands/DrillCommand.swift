@@ -36,10 +36,8 @@ struct DrillCommand: Command {
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
-            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
-            let start = try from.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.maintenance.drill(
-                to: version, from: start, backups: backup,
+            try await store.maintenance.drill(
+                to: store.version(ifNamed: to), from: store.version(ifNamed: from), backups: backup,
                 olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.interrupts) },
                 seed: seed, progress: session.progress)
         }

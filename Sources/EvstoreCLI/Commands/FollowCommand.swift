@@ -50,7 +50,7 @@ struct FollowCommand: Command {
 
     func run(in session: Session) async throws {
         let replica = try global.storePath()
-        if from == "-" || Input.isFile(from) {
+        if Input.isFile(from) {
             if every != nil { throw EvstoreError.usage("--every is for a directory: \(from) is one backup") }
             let input = try Input.pieces(from, session.interrupts)
             let report = try await advising(session) {

@@ -20,7 +20,7 @@ struct InitCommand: Command {
 
     func run(in session: Session) async throws {
         let schemas = try Schemas.load(global.schemasPath(for: "init"))
-        let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
+        let version = try at.map { try schemas.version(named: $0) }
         let store = try await EventStore.create(
             global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
             projections: session.application.projections, options: session.options(), logger: session.logger)

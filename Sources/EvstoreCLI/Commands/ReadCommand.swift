@@ -37,7 +37,7 @@ struct ReadCommand: Command {
     }
 
     func run(in session: Session) async throws {
-        let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
+        let name = try stream.map { try StreamName($0) }
         try await session.withStore(.reading) { store in
             let version = try store.version(ifNamed: at)
             var (lines, isEmpty) = (Lines(session), true)

@@ -34,8 +34,7 @@ struct RestoreCommand: Command {
             return target
         }
         let report: RestoreReport
-        // A file may be a link or a named pipe.
-        if source == "-" || Input.isFile(source) {
+        if Input.isFile(source) {
             if number != nil { throw EvstoreError.usage("--run is for a directory of backups: \(source) is one backup") }
             let input = try Input.pieces(source, session.interrupts)
             report = try await StoreMaintenance.restore(

@@ -27,9 +27,9 @@ struct SchemaExplainCommand: Command {
     func run(in session: Session) async throws {
         let history = try await session.history()
         let from =
-            try from.map { text throws(EvstoreError) in try history.resolve(text) }
+            try from.map { try history.resolve($0) }
             ?? history.versions.first { $0.events[type] != nil }?.number ?? history.head
-        let to = try to.map { text throws(EvstoreError) in try history.resolve(text) } ?? history.head
+        let to = try to.map { try history.resolve($0) } ?? history.head
         let explanation = try history.explain(type, from: from, to: to)
         try session.output.print(explanation)
     }
@@ -53,8 +53,7 @@ extension Explanation: Report {
             for change in outcome.changes { "  \(change.version)  it \(change.words)" }
             let width = outcome.members.map { $0.title.count }.max() ?? 0
             for member in outcome.members {
-                let title = member.title + String(repeating: " ", count: width - member.title.count)
-                "  \(title)  \(member.nouns)"
+                "  \(member.title.padded(to: width))  \(member.nouns)"
                 for change in member.changes { "      \(change.version)  \(change.words)" }
             }
         }

@@ -61,7 +61,7 @@
         }
 
         func run(in session: Session) async throws {
-            try await session.withStore(.writing, isFollowing: true) { store in
+            try await session.withStore(isFollowing: true) { store in
                 let metrics = ServingMetrics()
                 let serving = Serving(
                     address: listen, backups: backup, page: page ? .init(allowsChanges: allowChanges, tokenFile: tokenFile) : nil)

@@ -30,7 +30,7 @@ struct StatusCommand: Command {
     func run(in session: Session) async throws {
         try await session.withStore(.reading) { store in
             let report = try store.status()
-            let expected = try expect.map { text throws(EvstoreError) in try Self.version(text, in: store) }
+            let expected = try expect.map { try Self.version($0, in: store) }
             let isAnother = expected.map { $0 != report.versions.live } ?? false
             let pending = try Self.pending(report, schemas: session.schemas())
             try session.output.print(report.members) {
@@ -107,8 +107,7 @@ extension StatusReport: PrintableObject {
         "snapshots    " + (snapshots.isEmpty ? "none" : snapshots.joined(separator: ", "))
         "last drill   " + (lastDrill.map { "\($0.time) \($0.passed ? "passed" : "FAILED")" } ?? "never")
         if let oldestReader {
-            let behind = oldestReader.commitsBehind == 1 ? "1 commit" : "\(grouped(oldestReader.commitsBehind)) commits"
-            "readers      the oldest is process \(oldestReader.process), \(behind) behind"
+            "readers      the oldest is process \(oldestReader.process), \(counted(oldestReader.commitsBehind, "commit")) behind"
         }
         let ballast = ballastBytes == 0 ? "no ballast" : "\(size(bytes: ballastBytes)) of ballast"
         "disk         \(size(bytes: freeBytes)) free, \(ballast)"

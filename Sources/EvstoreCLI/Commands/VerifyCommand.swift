@@ -57,8 +57,8 @@ struct VerifyCommand: Command {
     }
 
     func run(in session: Session) async throws {
-        let key = try sign.map { path throws(EvstoreError) in try SigningKey(file: path) }
-        let trusted = try trust.map { path throws(EvstoreError) in try PublicKey(file: path) }
+        let key = try sign.map { try SigningKey(file: $0) }
+        let trusted = try trust.map { try PublicKey(file: $0) }
         let heads = try since.map { path in
             try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.interrupts))
         }

@@ -22,7 +22,7 @@ struct WatchCommand: Command {
     var type: String?
 
     func run(in session: Session) async throws {
-        let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
+        let name = try stream.map { try StreamName($0) }
         try await session.withStore(.reading) { store in
             let version = try store.version(ifNamed: at)
             let end = try store.last()
