@@ -56,13 +56,8 @@ struct GlobalOptions: ParsableArguments {
     }
 
     /// The secret of the store's keys: from the named file, or from systemd's credentials.
-    func secret() throws(EvstoreError) -> StoreSecret? {
-        let secret: StoreSecret?
-        if let file = SecretFile(key: keyFile, passphrase: passphraseFile) {
-            secret = try file.read(apartFrom: namedStore)
-        } else {
-            secret = try StoreSecret.credential()
-        }
+    func secret() throws -> StoreSecret? {
+        let secret = try StoreSecret.file(key: keyFile, passphrase: passphraseFile, apartFrom: namedStore) ?? .credential()
         if secret != nil { ProcessMemory.excludeFromCoreDumps() }
         return secret
     }

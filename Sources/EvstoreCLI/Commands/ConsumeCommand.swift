@@ -63,9 +63,7 @@ struct ConsumeCommand: Command {
         if let timeLimit, !(0.001 ... 1e9).contains(timeLimit) {
             throw ValidationError("--time-limit is a number of seconds above 0")
         }
-        if from != "start", from != "end", UInt64(from) == nil {
-            throw ValidationError("\(quoted(from)) of --from is neither start, end nor a position")
-        }
+        try ConsumerStart.check(from, of: "--from")
     }
 
     func run(in session: Session) async throws {

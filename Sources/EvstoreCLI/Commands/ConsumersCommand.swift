@@ -93,11 +93,7 @@ struct ConsumersCommand: ParsableCommand, Group {
         @Argument(help: "The consumer's name.") var name: String
         @Option(help: ArgumentHelp("start, end, or the position behind which it goes on.", valueName: "place")) var to: String
 
-        func validate() throws {
-            if to != "start", to != "end", UInt64(to) == nil {
-                throw ValidationError("\(quoted(to)) of --to is neither start, end nor a position")
-            }
-        }
+        func validate() throws { try ConsumerStart.check(to, of: "--to") }
 
         func run(in session: Session) async throws {
             try await session.withStore { store in
@@ -122,6 +118,13 @@ struct ConsumersCommand: ParsableCommand, Group {
 }
 
 extension ConsumerStart {
+    /// Refuses what `init(named:in:)` does not take.
+    static func check(_ text: String, of option: String) throws {
+        if text != "start", text != "end", UInt64(text) == nil {
+            throw ValidationError("\(quoted(text)) of \(option) is neither start, end nor a position")
+        }
+    }
+
     /// `start`, `end` or a position.
     init(named text: String, in epoch: Epoch) {
         switch text {

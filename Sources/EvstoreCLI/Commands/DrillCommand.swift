@@ -56,29 +56,21 @@ struct DrillCommand: Command {
         return "; the unit evstore-drill@ runs what Environment=EVSTORE_PROGRAM= names"
     }
 
-    private static func older(_ program: String, keyed words: [String], _ interrupts: Interrupts) -> OlderProgram {
-        @Sendable func roll(_ store: String, _ version: SchemaVersion) throws(EvstoreError) {
-            try Self.roll(store, back: version, program, words, interrupts)
-        }
-        return roll
-    }
-
     /// Runs another release's program and waits for its end.
-    private static func roll(
-        _ store: String, back version: SchemaVersion, _ program: String, _ words: [String], _ interrupts: Interrupts
-    ) throws(EvstoreError) {
-        do {
+    private static func older(_ program: String, keyed words: [String], _ interrupts: Interrupts) -> OlderProgram {
+        { store, version throws(EvstoreError) in
             let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
-            let child = try ChildProcess(
-                program, ["--store", store, "rollback", "--to", "\(version)", "--json"] + words, environment: environment,
-                files: .init(output: store + "/older-program.out", errors: store + "/older-program.err"))
+            let child: ChildProcess
+            do throws(SystemFailure) {
+                child = try ChildProcess(
+                    program, ["--store", store, "rollback", "--to", "\(version)", "--json"] + words, environment: environment,
+                    files: .init(output: store + "/older-program.out", errors: store + "/older-program.err"))
+            } catch { throw .ioFailure(doing: "running \(program)", reason: error.description) }
             while child.isRunning(after: 50) { if interrupts.isCancelled { child.send(signal: 15) } }
             let ending = child.wait()
-            if interrupts.isCancelled { throw EvstoreError.interrupted(again: "evstore drill") }
-            if ending != .exit(0) { throw EvstoreError.verificationFailed(reason: "\(program) ended with \(ending)") }
-        } catch let error as SystemFailure {
-            throw .ioFailure(doing: "running \(program)", reason: error.description)
-        } catch let error as EvstoreError { throw error } catch { throw .ioFailure(doing: "running \(program)", reason: "\(error)") }
+            if interrupts.isCancelled { throw .interrupted(again: "evstore drill") }
+            if ending != .exit(0) { throw .verificationFailed(reason: "\(program) ended with \(ending)") }
+        }
     }
 }
 

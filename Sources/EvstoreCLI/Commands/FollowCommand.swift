@@ -60,13 +60,14 @@ struct FollowCommand: Command {
             }
             return try write(report, replica, session)
         }
-        if once { return try write(try await advising(session) { try await look(replica, session) }, replica, session) }
+        if once { return try await write(look(replica, session), replica, session) }
         try await keepLooking(replica, session)
     }
 
     private func look(_ replica: String, _ session: Session) async throws -> FollowReport {
-        try await StoreMaintenance.follow(
-            from: from, into: replica, options: session.options(), progress: session.progress)
+        try await advising(session) {
+            try await StoreMaintenance.follow(from: from, into: replica, options: session.options(), progress: session.progress)
+        }
     }
 
     /// Follows until an interruption, which is its normal end.
@@ -75,7 +76,7 @@ struct FollowCommand: Command {
         var noted = ""
         while !session.interrupts.isCancelled {
             do {
-                let report = try await advising(session) { try await look(replica, session) }
+                let report = try await look(replica, session)
                 if report.isNew {
                     try write(report, replica, session)
                     try session.output.flush()

@@ -69,11 +69,10 @@ struct ImportCommand: Command {
             throw EvstoreError.usage("there is no file \(quoted(path)) to import")
         }
         let report = try await withStore(session) { store in
-            let born = try Self.birth(version, in: store)
-            return try await store.importLines(
-                from: source, as: born,
+            try await store.importLines(
+                from: source, as: isUnversioned ? SchemaVersion(0) : store.version(named: version),
                 options: ImportOptions(
-                    each: each, onError: onError == .quarantine ? .quarantine : .stop, dryRun: dryRun,
+                    each: each, onError: onError, dryRun: dryRun,
                     sameID: sameID == nil ? .mustMatch : .keepFirst, again: again, takesAnyStream: anyStream),
                 progress: session.progress
             ) { report in
@@ -88,23 +87,27 @@ struct ImportCommand: Command {
         if report.quarantined + (report.adoption?.quarantined ?? 0) > 0 { throw Exit.quarantined }
     }
 
-    private static func birth(_ text: String, in store: EventStore) throws(EvstoreError) -> SchemaVersion {
-        text == "0" || text == "v0" ? SchemaVersion(0) : try store.version(named: text)
-    }
+    /// Whether it is data from before versions existed.
+    private var isUnversioned: Bool { version == "0" || version == "v0" }
 
     /// Opens the store, or makes a new one at the version of `--as`, which is removed where nothing was imported. Where several imports
     /// find no store, one makes it, and the others wait for that one's import.
     private func withStore(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
         while true {
-            let (there, beginning) = (try place(), Beginning())
+            let there = try place()
+            // Work that has begun must not begin twice.
+            var hasBegun = false
+            func begin(_ store: EventStore) async throws -> ImportReport {
+                hasBegun = true
+                return try await body(store)
+            }
             do {
-                if there == nil { return try await make(session) { store in try await beginning.make { try await body(store) } } }
-                return try await session.withStore { store in try await beginning.make { try await body(store) } }
+                return try await there == nil ? make(session, begin) : session.withStore { try await begin($0) }
             } catch EvstoreError.storeExists where there == nil && !dryRun {
                 // Another import has made the store first, and may have removed it again.
             } catch {
                 // Another import has created or removed the store meanwhile.
-                if try beginning.isMade || dryRun && there == nil || place() == there { throw error }
+                if try hasBegun || dryRun && there == nil || place() == there { throw error }
             }
         }
     }
@@ -127,7 +130,7 @@ struct ImportCommand: Command {
         let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
         return try await EventStore.create(
             dryRun ? scratch() : global.storePath(), schemas: schemas,
-            version: version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version),
+            version: isUnversioned ? SchemaVersion(1) : schemas.version(named: version),
             steps: session.application.steps, projections: session.application.projections, options: session.options(),
             logger: session.logger)
     }
@@ -142,16 +145,6 @@ struct ImportCommand: Command {
 
     private func scratch() -> String {
         FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
-    }
-}
-
-/// Whether work has begun that must not begin twice.
-private final class Beginning {
-    private(set) var isMade = false
-
-    func make<Result>(_ body: () async throws -> Result) async throws -> Result {
-        isMade = true
-        return try await body()
     }
 }
 

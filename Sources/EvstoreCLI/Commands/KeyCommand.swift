@@ -46,12 +46,12 @@ struct KeyCommand: ParsableCommand, Group {
         var kdf: KeyDerivation?
 
         func validate() throws {
-            if new.file == nil { throw ValidationError("which key? Say --new-key-file FILE or --new-passphrase-file FILE") }
+            if !new.isGiven { throw ValidationError("which key? Say --new-key-file FILE or --new-passphrase-file FILE") }
             if new.newKeyFile != nil && kdf != nil { throw ValidationError("--kdf is for a passphrase: a key file is not stretched") }
         }
 
         func run(in session: Session) async throws {
-            guard let secret = try new.file?.read(apartFrom: global.storePath()) else { return }
+            guard let secret = try new.secret(apartFrom: global.storePath()) else { return }
             let key = try await session.withStore { store in try await store.maintenance.addKey(secret, derivation: kdf, label: label) }
             try session.output.print(key)
         }

@@ -72,7 +72,7 @@ extension PlanReport: Report {
         "estimate     " + estimate
         rollback.lines(isPlanned: isRollback)
         if isRollback { "forward      evstore replay --to \(from)" }
-        for line in refused { "refused      \(line.message)" + (line.error.command.map { "; \($0)" } ?? "") }
+        for refusal in refused { "refused      \(refusal.words)" }
         "nothing was changed"
     }
 
@@ -136,6 +136,8 @@ extension PlannedWay: PrintableObject {
 
 extension PlannedRefusal: PrintableObject {
     var members: Members { ["code": code, "exit": error.exit, "message": message, "fix": error.command] }
+
+    fileprivate var words: String { message + (error.command.map { "; \($0)" } ?? "") }
 }
 
 extension PlannedRollback: PrintableObject {
@@ -151,8 +153,7 @@ extension PlannedRollback: PrintableObject {
     fileprivate func lines(isPlanned: Bool) -> [String] {
         if !isPlanned {
             let words = to.map { refused == nil ? "possible until finalize, to \($0)" : "to \($0), and not as it is" }
-            let why = refused.map { "\($0.message)" + ($0.error.command.map { "; \($0)" } ?? "") }
-            "rollback     " + [words ?? "not possible", why].compactMap(\.self).joined(separator: ": ")
+            "rollback     " + [words ?? "not possible", refused?.words].compactMap(\.self).joined(separator: ": ")
         }
         if let to {
             if isPlanned, !without.isEmpty {

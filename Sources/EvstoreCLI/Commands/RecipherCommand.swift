@@ -26,13 +26,13 @@ struct RecipherCommand: Command {
     var suite: CipherSuite?
 
     func validate() throws {
-        if plain && (new.file != nil || suite != nil) { throw ValidationError("--plain is without keys: say it alone") }
+        if plain && (new.isGiven || suite != nil) { throw ValidationError("--plain is without keys: say it alone") }
     }
 
     func run(in session: Session) async throws {
         let store = try global.storePath()
         // Without another secret, the old store's secret opens the new one.
-        let secret = try plain ? nil : new.file?.read(apartFrom: store) ?? global.secret()
+        let secret = try plain ? nil : new.secret(apartFrom: store) ?? global.secret()
         if secret == nil && !plain {
             throw EvstoreError.usage("what opens the new store? Say --new-key-file FILE or --new-passphrase-file FILE, or --plain")
         }

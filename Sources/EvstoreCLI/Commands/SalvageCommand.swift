@@ -42,22 +42,10 @@ struct SalvageCommand: Command {
     @TextLines
     private func lines(_ report: SalvageReport) -> [String] {
         "salvaged   \(into): \(counted(report.events, "event")), \(size(bytes: report.bytesScanned)) looked through; checked in full"
-        let shown = 20
-        for gap in report.gaps.prefix(shown) {
-            "lost       positions \(grouped(gap.lowerBound)) to \(grouped(gap.upperBound))"
-        }
-        if report.gaps.count > shown { "lost       and \(counted(report.gaps.count - shown, "range")) more: see --json" }
+        shown("lost", report.gaps.map { "positions \(grouped($0.lowerBound)) to \(grouped($0.upperBound))" }, "range")
         if report.renumbered { "renumbered the events have new positions, and the store a new id" }
-        for name in report.lostNames.prefix(shown) { "unnamed    \(name)" }
-        if report.lostNames.count > shown {
-            "unnamed    and \(counted(report.lostNames.count - shown, "stream")) more: see --json"
-        }
-        for key in report.lostKeys.prefix(shown) {
-            "key lost   \(key.stream): \(counted(key.events, "event")) without what was personal"
-        }
-        if report.lostKeys.count > shown {
-            "key lost   and \(counted(report.lostKeys.count - shown, "stream")) more: see --json"
-        }
+        shown("unnamed", report.lostNames, "stream")
+        shown("key lost", report.lostKeys.map { "\($0.stream): \(counted($0.events, "event")) without what was personal" }, "stream")
         if report.unopened > 0 {
             let keys = report.dataKeys.map { "\($0)" }.joined(separator: ", ")
             let under = report.dataKeys.isEmpty ? "" : ": sealed under data keys that the store does not have (\(keys))"
@@ -73,6 +61,14 @@ struct SalvageCommand: Command {
             "in doubt   nothing tells which commit was the newest: it may have cut events off, or added some"
         }
         if report.isComplete { "nothing is known to be lost" }
+    }
+
+    /// The first of what was lost, and how many more there are.
+    @TextLines
+    private func shown(_ what: String, _ all: [String], _ noun: String) -> [String] {
+        let linesMax = 20
+        for one in all.prefix(linesMax) { "\(what.padded(to: 10)) \(one)" }
+        if all.count > linesMax { "\(what.padded(to: 10)) and \(counted(all.count - linesMax, noun)) more: see --json" }
     }
 }
 

@@ -94,6 +94,6 @@ struct SchemaFormatCommand: Command {
             guard name.hasSuffix(".yaml") || name.hasSuffix(".json") else { return false }
             let stem = name.dropLast(5)
             return stems.contains(String(stem)) || stem.hasPrefix("v") && Int(stem.dropFirst()) != nil
-        }.map { (directory.hasSuffix("/") ? directory : directory + "/") + $0 }
+        }.map(SchemaTexts(directory: directory).path)
     }
 }

@@ -25,7 +25,7 @@ struct SchemaLockCommand: Command {
         }
         if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
         let lock = SchemaLock(locking: history)
-        let path = directory + (directory.hasSuffix("/") ? "" : "/") + SchemaLock.fileName
+        let path = SchemaTexts(directory: directory).path(SchemaLock.fileName)
         try onFiles("writing \(path)") { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) }
         let versions = lock.digests.keys.sorted().map(\.description)
         try session.output.print(["file": path, "versions": versions]) {

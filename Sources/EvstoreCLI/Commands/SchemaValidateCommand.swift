@@ -26,37 +26,23 @@ struct SchemaValidateCommand: Command {
             try session.interrupts.check()
             number += 1
             if line.allSatisfy({ $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\t") }) { return }
-            let verdict = Verdict(of: line, against: shape)
-            if verdict.error != nil { refused += 1 }
-            try verdict.write(line: number, to: session.output)
+            let misfit = Self.misfit(of: line, shape)
+            if misfit != nil { refused += 1 }
+            let object: Members = ["line": number, "ok": misfit == nil, "pointer": misfit?.pointer, "error": misfit?.reason]
+            try session.output.print(object) {
+                let place = misfit?.pointer.map { $0.isEmpty ? "" : "\($0) " } ?? ""
+                "\(number): " + (misfit.map { "REFUSED \(place)\($0.reason)" } ?? "ok")
+            }
         }
         if refused > 0 { throw Exit.refused }
     }
-}
 
-/// Whether a payload fits its shape, and if not, where and why.
-private struct Verdict {
-    var pointer: String?
-    var error: String?
-
-    init(of payload: [UInt8], against shape: EventShape) {
+    /// Where and why a payload does not fit its shape; nil where it does.
+    private static func misfit(of payload: [UInt8], _ shape: EventShape) -> (pointer: String?, reason: String)? {
         do {
-            let kind = try JSONScanner.validate(payload.lent, limits: JSONLimits())
-            if kind != .object {
-                (pointer, error) = ("", "should be an object")
-                return
-            }
-        } catch {
-            (pointer, self.error) = (nil, "not valid JSON at byte \(error.offset): \(error.reason)")
-            return
-        }
-        do { _ = try shape.validatedStream(of: payload.lent) } catch { (pointer, self.error) = (error.pointer, error.reason) }
-    }
-
-    func write(line: Int, to output: Output) throws {
-        try output.print(["line": line, "ok": error == nil, "pointer": pointer, "error": error]) {
-            let place = (pointer ?? "").isEmpty ? "" : "\(pointer ?? "") "
-            "\(line): " + (error.map { "REFUSED \(place)\($0)" } ?? "ok")
-        }
+            if try JSONScanner.validate(payload.lent, limits: JSONLimits()) != .object { return ("", "should be an object") }
+        } catch { return (nil, "not valid JSON at byte \(error.offset): \(error.reason)") }
+        do { _ = try shape.validatedStream(of: payload.lent) } catch { return (error.pointer, error.reason) }
+        return nil
     }
 }
