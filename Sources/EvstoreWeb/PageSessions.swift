@@ -23,7 +23,7 @@
                 scalar.isASCII && scalar.properties.isAlphabetic || ("0" ... "9").contains(scalar) ? Character(scalar) : "-"
             }
             // A DNS label has at most 63 characters, and does not begin with a hyphen (RFC 1035, 2.3.1).
-            host = "\("evstore-" + String(name.prefix(32)))-\(PageSecret.make().prefix(16)).localhost"
+            host = "evstore-\(String(name.prefix(32)))-\(PageSecret.make().prefix(16)).localhost"
         }
 
         func isToken(_ text: String) -> Bool { PageSecret.equal(text, token) }

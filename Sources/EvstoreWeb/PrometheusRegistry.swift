@@ -59,14 +59,10 @@
         private static func lines(_ key: Key, _ series: Series) -> [String] {
             guard series.kind == .histogram else { return ["\(key.label)\(key.labels) \(number(series.value))"] }
             let inner = key.labels.isEmpty ? "" : key.labels.dropFirst().dropLast() + ","
-            var lines: [String] = []
-            for (bound, count) in zip(bounds, series.buckets) {
-                lines.append("\(key.label)_bucket{\(inner)le=\"\(number(bound))\"} \(count)")
-            }
-            lines.append("\(key.label)_bucket{\(inner)le=\"+Inf\"} \(series.count)")
-            lines.append("\(key.label)_sum\(key.labels) \(number(series.value))")
-            lines.append("\(key.label)_count\(key.labels) \(series.count)")
-            return lines
+            return zip(bounds, series.buckets).map { "\(key.label)_bucket{\(inner)le=\"\(number($0))\"} \($1)" } + [
+                "\(key.label)_bucket{\(inner)le=\"+Inf\"} \(series.count)", "\(key.label)_sum\(key.labels) \(number(series.value))",
+                "\(key.label)_count\(key.labels) \(series.count)",
+            ]
         }
 
         private static func number(_ value: Double) -> String {

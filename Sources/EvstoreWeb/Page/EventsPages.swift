@@ -17,7 +17,7 @@ extension Page {
         let isForward = query["order"] == "oldest"
         var from = try request.position("from")
         if from == nil, let text = query["time"] { from = try position(at: text) }
-        let born = try query["born"].map { text throws(EvstoreError) in try store.version(named: text) }
+        let born = try query["born"].map { try store.version(named: $0) }
         let filter = StoredEventFilter(type: query["type"], born: born, stream: query["stream"])
         let found = try store.storedEvents(
             from: from, backwards: !isForward, filter, limit: Self.eventsOnPage, examining: Self.eventsExamined)
@@ -83,9 +83,8 @@ extension Page {
             caption, ["Position", "Time", "Stream", "Revision", "Type", "Born"],
             events.map { event in
                 [
-                    .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .time(event.time),
-                    .link(Self.link(toStreamOf: event), event.stream.text), "\(event.revision.rawValue)",
-                    .name(event.type), "\(event.born)",
+                    .event(event.position), .time(event.time), .link(Self.link(toStreamOf: event), event.stream.text),
+                    "\(event.revision.rawValue)", .name(event.type), "\(event.born)",
                 ]
             }, empty: empty)
     }
@@ -97,7 +96,7 @@ extension Page {
         guard let number = UInt64(text), let event = try store.event(position: Position(number)) else {
             throw PageNotFound(what: "there is no event at position \(text)")
         }
-        let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
+        let version = try self.version(request)
         let (before, after) = (event.position.previous.rawValue, event.position.next.rawValue)
         let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">Before: \(before)</a>" : nil
         let next: Markup? =
@@ -119,8 +118,7 @@ extension Page {
     private func slider(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
         let newest = try max(store.versions.head, store.versions.top)
         let links = try Self.shown(from: SchemaVersion(1), store.versions).map { number in
-            let current: Markup? = number == version ? " aria-current=\"true\"" : nil
-            return "<li><a href=\"?at=\(number)\"\(current)>\(number)</a></li>" as Markup
+            Markup.item("?at=\(number)", "\(number)", isCurrent: number == version)
         }
         return """
             <form class="slider"><label for="at">Version</label>

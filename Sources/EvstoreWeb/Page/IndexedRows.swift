@@ -10,8 +10,7 @@ extension Page {
         if indexes.isEmpty { return nil }
         func item(_ name: String?, _ words: Markup) -> Markup {
             let link = PageRequest.link("read-models", model, query: ["at": version.description, "index": name])
-            let isCurrent: Markup? = name == current ? " aria-current=\"true\"" : nil
-            return "<li><a href=\"\(link)\"\(isCurrent)>\(words)</a></li>"
+            return .item(link, words, isCurrent: name == current)
         }
         let items = indexes.map { item($0.name, "by index \(Markup.name($0.name)): \(Markup.name($0.members.joined(separator: ", ")))") }
         return "<nav aria-label=\"Orders of the rows\"><ul class=\"versions-list\">\(item(nil, "by key"))\(items)</ul></nav>"

@@ -15,9 +15,9 @@ extension Page {
             let rows = try store.parked(of: consumer.name, limit: Self.parkedShown).map { event -> [Markup] in
                 let fields = ["name": consumer.name, "position": String(event.position.rawValue)]
                 return [
-                    .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .name(event.type),
-                    .link(PageRequest.link("streams", event.stream.text), event.stream.text), "\(event.attempts)", .name(event.error),
-                    .time(event.time), event.isToRetry ? "is tried again" : changes?.form("consumers/retry", fields, "Try again", "") ?? "",
+                    .event(event.position), .name(event.type), .link(PageRequest.link("streams", event.stream.text), event.stream.text),
+                    "\(event.attempts)", .name(event.error), .time(event.time),
+                    event.isToRetry ? "is tried again" : changes?.form("consumers/retry", fields, "Try again", "") ?? "",
                 ]
             }
             return .table(
@@ -35,10 +35,7 @@ extension Page {
         let version = try version(request)
         let found = try store.quarantine(at: version, limit: Self.quarantineShown)
         let rows = found.events.map { projection, row -> [Markup] in
-            [
-                .link("/events/\(row.position.rawValue)?at=\(version)", grouped(row.position.rawValue)), .name(projection),
-                .name(row.type), .name(row.reason),
-            ]
+            [.event(row.position, at: version), .name(projection), .name(row.type), .name(row.reason)]
         }
         let button =
             found.count == 0

@@ -58,6 +58,16 @@ extension Markup {
 
     static func link(_ path: String, _ words: String) -> Markup { "<a href=\"\(path)\"><bdi>\(words)</bdi></a>" }
 
+    /// A link to the event at a position, seen at a version where one is given.
+    static func event(_ position: Position, at version: SchemaVersion? = nil) -> Markup {
+        link("/events/\(position.rawValue)" + (version.map { "?at=\($0)" } ?? ""), grouped(position.rawValue))
+    }
+
+    /// One of several links in a list.
+    static func item(_ path: String, _ words: Markup, isCurrent: Bool = false) -> Markup {
+        "<li><a href=\"\(path)\"\(isCurrent ? " aria-current=\"true\"" : nil as Markup?)>\(words)</a></li>"
+    }
+
     /// A table; on a narrow screen each row is a list of its cells with their titles. Rows that exceed the page's room are left out and
     /// counted.
     /// - Parameter rows: as many cells as there are titles; the first cell is the row's heading.

@@ -8,8 +8,7 @@ extension Page {
     func migration(_ request: PageRequest) async throws -> Markup {
         let versions = try store.versions
         let links = Self.shown(from: versions.floor, versions).filter { $0 != versions.live }.map { version in
-            let word = version > versions.live ? "forward" : "back"
-            return "<li><a href=\"?plan=\(version)#plan\">\(word) to \(version)</a></li>" as Markup
+            Markup.item("?plan=\(version)#plan", "\(version > versions.live ? "forward" : "back") to \(version)")
         }
         var plan: Markup?
         if let text = request.query["plan"] { plan = try await self.plan(to: store.version(named: text)) }

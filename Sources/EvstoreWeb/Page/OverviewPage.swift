@@ -19,7 +19,7 @@ extension Page {
                 "\(age(since: mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
             } ?? "never: <code>evstore drill</code> rehearses going back"
         var facts: [(name: String, value: Markup)] = [
-            ("Last event", "position \(Markup.link("/events/\(status.position.rawValue)", grouped(status.position.rawValue)))"),
+            ("Last event", "position \(Markup.event(status.position))"),
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
         ]
         if let backups {

@@ -125,7 +125,7 @@ extension Page {
         guard changes.isValid(form) else {
             return page("Not allowed", "<h1>That form is not this page's</h1><p>Load the page again, and then send it.</p>", status: 403)
         }
-        let version = try form["to"].map { text throws(EvstoreError) in try store.version(named: text) }
+        let version = try form["to"].map { try store.version(named: $0) }
         switch path.joined(separator: "/") {
         case "migration/replay":
             guard let version else { throw EvstoreError.usage("a replay goes to a version") }

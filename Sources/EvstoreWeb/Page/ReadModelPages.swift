@@ -27,12 +27,11 @@ extension Page {
             try store.projections(at: version).contains { $0.name == model && $0.checkpoint != nil }
         }
         let links = there.map { version in
-            let isCurrent: Markup? = version == current ? " aria-current=\"true\"" : nil
-            return "<li><a href=\"?at=\(version)\"\(isCurrent)>\(version)</a></li>" as Markup
+            Markup.item("?at=\(version)", "\(version)", isCurrent: version == current)
         }
         let others = there.filter { $0 != current }.map { other in
             let link = PageRequest.link("read-models", model, "diff", query: ["a": other.description, "b": current.description])
-            return "<li><a href=\"\(link)\">differences from \(other)</a></li>" as Markup
+            return Markup.item(link, "differences from \(other)")
         }
         return "<ul class=\"versions-list\">\(links)\(others)</ul>"
     }
@@ -113,8 +112,7 @@ extension Page {
             return "<p>\(error.message)</p>"
         }
         let rows = history.steps.map { step -> [Markup] in
-            let event = Markup.link("/events/\(step.position.rawValue)?at=\(version)", grouped(step.position.rawValue))
-            return [event, .name(step.type), history.isWhole ? after(step) : ""]
+            [.event(step.position, at: version), .name(step.type), history.isWhole ? after(step) : ""]
         }
         let why: Markup? =
             history.isWhole || rows.isEmpty

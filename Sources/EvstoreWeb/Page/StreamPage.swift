@@ -15,8 +15,8 @@ extension Page {
         }
         let rows = stream.events.map { event -> [Markup] in
             [
-                "\(event.revision.rawValue)", .link("/events/\(event.position.rawValue)?at=\(version)", grouped(event.position.rawValue)),
-                .time(event.time), "\(Markup.name(event.type)) <small>\(event.born)</small>", seen(event, at: version),
+                "\(event.revision.rawValue)", .event(event.position, at: version), .time(event.time),
+                "\(Markup.name(event.type)) <small>\(event.born)</small>", seen(event, at: version),
             ]
         }
         func link(_ field: String, _ revision: UInt64, _ words: String) -> Markup {
@@ -61,8 +61,7 @@ extension Page {
             let rows = steps.map { step -> [Markup] in
                 let row = PageRequest.link("read-models", model.name, "rows", step.key, query: ["at": version.description])
                 return [
-                    .link("/events/\(step.position.rawValue)?at=\(version)", grouped(step.position.rawValue)), .name(step.type),
-                    step.key.isEmpty ? "no row" : .link(row, step.key), after(step),
+                    .event(step.position, at: version), .name(step.type), step.key.isEmpty ? "no row" : .link(row, step.key), after(step),
                 ]
             }
             return .table("\(model.name), event by event", ["Position", "Event", "Row", "After it"], rows, empty: "")
