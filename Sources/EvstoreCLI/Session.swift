@@ -18,7 +18,7 @@ struct Session: Sendable {
     let application: Application
     private let known = Monitor<Schemas?>(nil)
 
-    var progress: ProgressHandler { { [bar] in bar.take($0) } }
+    var progress: ProgressHandler { bar.take }
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 

@@ -64,13 +64,12 @@ struct ImportCommand: Command {
     var anyStream = false
 
     func run(in session: Session) async throws {
-        let source: ImportSource = file == "-" ? .descriptor(0) : .file(file)
-        if case .file(let path) = source, !FileManager.default.fileExists(atPath: path) {
-            throw EvstoreError.usage("there is no file \(quoted(path)) to import")
+        if file != "-", !FileManager.default.fileExists(atPath: file) {
+            throw EvstoreError.usage("there is no file \(quoted(file)) to import")
         }
         let report = try await withStore(session) { store in
             try await store.importLines(
-                from: source, as: isUnversioned ? SchemaVersion(0) : store.version(named: version),
+                from: file == "-" ? .descriptor(0) : .file(file), as: isUnversioned ? SchemaVersion(0) : store.version(named: version),
                 options: ImportOptions(
                     each: each, onError: onError, dryRun: dryRun,
                     sameID: sameID == nil ? .mustMatch : .keepFirst, again: again, takesAnyStream: anyStream),

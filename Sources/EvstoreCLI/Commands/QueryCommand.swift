@@ -142,13 +142,13 @@ struct QueryCommand: Command {
     private var bounds: (from: IndexValue?, to: IndexValue?) { (from.map(IndexValue.init(argument:)), to.map(IndexValue.init(argument:))) }
 
     private func printCount(_ store: EventStore, _ version: SchemaVersion?, _ output: Output) async throws {
-        let counted: (rows: UInt64, note: QueryNote)
-        if let index {
-            counted = try await store.count(
-                projection, at: version, index: index, equals: equals.map(IndexValue.init(argument:)), from: bounds.from, to: bounds.to)
-        } else {
-            counted = try await store.count(projection, at: version, key: key, prefix: prefix, from: from, to: to)
-        }
+        let counted =
+            if let index {
+                try await store.count(
+                    projection, at: version, index: index, equals: equals.map(IndexValue.init(argument:)), from: bounds.from, to: bounds.to)
+            } else {
+                try await store.count(projection, at: version, key: key, prefix: prefix, from: from, to: to)
+            }
         try output.print(["count": counted.rows]) { String(counted.rows) }
         counted.note.write(projection, to: output)
     }

@@ -41,8 +41,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             let directory = try global.schemasPath(for: "schema fixtures record")
             let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
             guard let newest = history.versions.last else { throw EvstoreError.usage("\(directory) holds no version") }
-            let found = try Fixtures.load(directory: directory, history)
-            var fixtures = found ?? Fixtures(beside: directory)
+            var fixtures = try Fixtures.load(directory: directory, history) ?? Fixtures(beside: directory)
             var files = FixtureFiles()
             var skipped: [Fixtures.Skipped] = []
             if let source = try await source(newest, session) {
