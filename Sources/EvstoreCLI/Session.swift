@@ -88,8 +88,8 @@ extension Session {
 
 /// The code that an application brings to the command line.
 struct Application: Sendable {
-    var steps: [any SwiftStep] = []
-    var projections: [any SwiftProjection] = []
+    let steps: [any SwiftStep]
+    let projections: [any SwiftProjection]
 }
 
 /// A command: parsed by the argument parser, run in a session.

@@ -38,7 +38,18 @@ struct SchemaFormatCommand: Command {
                 if check { findings.append(finding(file, old, new)) } else { try write(new, to: target, insteadOf: file) }
             } catch EvstoreError.schemaInvalid(let problems) { findings += problems }
         }
-        try report(changed, of: all.count, findings, session.output)
+        let unchanged = all.count - changed.count
+        let report = CheckReport(
+            findings, checked: counted(all.count, "file"), ok: findings.isEmpty,
+            extra: ["written": check ? [] : changed, "unchanged": unchanged])
+        try session.output.print(report.members) {
+            if check || !findings.isEmpty {
+                report.lines
+            } else {
+                changed
+                "\(counted(changed.count, "file")) written, \(unchanged) as they were"
+            }
+        }
         if !findings.isEmpty { throw Exit.refused }
     }
 
@@ -65,21 +76,6 @@ struct SchemaFormatCommand: Command {
             // A symbolic link stays: its target is written.
             try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
             if target != file { try FileManager.default.removeItem(atPath: file) }
-        }
-    }
-
-    private func report(_ changed: [String], of count: Int, _ findings: [Finding], _ output: Output) throws {
-        let unchanged = count - changed.count
-        let report = CheckReport(
-            findings, checked: counted(count, "file"), ok: findings.isEmpty,
-            extra: ["written": check ? [] : changed, "unchanged": unchanged])
-        try output.print(report.members) {
-            if check || !findings.isEmpty {
-                report.lines
-            } else {
-                changed
-                "\(counted(changed.count, "file")) written, \(unchanged) as they were"
-            }
         }
     }
 
