@@ -47,24 +47,10 @@ enum Input {
 
     /// Returns as many bytes as it is asked for, fewer only at the end.
     static func pieces(_ path: String, _ interrupts: Interrupts) throws -> (Int) throws -> [UInt8] {
-        let reader = PieceReader(try open(path), path, interrupts)
-        return reader.take
-    }
-
-    /// Bytes that are read on demand.
-    private final class PieceReader {
-        private let file: InputFile
-        private let path: String
-        private let interrupts: Interrupts
-        private var bytes = ByteBuffer()
-
-        init(_ file: consuming InputFile, _ path: String, _ interrupts: Interrupts) {
-            (self.path, self.interrupts) = (path, interrupts)
-            self.file = file
-        }
-
-        func take(_ count: Int) throws -> [UInt8] {
-            while bytes.count < count, try Input.more(of: file, into: &bytes, path, interrupts) {}
+        let file = try open(path)
+        var bytes = ByteBuffer()
+        return { count in
+            while bytes.count < count, try more(of: file, into: &bytes, path, interrupts) {}
             let taken = min(count, bytes.count)
             defer { bytes.removeFirst(taken) }
             return [UInt8](copying: bytes.slice(0, taken))
