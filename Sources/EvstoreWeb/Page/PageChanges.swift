@@ -47,8 +47,6 @@ final class PageWork: Sendable {
         var isRunning = false
         var outcome: String?
         var task: Task<Void, Never>?
-        /// The number of this work among those that the page began.
-        var number = 0
     }
 
     private let state = Mutex(State())
@@ -62,35 +60,32 @@ final class PageWork: Sendable {
     func begin(
         _ title: String, _ body: @escaping @Sendable (@escaping ProgressHandler) async throws -> String
     ) throws(EvstoreError) {
-        var number = 0
         let other = state.withLock { state -> String? in
             if state.isRunning { return state.title }
-            number = state.number + 1
-            state = State(title: title, isRunning: true, number: number)
+            state = State(title: title, isRunning: true, task: Task { await self.run(body) })
             return nil
         }
         if let other { throw .usage("\(other) is under way; one thing at a time") }
-        let task = Task {
-            let outcome: String
-            do {
-                outcome = try await body { [self] event in
-                    state.withLock { $0.progress = event }
-                    progress(event)
-                }
-            } catch {
-                outcome = "failed: " + ((error as? EvstoreError)?.message ?? "\(error)")
+    }
+
+    private func run(_ body: (@escaping ProgressHandler) async throws -> String) async {
+        let outcome: String
+        do {
+            outcome = try await body { [self] event in
+                state.withLock { $0.progress = event }
+                progress(event)
             }
-            state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
+        } catch {
+            outcome = "failed: " + ((error as? EvstoreError)?.message ?? "\(error)")
         }
-        state.withLock { if $0.number == number { $0.task = task } }
+        state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
     }
 
     /// Cancels the running work, and waits until it has ended in a valid state.
     func end() async {
-        while isRunning {
-            state.withLock { $0.task }?.cancel()
-            // The loop ends with the work, even if this task is cancelled.
-            do { try await Task.sleep(for: .milliseconds(20)) } catch { await Task.yield() }
+        while let task = state.withLock({ $0.isRunning ? $0.task : nil }) {
+            task.cancel()
+            await task.value
         }
     }
 
