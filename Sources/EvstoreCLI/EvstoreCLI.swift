@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Bytes
 internal import Evstore
 internal import Glibc
 public import Projections

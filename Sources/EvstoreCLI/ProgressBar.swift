@@ -1,4 +1,3 @@
-internal import Bytes
 internal import EventModel
 internal import Platform
 internal import Synchronization

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Bytes
 internal import Evstore
 
 struct AppendCommand: Command {

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Bytes
 internal import Evstore
 internal import FoundationEssentials
 internal import SchemaEvolution
