@@ -2,7 +2,6 @@ internal import Bytes
 internal import EventModel
 internal import Evstore
 internal import JSONText
-internal import SchemaEvolution
 internal import SchemaTools
 
 extension Page {

@@ -2,7 +2,6 @@ internal import Bytes
 internal import EventModel
 internal import Evstore
 internal import Foundation
-internal import SchemaEvolution
 
 extension Page {
     // MARK: Consumers and quarantine
