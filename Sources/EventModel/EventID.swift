@@ -64,6 +64,17 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// Whether the id has the form that the store generates: a UUIDv7.
     package var isUUIDv7: Bool { uuid.map { $0.0 >> 12 & 0xf == 7 && $0.1 >> 62 == 2 } ?? false }
 
+    /// The id of a later part of an event with this id, which a step splits: of the second part 1.
+    package func ofPart(_ part: Int) -> EventID { EventID(unchecked: "\(self)#\(part)") }
+
+    /// The id of the event of which an event with this id may be a part; nil where it can be none.
+    package var whole: EventID? {
+        guard case .text(let name) = form, let mark = name.text.utf8.lastIndex(of: UInt8(ascii: "#")) else { return nil }
+        let (whole, part) = (name.text[..<mark], name.text[mark...].dropFirst())
+        guard !whole.isEmpty, let number = UInt16(part), number > 0, part == "\(number)" else { return nil }
+        return EventID(unchecked: String(whole))
+    }
+
     /// Appends the text.
     package func append(to output: inout ByteBuffer) {
         switch form {

@@ -232,7 +232,7 @@ final class AppendValidator: @unchecked Sendable {
                 var down = event
                 (down.type, down.payload, down.version) = (image.type, [UInt8](copying: image.payload), stamp.live)
                 down.stream = try ahead.streamName(event.stream, from: birth, to: stamp.live)
-                if image.part > 0, let id = event.id { down.id = try EventID("\(id)#\(image.part)") }
+                if image.part > 0, let id = event.id { down.id = try EventID(id.ofPart(image.part).text) }
                 try admit(down, bornAt: stamp.live, at: now, into: &images)
             }
         } catch { throw EvstoreError(converting: error) }

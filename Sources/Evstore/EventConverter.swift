@@ -140,8 +140,3 @@ final class EventConverter: RecordVisitor {
         return name
     }
 }
-
-extension EventID {
-    /// The id of a later part of an event with this id.
-    func ofPart(_ part: Int) -> EventID { EventID(unchecked: "\(self)#\(part)") }
-}

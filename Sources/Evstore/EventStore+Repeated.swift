@@ -26,21 +26,23 @@ extension EventStore {
         }
     }
 
-    /// The receipt of the append that these events repeat under ids that the store generated, which no index holds. A caller who has such
-    /// an id has seen its event, so the event is found before anything is appended.
+    /// The receipt of the append that these events repeat under ids that no index holds: those that the store generated, and those of the
+    /// parts into which a step splits an event. A caller who has such an id has seen its event, so the event is found before anything is
+    /// appended.
     ///
     /// A single event is compared with the one that has the id, whatever was appended with that one.
     /// - Throws: `EvstoreError.idReused`, also where the id belongs to an event that is not the first.
     func repeatedGenerated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
-        guard events.contains(where: { $0.id?.isUUIDv7 == true }) else { return nil }
+        guard events.contains(where: { $0.id.map(GeneratedIDs.mayHave) ?? false }) else { return nil }
         return try log.reading { reader in
             var made = GeneratedIDs()
             for (index, event) in events.enumerated() {
                 guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
-                guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
                 var stored = try stored(at: position, reader)
-                stored.isAlone = events.count == 1
-                return try receipt(of: stored, for: events, sameID, reader)
+                stored.isAlone = events.count == 1 || index > 0
+                guard let receipt = try receipt(of: stored, for: index == 0 ? events : [event], sameID, reader) else { continue }
+                guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
+                return receipt
             }
             return nil
         }
@@ -64,39 +66,57 @@ extension EventStore {
         return StoredAppend(position: position, version: version, history: try history(serving: version, evolving.history(reader)))
     }
 
-    /// The receipt of an append that these events repeat. Each event is compared as it is seen at the version of the request.
+    /// The receipt of an append that these events repeat; nil where they have the id of a part that the stored event has not at their
+    /// version. Each event is compared as it is seen at the version of the request.
     /// - Throws: `EvstoreError.idReused` where the append differs.
     func receipt(
         of stored: StoredAppend, for events: [NewEvent], _ sameID: SameID, _ reader: borrowing LogReader
-    ) throws -> AppendReceipt {
-        let (receipt, isSame) = try compare(stored, with: events, reader)
+    ) throws -> AppendReceipt? {
+        guard let (receipt, isSame) = try compare(stored, with: events, reader) else { return nil }
         guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: receipt.id, position: stored.position) }
         return receipt
     }
 
-    /// The receipt of an append, and whether the events have the same content. Each is compared as it is seen at the version of the
-    /// request.
+    /// The receipt of an append, and whether the events have the same content; nil as for `receipt(of:for:_:_:)`. Each is compared as it is
+    /// seen at the version of the request. Where a step splits a stored event, the request may have all parts or the first ones, or, by its
+    /// id, begin with a later one.
     func compare(
         _ stored: StoredAppend, with events: [NewEvent], _ reader: borrowing LogReader
-    ) throws -> (receipt: AppendReceipt, isSame: Bool) {
+    ) throws -> (receipt: AppendReceipt, isSame: Bool)? {
         let asked = events.first?.version ?? stored.version
-        let first = try appended(stored, at: asked, count: events.count, reader)
+        var (receipt, seen) = try appended(stored, at: asked, count: events.count, reader)
+        if let id = events.first?.id, id.whole != nil, id != receipt.id {
+            seen = Array(seen.drop { $0.event.id != id })
+            if seen.isEmpty { return nil }
+            if stored.isAlone { seen = [seen[0]] }
+            receipt.id = id
+        } else if seen.count != events.count {
+            seen.removeAll { !$0.isFirst }
+        }
         let isSame =
-            try first.events.count == events.count
-            && zip(first.events, events).allSatisfy {
+            try seen.count == events.count
+            && zip(seen, events).allSatisfy {
                 try $0.event.matches($1, redactedBy: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
             }
-        return (first.receipt, isSame)
+        return (receipt, isSame)
+    }
+
+    /// A stored event as seen at a version.
+    private struct Seen {
+        var event: RecordedEvent
+        var isForgotten: Bool
+        /// Whether it is no later part of an event that a step splits.
+        var isFirst: Bool
     }
 
     /// The append that begins at a position: its receipt, and its events as seen at a version. An event with an id of its own belongs to
     /// the append only while fewer than `count` events were found.
     private func appended(
         _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
-    ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
+    ) throws -> (receipt: AppendReceipt, events: [Seen]) {
         let position = stored.position
         let converter = try EventConverter(self, stored.history, .version(version))
-        var events: [(event: RecordedEvent, isForgotten: Bool)] = []
+        var events: [Seen] = []
         var receipt: AppendReceipt?
         var next = position
         while stored.isAlone ? next == position : true {
@@ -110,8 +130,8 @@ extension EventStore {
                     // An event without an image at the version of the request differs from the request's event.
                     var seen: [RecordedEvent] = []
                     do { try converter.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
-                    let isForgotten = record.isForgotten
-                    events += seen.map { ($0, isForgotten) }
+                    let (id, isForgotten) = (record.id, record.isForgotten)
+                    events += seen.map { Seen(event: $0, isForgotten: isForgotten, isFirst: $0.id == id) }
                     return true
                 } ?? false
             if !belongs { break }

@@ -21,7 +21,8 @@ struct JoinedBackupTests {
             var (sizes, written, copied): ([Int], Int, Int) = ([], 0, 0)
             for _ in 0 ..< 3_000 {
                 // All alike, or of every size.
-                sizes.append(round % 2 == 0 ? 1 << scale : Int.random(in: 1 ... 1 << Int.random(in: 1 ... scale, using: &random), using: &random))
+                sizes.append(
+                    round % 2 == 0 ? 1 << scale : Int.random(in: 1 ... 1 << Int.random(in: 1 ... scale, using: &random), using: &random))
                 written += sizes.last ?? 0
                 let first = BackupDirectory.firstJoined(sizes)
                 guard first < sizes.count - 1 else { continue }
@@ -36,7 +37,8 @@ struct JoinedBackupTests {
         #expect(BackupDirectory.firstJoined(Array(repeating: 300, count: 5_000)) == 0, "many that an older program has left become one")
     }
 
-    @Test("are each restored as the store was then, through cuts, removals of runs and replicas that stay behind", arguments: [false, true])
+    @Test(
+        "are each restored as the store was then, through cuts, removals of runs and replicas that stay behind", arguments: [false, true])
     func restored(isSealed: Bool) async throws {
         let seed = UInt64.random(in: .min ... .max)
         var random = SeededGenerator(seed: seed)

@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 internal import LMDB
 
-/// Finds events by ids that the store has made. No index has these, but a UUIDv7 contains the millisecond of its commit, and blocks are in
-/// the order of their commits. Keeps the ids of one millisecond, since exported lines come in that order too: at most those of the commits
+/// Finds events by ids that no index has: those that the store has made, and those of the parts into which a step splits an event. A
+/// UUIDv7 contains the millisecond of its commit, and blocks are in the order of their commits. Keeps the ids of one millisecond, since exported lines come in that order too: at most those of the commits
 /// that were made in it.
 ///
 /// If the clock was set back between two commits, events around that time may not be found.
@@ -13,10 +13,15 @@ package struct GeneratedIDs {
 
     package init() {}
 
+    /// Whether an event may have the id without an index that has it.
+    package static func mayHave(_ id: EventID) -> Bool { id.isUUIDv7 || id.whole != nil }
+
     /// Reads the headers of O(log n) blocks for each millisecond, of two if the log was not written then, and once the records of that
     /// millisecond's blocks.
     /// - Parameter reader: of the same state of the log at each call.
+    /// - Returns: of a part's id, the position of the event that would have it if a step split it; nil where nothing has the id.
     package mutating func position(of id: EventID, _ reader: borrowing LogReader) throws -> Position? {
+        if let whole = id.whole { return try reader.position(of: whole) ?? position(of: whole, reader) }
         guard id.isUUIDv7, let uuid = id.uuid else { return nil }
         let made = Int64(uuid.0 >> 16)
         if milliseconds != made {

@@ -36,9 +36,10 @@ extension Importer {
                             throw EvstoreError.idReused(id: id, position: nil, line: first.line)
                         }
                         repeated += 1
-                    } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
-                        _ = try store.receipt(
-                            of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader)
+                    } else if let position = try reader.position(of: id) ?? made.position(of: id, reader),
+                        try store.receipt(
+                            of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader) != nil
+                    {
                         repeated += 1
                     } else if try hasPlainID(line, history, reader) {
                         repeated += 1
@@ -68,7 +69,8 @@ extension Importer {
             record.time == line.event.time && !CloudEvent.isNamed(in: record.metadata)
         }
         guard isOfItsTime == true else { return false }
-        let isSame = try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader).isSame
+        let isSame =
+            try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader)?.isSame == true
         if isSame { plainIDs[plain] = line.event.id }
         return isSame
     }
