@@ -24,15 +24,10 @@ extension History {
     }
 
     /// The steps between two versions, given in either order, lowest first.
-    func steps(from: SchemaVersion, to: SchemaVersion) -> [CompiledStep] {
-        let (low, high) = (min(from, to), min(max(from, to), head))
-        return chain.steps.filter { $0.version > low && $0.version <= high }
-    }
+    func steps(from: SchemaVersion, to: SchemaVersion) -> ArraySlice<CompiledStep> { chain.steps(from: from, to: to) }
 
     /// What the steps between two versions may lose or refuse.
-    package func opClass(from: SchemaVersion, to: SchemaVersion) -> OpClass {
-        steps(from: from, to: to).reduce(into: .iso) { $0.formUnion($1.opClass) }
-    }
+    package func opClass(from: SchemaVersion, to: SchemaVersion) -> OpClass { chain.opClass(from: from, to: to) }
 
     /// The versions between two whose steps have no downcast.
     package func oneWaySteps(from: SchemaVersion, to: SchemaVersion) -> [SchemaVersion] {

@@ -3,13 +3,6 @@ internal import JSONText
 
 /// Compiles the steps between two versions, as far as they affect one type, to a path.
 struct PathCompiler {
-    private struct Crossing {
-        let stage: CompiledStep.Stage
-        let step: CompiledStep
-        /// Whether this is the last stage of its step.
-        let isLast: Bool
-    }
-
     /// The event op that ends a segment, for one type.
     private struct Terminator {
         /// The index of the crossing.
@@ -28,7 +21,7 @@ struct PathCompiler {
     private let born: SchemaVersion
     private let target: VersionFile
     private let direction: Direction
-    private let crossings: [Crossing]
+    private let crossings: ArraySlice<Crossing>
     /// Whether the event is converted together with other parts of one event.
     private var isGroup = false
     private let found = Found()
@@ -56,7 +49,7 @@ struct PathCompiler {
             let root = compiler.adoption(of: history)
             return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
         }
-        let root = compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+        let root = compiler.segment(of: type, from: compiler.crossings.startIndex, ops: [], isUnproved: false)
         return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
     }
 
@@ -71,7 +64,10 @@ struct PathCompiler {
         var known: [Name: PathSegment] = [:]
         let roots = types.map { type in
             if let root = known[type] { return root }
-            let root = born.number == 0 ? compiler.adoption(of: history) : compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+            let root =
+                born.number == 0
+                ? compiler.adoption(of: history)
+                : compiler.segment(of: type, from: compiler.crossings.startIndex, ops: [], isUnproved: false)
             known[type] = root
             return root
         }
@@ -87,33 +83,18 @@ struct PathCompiler {
                     expected: "born at \(target), to which no step leads down", found: "one born at \(born)"))
         }
         guard let file = history[target] else { throw history.unknown(target.description) }
-        let numbers =
-            born < target ? Array(born.number + 1 ..< target.number + 1) : Array((target.number + 1 ..< born.number + 1).reversed())
-        var steps: [CompiledStep] = []
-        for number in numbers {
-            guard let step = history.chain.step(to: SchemaVersion(number)) else { continue }
-            if let reason = step.unread.first { throw .schemaNewer(version: step.version, reason: reason) }
-            steps.append(step)
+        crossings = history.chain.crossings(from: born, to: target)
+        if let step = crossings.first(where: { !$0.step.unread.isEmpty })?.step, let reason = step.unread.first {
+            throw .schemaNewer(version: step.version, reason: reason)
         }
-        self.init(history, from: born, file, steps)
-    }
-
-    private init(_ history: History, from born: SchemaVersion, _ target: VersionFile, _ steps: [CompiledStep]) {
-        (self.history, self.born, self.target) = (history, born, target)
-        let direction: Direction = born < target.number ? .up : .down
-        self.direction = direction
-        crossings = steps.flatMap { step in
-            // A step with an empty list still ends a version, where narrowed types are validated.
-            let stages = step.stages.isEmpty ? [.payload([:])] : step.stages
-            let ordered = direction == .up ? stages : stages.reversed()
-            return ordered.indices.map { Crossing(stage: ordered[$0], step: step, isLast: $0 == ordered.count - 1) }
-        }
+        (self.history, self.born, self.target) = (history, born, file)
+        direction = born < target ? .up : .down
     }
 
     /// The segment for a type that has reached the crossing at `index` with the ops so far.
     private func segment(of type: String, from index: Int, ops: [PathOp], isUnproved: Bool) -> PathSegment {
         var (type, ops, isUnproved) = (type, ops, isUnproved)
-        for index in index ..< crossings.count {
+        for index in index ..< crossings.endIndex {
             let crossing = crossings[index]
             if direction == .down, isFirst(index), crossing.step.narrowed.contains(type), hasErrors(crossing.step) { isUnproved = true }
             switch crossing.stage {
@@ -211,7 +192,7 @@ struct PathCompiler {
             let loss = LossDeclaration(version: first, type: one.type, op: one.label, because: "")
             let ops = one.ops.map { PathOp($0, .up, loss, one.label, one.mark) }
             return PathAdoption.Branch(
-                test: one.test, stream: one.stream, segment: segment(of: one.type, from: 0, ops: ops, isUnproved: true))
+                test: one.test, stream: one.stream, segment: segment(of: one.type, from: crossings.startIndex, ops: ops, isUnproved: true))
         }
         return PathSegment(ops: [], next: .adoption(PathAdoption(branches: branches)))
     }
@@ -243,7 +224,7 @@ struct PathCompiler {
         return junction
     }
 
-    private func isFirst(_ index: Int) -> Bool { index == 0 || crossings[index - 1].isLast }
+    private func isFirst(_ index: Int) -> Bool { index == crossings.startIndex || crossings[index - 1].isLast }
 
     private func hasErrors(_ step: CompiledStep) -> Bool { step.findings.contains { $0.severity == .error } }
 }

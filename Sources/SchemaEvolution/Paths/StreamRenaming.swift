@@ -5,10 +5,11 @@ package struct StreamRenaming: Sendable {
     private let from, to: SchemaVersion
     private let rekeys: [(step: SchemaVersion, rekey: BoundRekey)]
 
-    /// - Parameter steps: the steps between the versions, lowest first.
-    init(from: SchemaVersion, to: SchemaVersion, _ steps: [CompiledStep]) {
+    /// - Parameter all: the rekeys of all steps, lowest first.
+    init(from: SchemaVersion, to: SchemaVersion, _ all: [(step: SchemaVersion, rekey: BoundRekey)]) {
         (self.from, self.to) = (from, to)
-        let rekeys = steps.flatMap { step in step.rekeys.map { (step.version, $0) } }
+        let (low, high) = (min(from, to), max(from, to))
+        let rekeys = all.filter { low < $0.step && $0.step <= high }
         self.rekeys = from < to ? rekeys : rekeys.reversed()
     }
 
@@ -40,13 +41,13 @@ extension StreamName {
 
 extension History {
     /// Whether any step renames streams.
-    package var rekeysStreams: Bool { chain.rekeysStreams }
+    package var rekeysStreams: Bool { !chain.rekeys.isEmpty }
 
     /// Converts stream names from one version to another.
     ///
     /// Data from before versions existed is stored under the names of version 1.
     package func renaming(from: SchemaVersion, to: SchemaVersion) -> StreamRenaming {
-        StreamRenaming(from: from, to: to, rekeysStreams ? steps(from: from, to: to) : [])
+        StreamRenaming(from: from, to: to, chain.rekeys)
     }
 
     /// Converts the name of one stream.
