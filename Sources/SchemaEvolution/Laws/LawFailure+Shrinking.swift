@@ -14,7 +14,8 @@ extension LawFailure {
             isSmaller = false
             for candidate in best.simpler(history) {
                 tries += 1
-                let same = trial.verdicts(onAll: candidate, at: target).first {
+                var walk = StepWalk()
+                let same = trial.verdicts(onAll: candidate, at: target, along: &walk).first {
                     $0.law == verdict.law && !$0.holds && $0.weight == verdict.weight
                 }
                 guard same != nil else { continue }

@@ -36,6 +36,8 @@ package struct LawTally: Sendable {
         self.events += UInt64(events.count)
     }
 
+    mutating func count(_ walk: StepWalk) { crossings.merge(walk.crossings, uniquingKeysWith: +) }
+
     /// Counts verdicts, none of which is a failure, for a number of log events.
     mutating func count(_ verdicts: [LawVerdict], ofLogEvents count: UInt64) {
         guard count > 0 else { return }

@@ -51,13 +51,18 @@ extension LawTrial {
 
     private mutating func check(everywhere events: [LawEvent]) {
         guard let born = events.first?.born else { return }
+        var walks: [StepWalk.Key: StepWalk] = [:]
         for number in 1 ..< history.head.number + 1 {
             let target = SchemaVersion(number)
             guard Self.requiresImage(history, from: born, to: target) else { continue }
-            let merged = events.filter { isMerged($0, target) }
-            if !merged.isEmpty { check(all: merged, at: target) }
-            for event in events where !isMerged(event, target) { check(event, at: target) }
+            let merged = events.indices.filter { isMerged(events[$0], target) }
+            let alone = events.indices.filter { !merged.contains($0) }.map { [$0] }
+            for group in merged.isEmpty ? alone : [merged] + alone {
+                let key = StepWalk.Key(events: group, areMerged: group == merged, direction: born < target ? .up : .down)
+                check(all: group.map { events[$0] }, at: target, along: &walks[key, default: StepWalk()])
+            }
         }
+        for walk in walks.values { noted.count(walk) }
     }
 
     /// One event of each type that the op merges; all have equal values in the members that they share.

@@ -75,7 +75,7 @@ extension LawTrial {
 
     /// The laws for events that are merged on the way up: on the way down, a merged event must become the events from which it was merged,
     /// in any order.
-    mutating func verdicts(onMerged events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
+    mutating func verdicts(onMerged events: [LawEvent], at target: SchemaVersion, along walk: inout StepWalk) -> [LawVerdict] {
         guard let last = events.last, last.born.number > 0, last.born < target else { return [] }
         let start = events.map { GroupPart(type: $0.type, payload: $0.payload) }
         let counts = viewer.counts
@@ -89,7 +89,7 @@ extension LawTrial {
         }
         let (isCanonical, isLossless) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: zip(events, images).allSatisfy { keepsStream($0, $1, target) })]
-        if let stepwise = stepwise(events, start, images, target) { found.append(stepwise) }
+        if let stepwise = stepwise(events, images, target, along: &walk) { found.append(stepwise) }
         guard Self.requiresImage(history, from: target, to: last.born) else { return found }
         var verdict = LawVerdict(law: "L1")
         do {
@@ -111,20 +111,18 @@ extension LawTrial {
         }
     }
 
-    private mutating func stepwise(
-        _ events: [LawEvent], _ start: [GroupPart], _ images: [[GroupPart]], _ target: SchemaVersion
+    private func stepwise(
+        _ events: [LawEvent], _ images: [[GroupPart]], _ target: SchemaVersion, along walk: inout StepWalk
     ) -> LawVerdict? {
-        var (current, version) = (start.map { [$0] }, events[0].born)
-        do {
-            while version != target {
-                let after = try see(appended: current, of: events, from: version, to: version.next)
-                for (before, after) in zip(current, after) { countCrossings(before, after, from: version, to: version.next) }
-                (current, version) = (after, version.next)
+        do throws(EvstoreError) {
+            let last = try walk.images(of: events, at: target) { (before, from, to) throws(EvstoreError) in
+                let after = try see(appended: before, of: events, from: from, to: to)
+                return StepWalk.Stop(after, crossings: zip(before, after).flatMap { StepCrossing.all($0, $1, from: from, to: to) })
             }
+            return LawVerdict(law: "L4", holds: zip(last, images).allSatisfy { Self.isSame($0, $1) })
         } catch {
             return isExcused(events[0], target, error) ? nil : LawVerdict(law: "L4", holds: false, error: error)
         }
-        return LawVerdict(law: "L4", holds: zip(current, images).allSatisfy { Self.isSame($0, $1) })
     }
 
     /// For each event of an append, its images at a version; empty if a later event has the merged image.

@@ -28,9 +28,12 @@ package struct LawTrial {
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
 
+    /// The laws need the paths between all pairs of versions, but those of one event at a time.
+    private static let opsMax = 1 << 18
+
     /// - Parameter triesEach: how many events with equal traces are tried, unless all laws are tried.
     package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
-        (viewer, self.isFull, self.triesEach) = (PathRunner(history), isFull, isFull ? .max : triesEach)
+        (viewer, self.isFull, self.triesEach) = (PathRunner(history, opsMax: Self.opsMax), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
         leader = SharedLawTracer(viewer)
     }
@@ -42,6 +45,14 @@ package struct LawTrial {
 
     /// Tries all laws on events of one append, stream and version that may be merged.
     mutating func check(all events: [LawEvent], at target: SchemaVersion) {
+        var walk = StepWalk()
+        check(all: events, at: target, along: &walk)
+        noted.count(walk)
+    }
+
+    /// Tries all laws on events of one append, stream and version.
+    /// - Parameter walk: the walk of these events in this direction, whose crossings the caller counts.
+    mutating func check(all events: [LawEvent], at target: SchemaVersion, along walk: inout StepWalk) {
         var trace: LawTrace?
         if events.count == 1, events[0].origin == .log {
             let event = events[0]
@@ -52,14 +63,15 @@ package struct LawTrial {
         }
         noted.count(events)
         lost = []
-        let found = verdicts(onAll: events, at: target)
+        let found = verdicts(onAll: events, at: target, along: &walk)
         for verdict in found { noted.count(verdict, of: events, at: target) }
         if let trace { traces[trace, default: LawTrace.Outcome(verdicts: found, losses: lost)].take(found, lost) }
     }
 
     /// One verdict for each law; empty if no law applies to the events.
-    mutating func verdicts(onAll events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
-        events.count == 1 && !isMerged(events[0], target) ? verdicts(on: events[0], at: target) : verdicts(onMerged: events, at: target)
+    mutating func verdicts(onAll events: [LawEvent], at target: SchemaVersion, along walk: inout StepWalk) -> [LawVerdict] {
+        events.count == 1 && !isMerged(events[0], target)
+            ? verdicts(on: events[0], at: target, along: &walk) : verdicts(onMerged: events, at: target, along: &walk)
     }
 
     /// Whether events born at one version must have an image at another.
@@ -82,7 +94,7 @@ package struct LawTrial {
         }
     }
 
-    private mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
+    private mutating func verdicts(on event: LawEvent, at target: SchemaVersion, along walk: inout StepWalk) -> [LawVerdict] {
         // No law applies to data from before versions existed: the laws are tried on what adoption makes of it.
         guard event.born != target, event.born.number > 0 else { return [] }
         let isUp = event.born < target
@@ -99,10 +111,10 @@ package struct LawTrial {
         }
         let forms = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
-        var keepsOrder = true
-        let stepwise = stepwise(event, start, images, target, &keepsOrder)
+        let stepwise = stepwise(event, images, target, along: &walk)
         if isFull {
-            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsOrder && keepsStream(event, images, target)))
+            let keepsOrder = parts == Array(parts.indices) && walk.keepsOrder(from: event.born, to: target)
+            found.append(LawVerdict(law: "L5", holds: keepsOrder && keepsStream(event, images, target)))
         }
         if let stepwise { found.append(stepwise) }
         if images.isEmpty || history.opClass(from: event.born, to: target).contains(.oneWay) {
@@ -197,41 +209,23 @@ package struct LawTrial {
         do { return try viewer.path(type: event.type, born: event.born, to: target).merges } catch { return false }
     }
 
-    private mutating func stepwise(
-        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, _ keepsOrder: inout Bool
+    /// The verdict on converting an event version by version; nil for the version next to its own, for which that is converting at once.
+    private func stepwise(
+        _ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion, along walk: inout StepWalk
     ) -> LawVerdict? {
-        let isUp = event.born < target
-        let isFar = (isUp ? event.born.next : event.born.previous) != target
+        let isFar = (event.born < target ? event.born.next : event.born.previous) != target
         guard isFar || isFull else { return nil }
-        if !isFar {
-            countCrossings(start, images, from: event.born, to: target)
-            return nil
-        }
-        var (current, version) = (start, event.born)
-        do {
-            while version != target {
-                let next = isUp ? version.next : version.previous
-                let after = try see(current, of: event, from: version, to: next)
-                if isFull {
-                    countCrossings(current, after, from: version, to: next)
-                    keepsOrder = keepsOrder && self.keepsOrder(current, after, of: event, from: version, to: next)
-                }
-                (current, version) = (after, next)
+        do throws(EvstoreError) {
+            let last = try walk.images(of: [event], at: target) { (before, from, to) throws(EvstoreError) in
+                let after = isFar ? try see(before[0], of: event, from: from, to: to) : images
+                guard isFull else { return StepWalk.Stop([after]) }
+                return StepWalk.Stop(
+                    [after], keepsOrder: keepsOrder(before[0], after, of: event, from: from, to: to),
+                    crossings: StepCrossing.all(before[0], after, from: from, to: to))
             }
+            return isFar ? LawVerdict(law: "L4", holds: Self.isSame(last[0], images)) : nil
         } catch {
             return isExcused(event, target, error) ? nil : LawVerdict(law: "L4", holds: false, error: error)
-        }
-        return LawVerdict(law: "L4", holds: Self.isSame(current, images))
-    }
-
-    mutating func countCrossings(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
-        for part in before {
-            func count(_ type: String?) {
-                let crossing = StepCrossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
-                noted.crossings[crossing, default: 0] += 1
-            }
-            if after.isEmpty { count(nil) }
-            for type in Set(after.map(\.type)) { count(type) }
         }
     }
 

@@ -11,10 +11,22 @@ package struct StepCase: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(step) \(type): \(op) \(direction == .up ? "up" : "down")" }
 }
 
+/// A type before or behind a step that events crossed.
+private struct CrossedType: Hashable {
+    let step: SchemaVersion
+    let direction: Direction
+    let type: Name
+}
+
 extension History {
     /// Every op that an event can pass, in the order of the files, with the number of events that passed it.
     package func cases(_ crossings: [StepCrossing: UInt64]) -> [StepCase] {
-        chain.steps.flatMap { step -> [StepCase] in
+        var counts: [CrossedType: UInt64] = [:]
+        for (crossing, count) in crossings {
+            let types = Set(of: [crossing.from] + (crossing.to.map { [$0] } ?? []))
+            for type in types { counts[CrossedType(step: crossing.step, direction: crossing.direction, type: type), default: 0] += count }
+        }
+        return chain.steps.flatMap { step -> [StepCase] in
             let (before, after) = (types(at: step.version.previous), types(at: step.version))
             let fates = before.map { type in (type, step.step.fates(of: type, after: 0).map(\.type).filter(after.contains)) }
             let above = Set(before).union(fates.flatMap(\.1))
@@ -22,11 +34,7 @@ extension History {
             var found: [StepCase] = []
             func add(_ type: String, _ op: String, _ direction: Direction) {
                 guard direction == .up ? above.contains(type) : below.contains(type) && !step.opClass.contains(.oneWay) else { return }
-                let count = crossings.reduce(into: UInt64(0)) { sum, one in
-                    let (crossing, count) = one
-                    guard crossing.step == step.version, crossing.direction == direction else { return }
-                    if crossing.from.isSame(as: type) || crossing.to?.isSame(as: type) ?? false { sum += count }
-                }
+                let count = counts[CrossedType(step: step.version, direction: direction, type: Name(type))] ?? 0
                 found.append(StepCase(step: step.version, type: type, op: op, direction: direction, count: count))
             }
             for stage in step.stages {

@@ -52,6 +52,9 @@ package final class PathRunner {
     var workspace = PathInterpreter()
     private var paths: [Key: Path] = [:]
     private var groups: [GroupKey: PathGroup] = [:]
+    /// The number of ops of the cached paths, and one for each path.
+    private var ops = 0
+    private let opsMax: Int
 
     private struct Key: Hashable {
         let type: Name
@@ -66,7 +69,9 @@ package final class PathRunner {
     /// The maximum number of cached groups. Appends may consist of any number of type combinations; further ones are compiled each time.
     private static let groupsMax = 256
 
-    package init(_ history: History) { self.history = history }
+    /// - Parameter opsMax: how many ops the cached paths may have together. The paths between all pairs of versions grow with the third
+    ///   power of the number of versions, so a caller that needs each only for a while limits them.
+    package init(_ history: History, opsMax: Int = .max) { (self.history, self.opsMax) = (history, opsMax) }
 
     /// The counts over all images since this object was created.
     package var counts: PathCounts { workspace.counts }
@@ -74,13 +79,19 @@ package final class PathRunner {
     /// A hash of the decisions that the program made for the last event that took a path; 0 if its ops ran one by one.
     package var trace: UInt64 { workspace.trace ?? 0 }
 
-    /// The path of a type, compiled once.
+    /// The path of a type, compiled once unless it had to make room.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
         let key = Key(type: Name(type), born: born, target: target)
         if let path = paths[key] { return path }
         var path = try history.path(type: type, born: born, to: target)
         // Data from before versions existed has no shape that a fused program could rely on.
         if born.number > 0 { path = path.fused(for: try history.requireShape(of: type, at: born)) }
+        let size = 1 + path.opCount
+        if ops > opsMax - size {
+            paths.removeAll()
+            ops = 0
+        }
+        ops += size
         paths[key] = path
         return path
     }

@@ -20,9 +20,10 @@ extension Fixtures {
     /// The fixtures of every version as seen at every other version.
     package func renderings(_ history: History) throws(EvstoreError) -> [FixtureRendering] {
         try history.requireSwiftSteps(through: history.head)
-        let viewer = PathRunner(history)
         var renderings: [FixtureRendering] = []
         for born in lines.keys.sorted() {
+            // Paths from one version are not needed for the next.
+            let viewer = PathRunner(history)
             for seen in history.versions.map(\.number) where seen != born {
                 renderings.append(rendering(of: born, at: seen, viewer))
             }
