@@ -52,6 +52,9 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     /// Whether this location equals `other` or lies within it.
     package func hasPrefix(_ other: JSONPointer) -> Bool { tokens.starts(with: other.tokens) }
 
+    /// The locations that contain this one, from the whole text on, and this one.
+    package var prefixes: [JSONPointer] { (0 ... tokens.count).map { JSONPointer(tokens: Array(tokens.prefix($0))) } }
+
     package var description: String {
         var text = ""
         for token in tokens {

@@ -32,7 +32,7 @@ struct StepWalkTests {
                 for type in file.types {
                     let (kind, seed) = (TypeAtVersion(type: type, version: file.number), random.next())
                     let (a, b) = (onward(history, kind, seed: seed), anew(history, kind, seed: seed))
-                    // Of an event that a step refused, others are tried in its place.
+                    // If a step refuses the event, `onward` tries others in its place.
                     guard a.events == b.events else { continue }
                     compared += 1
                     #expect(a.counts == b.counts && a.crossings == b.crossings && a.cases == b.cases && a.refused == b.refused)

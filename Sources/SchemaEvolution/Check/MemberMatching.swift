@@ -37,13 +37,12 @@ struct MemberMatching {
     private var newByKind: [Shape.Kind: [Member]] = [:]
 
     /// The shapes on both sides: as the ops produce them, and as declared.
-    let made, declared: ShapeIndex
+    let made, declared: Shape
 
     init(_ differences: [ShapeDifference], made: Shape, declared: Shape) {
-        let (before, after) = (ShapeIndex(made), ShapeIndex(declared))
-        (self.made, self.declared) = (before, after)
-        gone = differences.filter { $0.kind == .extra }.flatMap { Self.members(at: $0.pointer, before.shape(at: $0.pointer), in: made) }
-        new = differences.filter(\.isMissing).flatMap { Self.members(at: $0.pointer, after.shape(at: $0.pointer), in: declared) }
+        (self.made, self.declared) = (made, declared)
+        gone = differences.filter { $0.kind == .extra }.flatMap { Self.members(at: $0.pointer, made.shape(at: $0.pointer), in: made) }
+        new = differences.filter(\.isMissing).flatMap { Self.members(at: $0.pointer, declared.shape(at: $0.pointer), in: declared) }
         guard !gone.isEmpty, !new.isEmpty else { return }
         let roots = Set(differences.map(\.pointer))
         pair { $0.shape.properties.isEmpty ? nil : .shape($0.shape.bare, always: $0.isAlways) }
@@ -52,12 +51,8 @@ struct MemberMatching {
         pair { roots.contains($0.place) ? .shape($0.shape.bare, always: $0.isAlways) : nil }
         pair { roots.contains($0.place) ? .kind($0.shape.kind) : nil }
         for (to, from) in origins.sorted(by: { $0.key.description < $1.key.description }) {
-            for count in 1 ... to.tokens.count {
-                arriving[JSONPointer(tokens: Array(to.tokens.prefix(count))), default: []].append((from, to))
-            }
-            for count in 1 ... from.tokens.count {
-                leaving[JSONPointer(tokens: Array(from.tokens.prefix(count))), default: []].append((from, to))
-            }
+            for place in to.prefixes.dropFirst() { arriving[place, default: []].append((from, to)) }
+            for place in from.prefixes.dropFirst() { leaving[place, default: []].append((from, to)) }
         }
         goneByKind = Dictionary(grouping: gone, by: \.shape.kind)
         newByKind = Dictionary(grouping: new.filter { roots.contains($0.place) }, by: \.shape.kind)
@@ -138,7 +133,7 @@ struct MemberMatching {
     }
 
     private static func isWithin(_ place: JSONPointer, _ known: [JSONPointer: JSONPointer]) -> Bool {
-        (1 ... max(1, place.tokens.count)).contains { known[JSONPointer(tokens: Array(place.tokens.prefix($0)))] != nil }
+        place.prefixes.contains { known[$0] != nil }
     }
 
     /// A member and all members inside it, outermost first.
@@ -151,21 +146,4 @@ struct MemberMatching {
 
 extension ShapeDifference {
     var isMissing: Bool { if case .missing = kind { true } else { false } }
-}
-
-/// A cache of the members of a shape, by pointer.
-final class ShapeIndex {
-    private let shape: Shape
-    private var known: [JSONPointer: [Name: Shape]] = [:]
-
-    init(_ shape: Shape) { self.shape = shape }
-
-    func shape(at pointer: JSONPointer) -> Shape? {
-        guard let parent = pointer.parent, let name = pointer.last?.text else { return shape }
-        if let members = known[parent] { return members[name] }
-        let holder = shape.shape(at: parent)
-        let members = Dictionary((holder?.properties ?? []).map { (Name($0.name), $0.shape) }, uniquingKeysWith: { first, _ in first })
-        known[parent] = members
-        return members[name]
-    }
 }

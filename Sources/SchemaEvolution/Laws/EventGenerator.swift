@@ -87,7 +87,8 @@ package struct EventGenerator {
                 let place = pointer.appending(property == nil ? "*" : member.name)
                 kept.append(.init(name: member.name, value: mutated(member.value, inner, at: place)))
             }
-            for property in shape.properties where value.member(property.name) == nil && random.once(in: 4) {
+            let held = Set(of: members.map(\.name))
+            for property in shape.properties where !held.contains(property.name) && random.once(in: 4) {
                 kept.append(.init(name: property.name, value: self.value(property.shape, at: pointer.appending(property.name))))
             }
             return .object(kept)

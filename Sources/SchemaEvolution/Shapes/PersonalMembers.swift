@@ -123,7 +123,7 @@ extension Shape {
         switch value {
         case .object(let members):
             return members.flatMap { member -> [JSONValue] in
-                let shape = additional ?? properties.first { $0.name.isSame(as: member.name) }?.shape
+                let shape = additional ?? property(member.name)
                 return shape?.persons(in: member.value, withPlainest: withPlainest) ?? []
             }
         case .array(let elements): return elements.flatMap { items?.persons(in: $0, withPlainest: withPlainest) ?? [] }

@@ -41,8 +41,8 @@ extension Shape {
     package mutating func insert(_ shape: Shape, at pointer: JSONPointer, required: Bool) -> Bool {
         guard let name = pointer.last?.text else { return false }
         return editParent(of: pointer) { parent in
-            guard parent.kind == .object, !parent.isMap, parent.property(name) == nil else { return false }
-            parent.properties.append(Property(name, shape))
+            guard parent.kind == .object, !parent.isMap, parent.members.place(of: name) == nil else { return false }
+            parent.members.append(Property(name, shape))
             if required { parent.required.insert(name) }
             return true
         }
@@ -54,8 +54,8 @@ extension Shape {
         guard let name = pointer.last?.text else { return nil }
         var taken: (shape: Shape, required: Bool)?
         _ = editParent(of: pointer) { parent in
-            guard let index = parent.properties.firstIndex(where: { $0.name.isSame(as: name) }) else { return false }
-            taken = (parent.properties.remove(at: index).shape, parent.required.remove(Name(name)) != nil)
+            guard let member = parent.members.remove(name) else { return false }
+            taken = (member.shape, parent.required.remove(Name(name)) != nil)
             return true
         }
         return taken
@@ -68,8 +68,8 @@ extension Shape {
             return true
         }
         return editParent(of: pointer) { parent in
-            guard let index = parent.properties.firstIndex(where: { $0.name.isSame(as: name) }) else { return false }
-            parent.properties[index].shape = shape
+            guard let place = parent.members.place(of: name) else { return false }
+            parent.members.edit(place) { $0 = shape }
             switch required {
             case true?: parent.required.insert(name)
             case false?: parent.required.remove(Name(name))
@@ -85,7 +85,7 @@ extension Shape {
 
     private mutating func reach(_ tokens: ArraySlice<MemberName>, _ edit: (inout Shape) -> Bool) -> Bool {
         guard let first = tokens.first else { return edit(&self) }
-        guard let index = properties.firstIndex(where: { $0.name.isSame(as: first.text) }) else { return false }
-        return properties[index].shape.reach(tokens.dropFirst(), edit)
+        guard let place = members.place(of: first.text) else { return false }
+        return members.edit(place) { $0.reach(tokens.dropFirst(), edit) }
     }
 }

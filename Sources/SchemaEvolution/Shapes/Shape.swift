@@ -29,8 +29,8 @@ package struct Shape: Hashable, Sendable {
     package var kind: Kind
     /// Whether null is valid too.
     package var isNullable = false
-    /// An object's members, in the order of the file; other members are not allowed.
-    package var properties: [Property] = []
+    /// An object's members; others are not allowed.
+    package var members = ShapeMembers()
     package var required: Set<Name> = []
     package var minItems, maxItems: Int?
     /// The length in Unicode code points.
@@ -67,6 +67,12 @@ package struct Shape: Hashable, Sendable {
         return shape
     }
 
+    /// An object's members as a list. Members are changed in `members`, since every change of this list makes a new index.
+    package var properties: [Property] {
+        get { members.list }
+        set { members = ShapeMembers(newValue) }
+    }
+
     /// The shape of every value of an object without named members (a map); nil for a closed object.
     package var additional: Shape? {
         get { kind == .object ? inner.first : nil }
@@ -88,10 +94,7 @@ package struct Shape: Hashable, Sendable {
     }
 
     /// The shape of a member of an object.
-    package func property(_ name: String) -> Shape? {
-        // Searches indices, since a property is large and `first(where:)` would copy each one.
-        properties.indices.first { properties[$0].name.isSame(as: name) }.map { properties[$0].shape }
-    }
+    package func property(_ name: String) -> Shape? { members.place(of: name).map { members.list[$0].shape } }
 
     package var isMap: Bool { additional != nil }
 

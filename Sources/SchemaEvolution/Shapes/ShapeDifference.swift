@@ -85,15 +85,13 @@ private struct ShapeComparison {
     }
 
     private mutating func compareMembers(_ made: Shape, _ declared: Shape, at pointer: JSONPointer) {
-        let known = Set(of: declared.properties.map(\.name))
-        let olds = Dictionary(made.properties.map { (Name($0.name), $0.shape) }, uniquingKeysWith: { first, _ in first })
-        for property in made.properties where !known.contains(property.name) {
+        for property in made.properties where declared.members.place(of: property.name) == nil {
             note(pointer.appending(MemberName(property.name)), .extra, "it is still there and is not declared")
         }
         for property in declared.properties {
             let place = pointer.appending(MemberName(property.name))
             let isRequired = declared.required.contains(property.name)
-            guard let old = olds[property.name] else {
+            guard let old = made.property(property.name) else {
                 note(
                     place, .missing(required: isRequired),
                     "\(isRequired ? "a required" : "an optional") member, \(property.shape.noun), is declared and no op makes it")

@@ -184,10 +184,10 @@ struct ShapeReader {
                 if member.name.isEmpty {
                     note(member.problem("a member can't have an empty name", rule: FileRule.shape))
                 } else if let inner = read(member.value) {
-                    shape.properties.append(.init(member.name, inner))
+                    shape.members.append(.init(member.name, inner))
                 } else {
                     // Order: an unreadable member keeps its position, so that `required` does not report it again.
-                    shape.properties.append(.init(member.name, .any))
+                    shape.members.append(.init(member.name, .any))
                 }
             }
         }

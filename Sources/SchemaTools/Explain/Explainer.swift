@@ -110,8 +110,8 @@ struct Explainer {
             return Explanation.Member(
                 before: track.before, after: noun == nil ? nil : track.place, wasNoun: wasNoun, noun: noun, changes: changes)
         }
-        let known = event.tracks.compactMap(\.place)
-        for leaf in shape.shape.leaves where !known.contains(where: { leaf.hasPrefix($0) }) {
+        let known = Set(event.tracks.compactMap(\.place))
+        for leaf in shape.shape.leaves where !leaf.prefixes.contains(where: known.contains) {
             let change = change("is not in \(type) of version \(from.number)")
             members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: [change]))
         }
@@ -146,8 +146,10 @@ extension Explainer.TracedEvent {
     /// Drops the members that are not picked; keeps all if `pick` is nil.
     fileprivate mutating func keep(_ pick: [JSONPointer]?, else words: (JSONPointer) -> String, at version: SchemaVersion) {
         guard let pick else { return }
+        let (picked, holders) = (Set(pick), Set(pick.flatMap(\.prefixes)))
         for index in tracks.indices {
-            guard let place = tracks[index].place, !pick.contains(where: { place.hasPrefix($0) || $0.hasPrefix(place) }) else { continue }
+            guard let place = tracks[index].place, !holders.contains(place), !place.prefixes.contains(where: picked.contains)
+            else { continue }
             tracks[index].changes.append(.init(version: version, words: words(place)))
             tracks[index].place = nil
         }

@@ -107,7 +107,7 @@ struct MergeEvents: EventOp {
                 }
                 continue
             }
-            merged.properties.append(property)
+            merged.members.append(property)
             if isKey(property.name) { merged.required.insert(property.name) }
         }
     }

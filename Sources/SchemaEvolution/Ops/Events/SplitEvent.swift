@@ -309,13 +309,13 @@ extension Shape {
         guard let name = tokens.first?.text, let member = property(name) else { return false }
         let isRequired = required.contains(name)
         if tokens.count == 1 {
-            picked.properties.removeAll { $0.name.isSame(as: name) }
-            picked.properties.append(.init(name, member))
+            picked.members.remove(name)
+            picked.members.append(.init(name, member))
         } else {
             var object = picked.property(name) ?? .object([])
             guard member.kind == .object, member.pick(tokens.dropFirst(), into: &object) else { return false }
-            picked.properties.removeAll { $0.name.isSame(as: name) }
-            picked.properties.append(.init(name, object))
+            picked.members.remove(name)
+            picked.members.append(.init(name, object))
         }
         if isRequired { picked.required.insert(name) }
         return true
