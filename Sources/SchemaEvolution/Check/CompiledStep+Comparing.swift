@@ -13,11 +13,14 @@ extension CompiledStep {
         let earlier = findings
         defer { if !isReporting { findings = earlier } }
         var notes: [Finding] = []
-        for type in made.sortedNames where file.events[type] == nil { noteRemoved(type, made, file) }
+        let added = Set(
+            of: step.items.compactMap { item in if case .event(let op as AddEvent, _) = item.action { op.type } else { nil } })
+        noteRemoved(made, file, free: file.types.filter { made[$0] == nil && !added.contains($0) })
         for type in file.types {
             guard let declared = file.events[type] else { continue }
             guard let state = made[type] else {
-                noteNew(type, declared, file)
+                narrowed.insert(type)
+                if !added.contains(type) { noteNew(type, declared, file) }
                 continue
             }
             let differences = ShapeDifference.compare(EventShape(shape: state.shape, stream: state.stream), declared)
@@ -43,27 +46,26 @@ extension CompiledStep {
         findings.append(Finding(rule, severity, at: mark, message, fix: fix, repairs: repair))
     }
 
-    private mutating func noteRemoved(_ type: String, _ made: [Name: StepContext.TypeState], _ file: VersionFile) {
-        let free = file.types.filter { made[$0] == nil && !isAdded($0) }
-        let twin = free.first { file.events[$0]?.shape == made[type]?.shape } ?? nearest(to: type, among: free)
-        let item =
-            twin.map { JSONValue.op(RenameEvent.name, [("from", .string(type)), ("to", .string($0))]) }
-            ?? JSONValue.op(DropEvent.name, [("type", .string(type)), ("because", .string(unexplainedReason))])
-        note(
-            file.upcast?.mark ?? file.mark, Rule.unexplained, .error,
-            "\(type) is not declared any more and no item says what becomes of it",
-            fix: twin == nil ? item.words : "did you mean \(item.words)?", repair: [missing(item, file)])
-    }
-
-    private func isAdded(_ type: String) -> Bool {
-        step.items.contains { item in
-            if case .event(let op as AddEvent, _) = item.action { op.type.isSame(as: type) } else { false }
+    /// - Parameter free: the types of the version that no item makes.
+    private mutating func noteRemoved(_ made: [Name: StepContext.TypeState], _ file: VersionFile, free: [String]) {
+        let removed = made.sortedNames.filter { file.events[$0] == nil }
+        if removed.isEmpty { return }
+        let near = NearNames(free)
+        let twins = Dictionary(
+            free.compactMap { type in file.events[type].map { ($0.shape, type) } }, uniquingKeysWith: { first, _ in first })
+        for type in removed {
+            let twin = made[type].flatMap { twins[$0.shape] } ?? near.nearest(to: type)
+            let item =
+                twin.map { JSONValue.op(RenameEvent.name, [("from", .string(type)), ("to", .string($0))]) }
+                ?? JSONValue.op(DropEvent.name, [("type", .string(type)), ("because", .string(unexplainedReason))])
+            note(
+                file.upcast?.mark ?? file.mark, Rule.unexplained, .error,
+                "\(type) is not declared any more and no item says what becomes of it",
+                fix: twin == nil ? item.words : "did you mean \(item.words)?", repair: [missing(item, file)])
         }
     }
 
     private mutating func noteNew(_ type: String, _ declared: EventShape, _ file: VersionFile) {
-        narrowed.insert(type)
-        if isAdded(type) { return }
         let why = JSONValue.string("\(version.previous) has no \(type)")
         let item = JSONValue.op(
             AddEvent.name, [("type", .string(type)), ("down", .object([.init(name: "hide", value: why)]))])

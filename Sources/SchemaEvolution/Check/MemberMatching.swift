@@ -104,9 +104,9 @@ struct MemberMatching {
     private mutating func pairByNearName(_ roots: Set<JSONPointer>) {
         let after = new.filter { roots.contains($0.place) }
         guard gone.count * after.count <= Self.comparedMax else { return }
-        let names = gone.compactMap { $0.place.last?.text }
+        let names = NearNames(gone.compactMap { $0.place.last?.text })
         let claims = after.compactMap { member -> (word: String, new: Member)? in
-            member.place.last.flatMap { nearest(to: $0.text, among: names) }.map { ($0, member) }
+            member.place.last.flatMap { names.nearest(to: $0.text) }.map { ($0, member) }
         }
         // A name that is similar to two others matches neither.
         join(

@@ -217,34 +217,3 @@ extension FileNode.Member {
             meant.map { place.repair(.rename($0)).certain(where: isTypo(name, of: $0, among: known)) })
     }
 }
-
-/// The name with the smallest edit distance, unless that is more than a third of the name's length.
-package func nearest(to name: String, among names: [String]) -> String? {
-    let limit = max(1, name.count / 3)
-    let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }
-    guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= limit else { return nil }
-    return best.name
-}
-
-/// Whether a word is so close to `meant`, and so far from all other words, that nothing else can be meant.
-func isTypo(_ word: String, of meant: String, among words: [String]) -> Bool {
-    let distance = editDistance(word, meant)
-    return distance <= max(1, word.count / 3) && words.allSatisfy { $0 == meant || editDistance(word, $0) > distance }
-}
-
-/// The number of insertions, removals, replacements and transpositions that turn one text into the other.
-private func editDistance(_ a: String, _ b: String) -> Int {
-    let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
-    var before: [Int] = []
-    var previous = Array(0 ... b.count)
-    for row in a.indices {
-        var current = [row + 1]
-        for column in b.indices {
-            var least = min(previous[column] + (a[row] == b[column] ? 0 : 1), previous[column + 1] + 1, current[column] + 1)
-            if row > 0, column > 0, a[row] == b[column - 1], a[row - 1] == b[column] { least = min(least, before[column - 1] + 1) }
-            current.append(least)
-        }
-        (before, previous) = (previous, current)
-    }
-    return previous[b.count]
-}
