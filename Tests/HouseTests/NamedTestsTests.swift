@@ -31,7 +31,7 @@ struct NamedTestsTests {
     @Test("each fast way has a test that compares it, which is there")
     func fastWays() throws {
         let tests = try Self.tests.get()
-        let rows = try ["Append", "Read", "Replay and read models", "Import and backup", "Numbers, times, JSON"]
+        let rows = try ["Append", "Read", "Replay and read models", "Import and backup", "Schemas", "Numbers, times, JSON"]
             .flatMap { try DocPage("FastWays").rows(below: $0) }
         #expect(rows.count > 70)
         for row in rows {

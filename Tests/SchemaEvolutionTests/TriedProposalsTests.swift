@@ -3,6 +3,7 @@ import EvstoreTesting
 import Foundation
 import JSONText
 import SchemaTools
+import TestSupport
 import Testing
 
 @testable import SchemaEvolution
@@ -72,6 +73,41 @@ struct TriedProposalsTests {
         #expect(found.count == 1 && found[0].edits.isEmpty && found[0].fix == nil, "\(found)")
     }
 
+    @Test("fixes that are made at once give the text of fixes that are made one by one, wherever they stand")
+    func atOnce() throws {
+        var random = SeededGenerator.announced()
+        var severalCount = 0
+        for round in 0 ..< 12 {
+            let members = (0 ..< 10).map { number in
+                "m\(number): {\(["type", "typ", "tpye", "tipe"].randomElement(using: &random) ?? "type"): string}"
+            }
+            let inOneLine = "{properties: {\(members.joined(separator: ", "))}}"
+            let inLines = "\n    properties:\n      " + members.joined(separator: "\n      ")
+            let place = try VersionDirectory(["events:\n  E: " + (round % 2 == 0 ? inOneLine : inLines)])
+            let trial = try RepairTrial(place.texts, place.readable)
+            let found = try place.readable(place.texts).findings.filter { $0.isCertain && !$0.repairs.isEmpty }
+            if found.isEmpty { continue }
+            severalCount += found.count > 1 ? 1 : 0
+            let fixed = try #require(try trial.fixes(for: found), "\(place.shown)")
+            #expect(fixed.map(\.message) == found.map(\.message))
+            var (together, alone) = (place.texts, place.texts)
+            let isApplied = together.apply(fixed.flatMap(\.edits))
+            #expect(isApplied)
+            for _ in found {
+                let next = try #require(try place.readable(alone).findings.first { $0.isCertain && !$0.repairs.isEmpty })
+                let repair = try #require(try RepairTrial(alone, place.readable).repair(for: next))
+                let isApplied = alone.apply(repair.edits)
+                try #require(isApplied)
+            }
+            let path = place.texts.path("v1.yaml")
+            #expect(try together.bytes(path: path) == alone.bytes(path: path), "\(place.shown)")
+            #expect(try place.readable(together).findings.errors.isEmpty)
+            // What stands in one place can't be fixed twice.
+            #expect(try trial.fixes(for: [found[0], found[0]]) == nil)
+        }
+        #expect(severalCount > 0)
+    }
+
     @Test("edits leave every other byte alone, and are refused where the lines are others")
     func bytes() throws {
         let place = try VersionDirectory([])
@@ -99,6 +135,11 @@ final class VersionDirectory {
         for (index, text) in versions.enumerated() {
             try directory.write("evstore: 1\nversion: \(index + 1)\n\(text)\n", to: "v\(index + 1).yaml")
         }
+    }
+
+    /// The verdict on texts that perhaps can't be read.
+    func readable(_ texts: SchemaTexts) throws -> RepairTrial.Verdict {
+        do { return try verdict(texts) } catch EvstoreError.schemaInvalid(let findings) { return RepairTrial.Verdict(findings, nil) }
     }
 
     func said() throws -> [Finding] { try History.load(texts).check() }

@@ -14,7 +14,7 @@ struct SchemaCheckCommand: Command {
             which plan and replay do.
 
             The lines below a finding are an edit: - goes, + comes. Each was tried before it is shown: with it the finding is \
-            gone and no error has come. --fix makes those that take no decision, one after the other, and prints each: words of the \
+            gone and no error has come. --fix makes those that take no decision, several at one time, and prints each: words of the \
             format that are spelled wrongly, quotes, tabs, a read model's definition that follows a rename. It takes no line out, \
             renames no file, leaves alone what is released, and makes no edit that leaves more errors than there were; everything \
             else is proposed. Each file that it changes is kept beside it as v2.yaml.bak, and all other bytes stay as they are. The exit \

@@ -14,31 +14,45 @@ struct SchemaFixes: Sendable {
 
     init(_ texts: SchemaTexts) { self.texts = texts }
 
-    /// Applies one fix after another until none is left; applies none twice, since two fixes might undo each other.
+    /// Applies fixes until none is left, at most twice as many at once as the time before. Applies none twice, since two fixes might undo
+    /// each other.
     mutating func makeAll() throws {
-        var done: Set<String> = []
-        while let repair = try next(done) {
-            done.insert(repair.diagnosticLine)
-            made.append(repair)
-            guard texts.apply(repair.edits) else { return }
+        var (done, refused): (Set<String>, Set<String>) = ([], [])
+        var most = 1
+        while true {
+            let fixed = try next(most, done, &refused)
+            if fixed.isEmpty { return }
+            done.formUnion(fixed.map(\.diagnosticLine))
+            made += fixed
+            guard texts.apply(fixed.flatMap(\.edits)) else { return }
+            most = 2 * fixed.count
         }
     }
 
-    private func next(_ done: Set<String>) throws -> Finding? {
-        let findings = try SchemaCheckCommand.said(of: texts).findings.filter {
+    /// The next findings with their edits: up to `most` of them if they can be fixed at once, otherwise the first that can be fixed.
+    /// - Parameter refused: findings that could not be fixed when each was tried.
+    private func next(_ most: Int, _ done: Set<String>, _ refused: inout Set<String>) throws -> [Finding] {
+        let certain = try SchemaCheckCommand.said(of: texts).findings.filter {
             $0.severity != .note && !$0.repairs.isEmpty && $0.isCertain && !done.contains($0.diagnosticLine)
         }
-        if findings.isEmpty { return nil }
+        let released = Set(certain.flatMap(\.repairs).map(\.file)).filter { texts.isReleased(path: $0) }
+        let findings = certain.filter { !$0.repairs.contains { released.contains($0.file) } }
+        if findings.isEmpty { return [] }
         let trial = try RepairTrial(texts, SchemaCheckCommand.whole)
+        let several = findings.filter { !refused.contains($0.diagnosticLine) }.prefix(most)
+        if several.count > 1, let fixed = try trial.fixes(for: Array(several)) { return fixed }
         for finding in findings {
             guard let repair = try trial.repair(for: finding), repair.isCertain,
                 !repair.edits.contains(where: { texts.isReleased(path: $0.file) })
-            else { continue }
-            var mended = finding
-            mended.edits = repair.edits
-            return mended
+            else {
+                refused.insert(finding.diagnosticLine)
+                continue
+            }
+            var fixed = finding
+            fixed.edits = repair.edits
+            return [fixed]
         }
-        return nil
+        return []
     }
 
     /// Replaces each changed file by a rename, and keeps a copy of the original beside it.

@@ -8,34 +8,49 @@ package enum RepairEdits {
 
     /// The findings with their edits. A finding about a file that does not exist or that was changed in the meantime gets none.
     package static func complete(_ findings: [Finding]) -> [Finding] {
-        var sources: [String: EditableSource] = [:]
+        let sources = EditableSources(SchemaTexts(directory: ""))
         var room = textMax
         return findings.map { finding in
             guard room > 0 else { return finding }
             var finding = finding
-            for file in finding.repairs.map(\.file) where sources[file] == nil {
-                sources[file] = EditableSource(file, SchemaTexts(directory: "").lines(path: file))
-            }
-            finding.edits = edits(of: finding.repairs, in: sources) ?? []
+            finding.edits = edits(of: finding, in: sources) ?? []
             for line in finding.edits.flatMap({ $0.remove + $0.insert }) { room -= line.utf8.count }
             return finding
         }
     }
 
-    /// The repairs of a finding as edits of texts; nil if none apply.
-    static func edits(of finding: Finding, in texts: SchemaTexts) -> [FileEdit]? {
-        var sources: [String: EditableSource] = [:]
-        for file in finding.repairs.map(\.file) where sources[file] == nil { sources[file] = EditableSource(file, texts.lines(path: file)) }
-        return edits(of: finding.repairs, in: sources).flatMap { $0.isEmpty ? nil : $0 }
+    /// The findings with edits that fix all of them at once. If several findings touch a line, the first of them has the edit. Nil if one
+    /// can't be fixed along with the others, or by renaming a file.
+    static func edits(ofAll findings: [Finding], in sources: EditableSources) -> [Finding]? {
+        var fixed = findings
+        var splices: [String: [TextSplice]] = [:]
+        for index in fixed.indices {
+            fixed[index].edits = []
+            for repair in fixed[index].repairs {
+                guard var splice = sources[repair.file].splice(repair) else { return nil }
+                splice.owner = index
+                splices[repair.file, default: []].append(splice)
+            }
+        }
+        for (file, splices) in splices.sorted(by: { $0.key < $1.key }) {
+            let groups = TextSplice.groups(splices)
+            guard groups.allSatisfy(TextSplice.areApart) else { return nil }
+            for group in groups {
+                let owner = group.map(\.owner).min() ?? 0
+                fixed[owner].edits.append(TextSplice.edit(group, of: file, sources[file].lines))
+            }
+        }
+        return fixed
     }
 
-    private static func edits(of repairs: [Repair], in sources: [String: EditableSource]) -> [FileEdit]? {
+    /// The repairs of a finding as edits of texts; nil if none apply.
+    static func edits(of finding: Finding, in sources: EditableSources) -> [FileEdit]? {
         var edits: [FileEdit] = []
         var files: [String] = []
-        for repair in repairs where !files.contains(repair.file) { files.append(repair.file) }
+        for repair in finding.repairs where !files.contains(repair.file) { files.append(repair.file) }
         for file in files {
-            guard let source = sources[file] else { continue }
-            let (here, lines) = (repairs.filter { $0.file == file }, source.lines)
+            let source = sources[file]
+            let (here, lines) = (finding.repairs.filter { $0.file == file }, source.lines)
             var splices: [TextSplice] = []
             var renamed: String?
             for repair in here {
@@ -54,7 +69,22 @@ package enum RepairEdits {
             }
             edits += made
         }
-        return edits
+        return edits.isEmpty ? nil : edits
+    }
+}
+
+/// Texts for edits, each parsed once.
+final class EditableSources {
+    private let texts: SchemaTexts
+    private var sources: [String: EditableSource] = [:]
+
+    init(_ texts: SchemaTexts) { self.texts = texts }
+
+    subscript(file: String) -> EditableSource {
+        if let source = sources[file] { return source }
+        let source = EditableSource(file, texts.lines(path: file))
+        sources[file] = source
+        return source
     }
 }
 
@@ -65,9 +95,21 @@ struct TextSplice {
     var from: LineColumn
     var to: LineColumn
     var text: String
+    /// The index of the finding that it fixes, if there are several.
+    var owner = 0
 
-    /// Converts splices to edits of whole lines; splices that touch a common line become one edit.
+    /// Converts splices to edits of whole lines.
     static func edits(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> [FileEdit] {
+        groups(splices).map { edit($0, of: file, lines) }
+    }
+
+    /// Whether no sorted splice begins before the end of the previous one.
+    static func areApart(_ splices: [TextSplice]) -> Bool {
+        zip(splices, splices.dropFirst()).allSatisfy { ($0.to.line, $0.to.column) <= ($1.from.line, $1.from.column) }
+    }
+
+    /// The splices in the order of the text, grouped by the lines that they touch.
+    static func groups(_ splices: [TextSplice]) -> [[TextSplice]] {
         var groups: [[TextSplice]] = []
         for splice in splices.sorted(by: { ($0.from.line, $0.from.column) < ($1.from.line, $1.from.column) }) {
             if let last = groups.last?.last, splice.from.line <= last.to.line {
@@ -76,10 +118,11 @@ struct TextSplice {
                 groups.append([splice])
             }
         }
-        return groups.map { edit($0, of: file, lines) }
+        return groups
     }
 
-    private static func edit(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> FileEdit {
+    /// The edit of whole lines for splices that touch a common line.
+    static func edit(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> FileEdit {
         let (first, last) = (splices[0].from.line, splices[splices.count - 1].to.line)
         func text(_ line: Int) -> String { line < lines.count ? String(String.UnicodeScalarView(lines[line])) : "" }
         func text(_ line: Int, _ columns: Range<Int>) -> String {

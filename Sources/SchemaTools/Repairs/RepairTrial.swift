@@ -19,25 +19,27 @@ package struct RepairTrial {
 
     /// The maximum number of bytes that all trials read together. When it is exceeded, only the first findings are tried.
     private static let bytesMax = 8 << 20
+    /// As much work as a finding makes in each trial, in bytes that are read.
+    private static let findingBytes = 128
     private static let trialsMax = 200
     private static let roundsMax = 8
 
     private let texts: SchemaTexts
     private let check: (SchemaTexts) throws -> Verdict
-    private let before: Verdict
-    private let errors: [Said: Int]
+    private let sources: EditableSources
+    private let before: Check
     private let losses: RepairLosses
 
     package init(_ texts: SchemaTexts, _ check: @escaping (SchemaTexts) throws -> Verdict) throws {
-        (self.texts, self.check) = (texts, check)
-        before = try check(texts)
-        errors = Self.errors(before.findings)
-        losses = RepairLosses(before.history)
+        (self.texts, self.check, sources) = (texts, check, EditableSources(texts))
+        before = Check(try check(texts))
+        losses = RepairLosses(before.verdict.history)
     }
 
     /// The findings with the edits that were accepted. A finding whose proposal was rejected has neither edits nor a fix.
     package func proposals(for findings: [Finding]) throws -> [Finding] {
-        var left = min(Self.trialsMax, max(4, Self.bytesMax / max(1, texts.size)))
+        let work = texts.size + Self.findingBytes * before.said.count
+        var left = min(Self.trialsMax, max(4, Self.bytesMax / max(1, work)))
         return try findings.map { finding in
             guard !finding.repairs.isEmpty else { return finding }
             var finding = finding
@@ -57,22 +59,40 @@ package struct RepairTrial {
         var (made, target, isCertain) = (texts, finding, finding.isCertain)
         var edits: [FileEdit] = []
         for round in 0 ..< Self.roundsMax {
-            guard let step = RepairEdits.edits(of: target, in: made), made.apply(step) else { return nil }
+            let sources = round == 0 ? sources : EditableSources(made)
+            guard let step = RepairEdits.edits(of: target, in: sources), made.apply(step) else { return nil }
             edits = round == 0 ? step : made.edits(from: texts)
             if round > 0, edits.contains(where: { $0.renamed != nil }) { return nil }
-            let after = try check(made)
-            guard count(of: finding, in: after.findings) < max(1, count(of: finding, in: before.findings)) else { return nil }
-            // If the files could not be read before but can be read now, the new findings are not caused by the repair.
-            let added = before.history == nil && after.history != nil ? [] : added(after.findings)
+            let after = Check(try check(made))
+            guard before.lost([finding], in: after) else { return nil }
+            let added = added(after)
             if added.isEmpty {
-                if losses.grow(with: after.history, edits.map(\.file)) { return nil }
+                if losses.grow(with: after.verdict.history, edits.map(\.file)) { return nil }
                 if round > 0, try isIdle(finding) { return nil }
-                return (edits, isCertain && Self.count(after.findings) <= Self.count(before.findings))
+                return (edits, isCertain && after.errorCount <= before.errorCount)
             }
             guard let next = added.first(where: { !$0.repairs.isEmpty }) else { return nil }
             (target, isCertain) = (next, isCertain && next.isCertain)
         }
         return nil
+    }
+
+    /// The findings with edits that fix all of them at once, of which each is certain and adds no errors; nil if there are none.
+    package func fixes(for findings: [Finding]) throws -> [Finding]? {
+        var made = texts
+        guard findings.allSatisfy(\.isCertain), let fixed = RepairEdits.edits(ofAll: findings, in: sources) else { return nil }
+        let edits = fixed.flatMap(\.edits)
+        guard made.apply(edits) else { return nil }
+        let after = Check(try check(made))
+        let isRight =
+            before.lost(findings, in: after) && added(after).isEmpty && after.errorCount <= before.errorCount
+            && !losses.grow(with: after.verdict.history, edits.map(\.file))
+        return isRight ? fixed : nil
+    }
+
+    /// The errors that an edit causes. If the files could not be read before but can be read now, it causes none of those that are found.
+    private func added(_ after: Check) -> [Finding] {
+        before.verdict.history == nil && after.verdict.history != nil ? [] : before.errorsAdded(in: after)
     }
 
     /// Whether an op could simply be removed; several repairs of it could then only undo one another.
@@ -81,46 +101,66 @@ package struct RepairTrial {
         var without = finding
         without.repairs = [Repair(file: file, line: line, column: column, .remove)]
         var made = texts
-        guard let edits = RepairEdits.edits(of: without, in: texts), made.apply(edits) else { return false }
-        return try added(check(made).findings).isEmpty
+        guard let edits = RepairEdits.edits(of: without, in: sources), made.apply(edits) else { return false }
+        return try before.errorsAdded(in: Check(check(made))).isEmpty
+    }
+}
+
+/// What a finding says, in a form that can be compared before and after an edit.
+private struct Said: Hashable {
+    let id, words: String
+
+    /// Ops are numbered consecutively, so that adding or removing one changes the numbers of others.
+    init(_ finding: Finding, _ message: String) {
+        id = finding.id
+        // There may be tens of thousands of findings, few of which name an op; a byte is found much faster than a text.
+        let namesOp = message.utf8.contains(UInt8(ascii: "(")) && message.contains("(op ")
+        words = namesOp ? message.replacing(#/\(op \d+\)/#, with: "") : message
     }
 
-    // MARK: Comparing findings
-
-    private struct Said: Hashable {
-        let id, words: String
-
-        /// Ops are numbered consecutively, so that adding or removing one changes the numbers of others.
-        init(_ finding: Finding) {
-            id = finding.id
-            // There may be tens of thousands of findings, few of which name an op.
-            words = finding.message.contains("(op ") ? finding.message.replacing(#/\(op \d+\)/#, with: "") : finding.message
-        }
+    /// Whether another finding says the same of this type or another one.
+    /// - Parameter rest: what that finding says behind its type.
+    func ends(with rest: Said) -> Bool {
+        let (own, other) = (words.utf8, rest.words.utf8)
+        return id == rest.id && own.count >= other.count && own.suffix(other.count).elementsEqual(other)
     }
+}
 
-    private static func errors(_ findings: [Finding]) -> [Said: Int] {
+/// The findings of a check, for comparison with those of another one.
+private struct Check {
+    let verdict: RepairTrial.Verdict
+    /// What each finding says.
+    let said: [Said]
+    private let errors: [Said: Int]
+
+    init(_ verdict: RepairTrial.Verdict) {
+        self.verdict = verdict
+        said = verdict.findings.map { Said($0, $0.message) }
         var counts: [Said: Int] = [:]
-        for finding in findings where finding.severity == .error { counts[Said(finding), default: 0] += 1 }
-        return counts
+        for (finding, said) in zip(verdict.findings, said) where finding.severity == .error { counts[said, default: 0] += 1 }
+        errors = counts
     }
 
-    private static func count(_ findings: [Finding]) -> Int { findings.count { $0.severity == .error } }
+    var errorCount: Int { errors.values.reduce(0, +) }
 
-    private func added(_ findings: [Finding]) -> [Finding] {
+    /// The errors that another check has and this one has not.
+    func errorsAdded(in other: Check) -> [Finding] {
         var left = errors
-        return findings.filter { finding in
-            guard finding.severity == .error else { return false }
-            left[Said(finding), default: 0] -= 1
-            return left[Said(finding), default: 0] < 0
+        return zip(other.verdict.findings, other.said).compactMap { finding, said in
+            guard finding.severity == .error else { return nil }
+            left[said, default: 0] -= 1
+            return left[said, default: 0] < 0 ? finding : nil
         }
     }
 
-    /// The number of findings that are equal except for their types.
-    private func count(of finding: Finding, in findings: [Finding]) -> Int {
-        var rest = finding
-        rest.message = String(finding.message.dropFirst(finding.subject?.count ?? 0))
-        let said = Said(rest)
-        return findings.count { $0.id == said.id && Said($0).words.hasSuffix(said.words) }
+    /// Whether another check has none of some findings any more, apart from equal ones that are not among them.
+    func lost(_ findings: [Finding], in other: Check) -> Bool {
+        let rests = findings.map { Said($0, String($0.message.dropFirst($0.subject?.count ?? 0))) }
+        let gone = findings.map { Said($0, $0.message) }
+        return Set(rests).allSatisfy { rest in
+            func count(_ said: [Said]) -> Int { said.count { $0.ends(with: rest) } }
+            return count(other.said) <= max(0, count(said) - count(gone))
+        }
     }
 }
 
