@@ -38,6 +38,8 @@ extension EventStore {
             var made = GeneratedIDs()
             for (index, event) in events.enumerated() {
                 guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
+                // The parts of one event: the append is compared as a whole by the id that the index has.
+                if index > 0, let first = events[0].id, try reader.position(of: first) == position { continue }
                 var stored = try stored(at: position, reader)
                 stored.isAlone = events.count == 1 || index > 0
                 guard let receipt = try receipt(of: stored, for: index == 0 ? events : [event], sameID, reader) else { continue }

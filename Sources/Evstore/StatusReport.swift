@@ -169,7 +169,7 @@ extension EventStore {
         try converting(at: path) {
             let rows = try log.read { reader in try ConsumerRow.all(in: reader) }
             for row in try ConsumerRow.list(rows) {
-                if let position = row.failing {
+                if let position = row.failing?.position {
                     found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
                 }
                 let parked = try ParkedEvent.list(of: row.name, rows).count

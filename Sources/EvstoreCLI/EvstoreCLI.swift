@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Evstore
 internal import Glibc
+internal import Platform
 public import Projections
 public import SchemaEvolution
 
@@ -19,26 +20,24 @@ public enum EvstoreCLI {
     }
 
     private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
+        Descriptor.occupyStandardStreams()
         let arguments = Arguments.separated(arguments)
         let interrupts = Interrupts()
         let output = Output(json: Arguments.own(arguments).contains("--json"))
         let invocation = (["evstore"] + arguments).map(\.shellWord).joined(separator: " ")
+        var code: Int32 = 0
         do {
-            do {
-                try await carryOut(arguments, interrupts, output, invocation, application)
-                try output.flush()
-                return 0
-            } catch let exit as Exit {
-                try output.flush()
-                return exit.code
+            do { try await carryOut(arguments, interrupts, output, invocation, application) } catch let exit as Exit {
+                code = exit.code
             } catch let error where !(error is OutputClosed) {
                 let report = ErrorReport(error, again: invocation)
+                code = report.exit
                 try report.write(to: output)
-                try output.flush()
-                return report.exit
             }
+            try output.flush()
+            return code
         } catch is OutputClosed {
-            return 0
+            return code
         } catch {
             // Where the results can't be written, nor can an error among them.
             let report = ErrorReport(error, again: invocation)

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Platform
 internal import Synchronization
 
-/// Thrown where the reader of the results has closed the pipe (`| head`): the program ends without an error.
+/// Thrown where the reader of the results has closed the pipe (`| head`): what gives one row after the other ends without an error.
 struct OutputClosed: Error {}
 
 /// Prints results to standard output, and everything else to standard error. Results are collected into large writes; payloads and names
@@ -28,6 +28,9 @@ final class Output: Sendable {
 
     init(json: Bool) {
         self.json = json
+        if !Descriptor.standardOutput.isStream {
+            collected.withLock { $0.failure = EvstoreError.ioFailure(doing: "writing the results", reason: "standard output is closed") }
+        }
         let environment = ProcessInfo.processInfo.environment
         coloured = notesOnTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
@@ -38,11 +41,14 @@ final class Output: Sendable {
     /// Writes one line of a result for programs.
     func object(_ members: Members) throws { try put(members.json) }
 
-    /// Writes a result: one object for programs, or lines for people.
+    /// Writes a result: one object for programs, or lines for people. Where nobody reads it any more, the command goes on to its exit code,
+    /// which says the outcome still.
     /// - Parameter isAside: whether it goes to standard error, because standard output is something else.
     func print(_ members: Members, isAside: Bool = false, @TextLines _ lines: () throws -> [String]) throws {
-        if json { return try isAside ? note(members) : object(members) }
-        for text in try lines() { try isAside ? note(text) : line(text) }
+        do {
+            if json { return try isAside ? note(members) : object(members) }
+            for text in try lines() { try isAside ? note(text) : line(text) }
+        } catch is OutputClosed {}
     }
 
     func print(_ report: some Report, isAside: Bool = false) throws { try print(report.members, isAside: isAside) { report.lines } }
@@ -80,6 +86,7 @@ final class Output: Sendable {
     func flush() throws { try collected.withLock { try Self.flush(&$0) } }
 
     private static func flush(_ collected: inout Collected) throws {
+        if let failure = collected.failure { throw failure }
         if collected.bytes.count == 0 { return }
         var bytes = ByteBuffer()
         swap(&bytes, &collected.bytes)
@@ -110,6 +117,7 @@ final class Output: Sendable {
 
     /// Writes text that may have control sequences to standard error. A failed write is ignored: there is no other place to report it.
     func raw(_ text: String) {
+        if !Descriptor.standardError.isStream { return }
         do { try Descriptor.standardError.write(Array(text.utf8).lent) } catch {}
     }
 }

@@ -57,6 +57,12 @@ package struct JSONRow {
         if case .number(let text) = self[name] { UInt64(text) } else { nil }
     }
 
+    /// The whole numbers of a list; those that are none are left out.
+    package func numbers(_ name: String) -> [UInt64] {
+        guard case .array(let values)? = self[name] else { return [] }
+        return values.compactMap { if case .number(let text) = $0 { UInt64(text) } else { nil } }
+    }
+
     /// A span of time that is stored as seconds.
     package func duration(_ name: String) -> Duration? {
         if case .number(let text) = self[name] { Double(text).map { .bounded(seconds: $0) } } else { nil }

@@ -26,6 +26,22 @@ package struct Descriptor: Hashable, Sendable {
         }
     }
 
+    /// Whether it is a file, pipe, socket or device, and not an object of the kernel's that has no type: a process that was started without
+    /// a standard stream may have opened one of those under its number.
+    package var isStream: Bool {
+        var state = stat()
+        return unsafe fstat(number, &state) == 0 && state.st_mode & S_IFMT != 0
+    }
+
+    /// Occupies the numbers of the standard streams that the process was started without, so that none of its own files gets one of them.
+    /// Reading the first and writing to the others fails, as without them.
+    package static func occupyStandardStreams() {
+        for number in Int32(0) ... 2 where fcntl(number, F_GETFD) < 0 {
+            // A new file has the lowest number that is free.
+            _ = unsafe open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     package var isTerminal: Bool { isatty(number) == 1 }
 
     /// The width of the terminal, where this is one.

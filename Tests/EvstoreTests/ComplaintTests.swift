@@ -100,7 +100,7 @@ struct ComplaintTests {
             try Journal.append(.init(.drill, outcome: "failed: restore"), to: &update)
             var row = ConsumerRow(
                 name: "mailer", number: 1, place: Checkpoint(epoch: .first, position: .start), version: SchemaVersion(1), types: nil)
-            (row.failing, row.attempts, row.error) = (Position(1), 3, "no answer")
+            (row.failing, row.attempts, row.error) = (Checkpoint(epoch: .first, position: Position(1)), 3, "no answer")
             try update.put(.notes, row.key, row.value)
         }
         let complaints = try store.status().complaints

@@ -65,7 +65,8 @@ struct PartIDTests {
 
     @Test("is taken: an append with it is told as made before, or refused where it says something else")
     func appended() async throws {
-        let store = try await Self.store().store
+        let temporary = try await Self.store()
+        let store = temporary.store
         let first = try await store.append([sale("1", "e1")])
         let part = try await store.append([paid("1", "e1#1")])
         #expect(part.duplicate && part.positions == first.positions && part.id.text == "e1#1")

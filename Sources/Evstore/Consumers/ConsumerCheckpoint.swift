@@ -15,35 +15,34 @@ final class ConsumerCheckpoint: Sendable {
         var hasHandled = false
         var savedAt = ContinuousClock.now
         /// The event that was failing when this process began, and how many attempts it had had.
-        var resumed: (position: Position, attempts: Int)?
+        var resumed: (event: Checkpoint, attempts: Int)?
     }
 
     private let log: EventLog
     private let state: Monitor<State>
 
     init(_ row: ConsumerRow, _ log: EventLog) {
-        let resumed = row.failing.map { (position: $0, attempts: Int(clamping: row.attempts)) }
+        let resumed = row.failing.map { (event: $0, attempts: Int(clamping: row.attempts)) }
         (self.log, state) = (log, Monitor(State(row: row, resumed: resumed)))
     }
 
     var row: ConsumerRow { state.withLock(\.row) }
 
     /// How many attempts of an event failed in an earlier process; returned once.
-    func takeAttempts(at position: Position) -> Int {
+    func takeAttempts(at event: Checkpoint) -> Int {
         state.withLock { state in
-            guard let resumed = state.resumed, resumed.position == position else { return 0 }
+            guard let resumed = state.resumed, resumed.event == event else { return 0 }
             state.resumed = nil
             return resumed.attempts
         }
     }
 
-    /// Notes events behind the place as handled, in addition to the known ones.
-    func note(ahead positions: [Position]) {
+    /// Notes events behind the place as done, in addition to the known ones.
+    func note(ahead events: [Checkpoint]) {
         state.withLock { state in
-            let all = Set(state.row.ahead).union(positions).sorted()
-            if state.row.ahead == all { return }
-            state.row.ahead = all
-            state.isSaved = false
+            let known = state.row.ahead
+            state.row.add(ahead: events)
+            if state.row.ahead != known { state.isSaved = false }
         }
     }
 
@@ -58,9 +57,9 @@ final class ConsumerCheckpoint: Sendable {
         }
     }
 
-    func fail(at position: Position, attempts: Int, _ reason: String) {
+    func fail(at event: Checkpoint, attempts: Int, _ reason: String) {
         state.withLock { state in
-            (state.row.failing, state.row.attempts, state.row.error) = (position, UInt64(attempts), reason)
+            (state.row.failing, state.row.attempts, state.row.error) = (event, UInt64(attempts), reason)
             state.isSaved = false
         }
     }
@@ -91,7 +90,9 @@ final class ConsumerCheckpoint: Sendable {
         do {
             try await Task { [log, state] in
                 try await log.update { update in
-                    let row = state.withLock(\.row)
+                    var row = state.withLock(\.row)
+                    // Another process may have noted parked events as given up.
+                    if let saved = try update.get(.notes, row.key) { row.add(ahead: try ConsumerRow(name: row.name, saved).ahead) }
                     try update.put(.notes, row.key, row.value)
                     try change(&update)
                 }
@@ -106,10 +107,10 @@ final class ConsumerCheckpoint: Sendable {
 /// Tracks which events of a page are done.
 final class PageProgress: Sendable {
     private struct State {
-        /// The number of parts of the event at a position that are not done yet; and all positions in order.
+        /// The number of parts of the event at a position that are not done yet; and all events in order.
         var open: [Position: Int]
-        let positions: [Position]
-        /// The index of the first of `positions` that is not done.
+        let events: [Checkpoint]
+        /// The index of the first of `events` that is not done.
         var first = 0
     }
 
@@ -120,7 +121,7 @@ final class PageProgress: Sendable {
     init(_ events: [RecordedEvent], end: Checkpoint) {
         self.end = end
         let open = events.reduce(into: [:]) { $0[$1.position, default: 0] += 1 }
-        state = Monitor(State(open: open, positions: open.keys.sorted()))
+        state = Monitor(State(open: open, events: Set(events.map(\.checkpoint)).sorted { $0.position < $1.position }))
     }
 
     /// Marks events as done.
@@ -131,14 +132,14 @@ final class PageProgress: Sendable {
                 let left = (state.open[event.position] ?? 1) - 1
                 state.open[event.position] = left == 0 ? nil : left
             }
-            while state.first < state.positions.count, state.open[state.positions[state.first]] == nil { state.first += 1 }
-            return state.first < state.positions.count ? state.positions[state.first] : nil
+            while state.first < state.events.count, state.open[state.events[state.first].position] == nil { state.first += 1 }
+            return state.first < state.events.count ? state.events[state.first].position : nil
         }
         return open.map { Checkpoint(epoch: end.epoch, position: $0.previous) } ?? end
     }
 
-    /// The positions of events that are done although an earlier one is not.
-    var doneAhead: [Position] {
-        state.withLock { state in state.positions[state.first...].filter { state.open[$0] == nil } }
+    /// The events that are done although an earlier one is not.
+    var doneAhead: [Checkpoint] {
+        state.withLock { state in state.events[state.first...].filter { state.open[$0.position] == nil } }
     }
 }

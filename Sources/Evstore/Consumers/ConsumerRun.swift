@@ -53,8 +53,8 @@ final class ConsumerRun: Sendable {
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
             let page = try await StoreThreads.run { try nextPage(&pages) }
-            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.checkpoint) }
-            if !skipped.isEmpty { skipped = skipped.filter { $0.position > pages.checkpoint.position } }
+            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.position) }
+            if !skipped.isEmpty { skipped = skipped.filter { $0 > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
@@ -65,10 +65,11 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    /// The events behind the place that are done already: parked, or handled concurrently with events that were not.
-    private func skipped(behind row: ConsumerRow) throws -> Set<Checkpoint> {
+    /// The positions behind the place whose events are done already: parked, or handled concurrently with events that were not. After a cut
+    /// another event may have the position of one of them.
+    private func skipped(behind row: ConsumerRow) throws -> Set<Position> {
         let parked = try store.parked(of: name).map(\.place).filter { $0.position > row.place.position }
-        return Set(parked + row.ahead.map { Checkpoint(epoch: row.place.epoch, position: $0) })
+        return Set(try (row.ahead + parked).filter { try store.isInLog($0) }.map(\.position))
     }
 
     /// The next page. Where an event has no image at the version, the events before it come first, as a page of their own.
@@ -162,9 +163,9 @@ final class ConsumerRun: Sendable {
     /// Tries one event until it is handled or given up, at least once; returns early where the task is cancelled.
     /// - Parameter tried: how many attempts it has had in a batch.
     private func handle(_ event: RecordedEvent, after tried: Int, _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
-        var attempt = place.takeAttempts(at: event.position) + tried + 1
+        var attempt = place.takeAttempts(at: event.checkpoint) + tried + 1
         while let reason = try await failure([event], attempt: attempt) {
-            place.fail(at: event.position, attempts: attempt, reason)
+            place.fail(at: event.checkpoint, attempts: attempt, reason)
             if attempt >= options.retry.attemptsMax {
                 if options.onFailure == .park { return try await park(event, attempts: attempt, reason, place, progress) }
                 try await place.save()
@@ -213,7 +214,11 @@ final class ConsumerRun: Sendable {
             let attempt = Int(clamping: parked.attempts) + 1
             let (events, obstacle) = try seen(parked)
             let reason = if let obstacle { obstacle } else { try await failure(events, attempt: attempt) }
-            if reason == nil { place.advance(to: place.row.place, handled: events.count) }
+            if reason == nil {
+                // Order: noted as done in the transaction that deletes the row by which it is skipped.
+                place.note(ahead: [parked.place])
+                place.advance(to: place.row.place, handled: events.count)
+            }
             try await place.write { [name] update in
                 // An event that was dropped meanwhile stays dropped.
                 if try update.get(.notes, parked.key(name)) == nil { return }

@@ -22,7 +22,7 @@ extension EventStore {
                         name: row.name, place: row.place, version: row.version, types: row.types,
                         lag: end.events(after: row.place.position), isCutOff: !isInLog(row.place), handled: row.handled,
                         parked: UInt64(count),
-                        failing: row.failing, error: row.error,
+                        failing: row.failing?.position, error: row.error,
                         holder: StoreLock.consumer(row.number).holder(at: path)))
             }
         }
@@ -148,14 +148,16 @@ extension StoreMaintenance {
     ) async throws(EvstoreError) -> Int {
         try await log.changing { update in
             let rows = try ConsumerRow.all(in: update)
-            _ = try EventStore.required(consumer, rows)
+            var row = try EventStore.required(consumer, rows)
             let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
             if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
             if parked.isEmpty { return 0 }
             for event in parked {
                 try update.delete(.notes, event.key(consumer))
-                if let now = change(event) { try update.put(.notes, now.key(consumer), now.value) }
+                // Order: noted as done in the transaction that deletes the row by which it is skipped.
+                if let now = change(event) { try update.put(.notes, now.key(consumer), now.value) } else { row.add(ahead: [event.place]) }
             }
+            try update.put(.notes, row.key, row.value)
             let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
             try Journal.append(
                 Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)

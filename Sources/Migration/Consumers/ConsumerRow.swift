@@ -6,7 +6,7 @@ internal import JSONText
 /// The row of a consumer, a name that handles each event once, in the table `notes`.
 ///
 ///     key     "consumer/", name
-///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, error, ahead
+///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, failingEpoch, error, ahead, aheadEpochs
 package struct ConsumerRow: Hashable, Sendable {
     package var name: String
     /// The number of the lock that its holder has.
@@ -17,11 +17,12 @@ package struct ConsumerRow: Hashable, Sendable {
     package var types: [String]?
     package var handled: UInt64 = 0
     /// The event that failed last, how often it was tried, and why it failed; nil where none has failed since the place moved past it.
-    package var failing: Position?
+    package var failing: Checkpoint?
     package var attempts: UInt64 = 0
     package var error: String?
-    /// Events behind the place that are already handled, where streams are handled concurrently.
-    package var ahead: [Position] = []
+    /// Events behind the place that are already done: handled concurrently with earlier ones, or parked and given up. Each has the epoch of
+    /// its append: after a cut, another event may have its position.
+    package var ahead: [Checkpoint] = []
 
     /// More than any store has: a row with a greater number or more attempts is forged.
     static let numberMax = 1 << 20
@@ -42,8 +43,14 @@ package struct ConsumerRow: Hashable, Sendable {
     /// Moves the place; forgets a failure and handled events before it.
     package mutating func move(to place: Checkpoint) {
         self.place = place
-        ahead.removeAll { $0 <= place.position }
-        if let failing, failing <= place.position { (self.failing, attempts, error) = (nil, 0, nil) }
+        ahead.removeAll { $0.position <= place.position }
+        if let failing, failing.position <= place.position { (self.failing, attempts, error) = (nil, 0, nil) }
+    }
+
+    /// Adds events that are done, as far as they are behind the place.
+    package mutating func add(ahead events: [Checkpoint]) {
+        let all = Set(ahead + events).filter { $0.position > place.position }
+        ahead = all.sorted { ($0.position, $0.epoch) < ($1.position, $1.epoch) }
     }
 
     // MARK: Rows
@@ -56,7 +63,10 @@ package struct ConsumerRow: Hashable, Sendable {
 
     package var key: [UInt8] { Self.key(name) }
 
-    package var value: [UInt8] {
+    package var value: [UInt8] { value(withEpochs: true) }
+
+    /// - Parameter withEpochs: false for what older programs wrote.
+    private func value(withEpochs: Bool) -> [UInt8] {
         var fields = JSONRow()
         fields.set("number", UInt64(number))
         fields.set("epoch", UInt64(place.epoch.rawValue))
@@ -65,9 +75,11 @@ package struct ConsumerRow: Hashable, Sendable {
         fields.set("types", types.map { .array($0.map(JSONValue.string)) } ?? .null)
         fields.set("handled", handled)
         fields.set("attempts", attempts)
-        fields.set("failing", failing?.rawValue)
+        fields.set("failing", failing?.position.rawValue)
+        if withEpochs { fields.set("failingEpoch", (failing?.epoch.rawValue).map(UInt64.init)) }
         fields.set("error", error)
-        fields.set("ahead", .array(ahead.map { .number(String($0.rawValue)) }))
+        fields.set("ahead", .array(ahead.map { .number("\($0.position)") }))
+        if withEpochs { fields.set("aheadEpochs", .array(ahead.map { .number("\($0.epoch)") })) }
         return fields.bytes
     }
 
@@ -81,11 +93,17 @@ package struct ConsumerRow: Hashable, Sendable {
         self.init(
             name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, types: nil)
         if case .array(let values)? = fields["types"] { types = values.compactMap { if case .string(let type) = $0 { type } else { nil } } }
-        if case .array(let values)? = fields["ahead"] {
-            ahead = values.compactMap { if case .number(let text) = $0 { UInt64(text).map { Position($0) } } else { nil } }
+        // A row of an older program has no epochs: what it noted was in the log as of its place.
+        let (ahead, epochs) = (fields.numbers("ahead"), fields.numbers("aheadEpochs"))
+        self.ahead = ahead.enumerated().map { index, position in
+            let epoch = epochs.count == ahead.count ? UInt32(exactly: epochs[index]).map { Epoch($0) } : nil
+            return Checkpoint(epoch: epoch ?? place.epoch, position: Position(position))
         }
         (self.handled, self.attempts, error) = (handled, attempts, fields.text("error"))
-        failing = fields.number("failing").map { Position($0) }
+        failing = fields.number("failing").map { position in
+            let epoch = fields.number("failingEpoch").flatMap(UInt32.init(exactly:)).map { Epoch($0) }
+            return Checkpoint(epoch: epoch ?? place.epoch, position: Position(position))
+        }
     }
 
     /// Reads the rows of all consumers, with those of their parked events.
@@ -129,8 +147,9 @@ package struct ConsumerRow: Hashable, Sendable {
         do {
             if let name = name(of: row.key) {
                 var consumer = try ConsumerRow(name: name, row.value)
-                guard consumer.value == row.value else { return nil }
+                guard consumer.value == row.value || consumer.value(withEpochs: false) == row.value else { return nil }
                 if consumer.place.position > end.position { consumer.place = end }
+                consumer.ahead.removeAll { $0.position > end.position }
                 return (row.key, consumer.value)
             }
             guard let name = parker(of: row.key), let parked = try ParkedEvent(name, key: row.key, row.value),
