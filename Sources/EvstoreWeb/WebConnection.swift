@@ -54,6 +54,11 @@
 
         func channelInactive(context: ChannelHandlerContext) { deadline?.cancel() }
 
+        /// A client that has closed its side is answered if its request is whole.
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if case ChannelEvent.inputClosed? = event as? ChannelEvent, !isAnswered { context.close(promise: nil) }
+        }
+
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {

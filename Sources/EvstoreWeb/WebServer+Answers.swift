@@ -43,7 +43,9 @@
         private func isOwn(_ host: String) -> Bool {
             let parts = host.split(separator: ":", omittingEmptySubsequences: false)
             let name = parts[0].lowercased()
-            return parts.count <= 2 && (["127.0.0.1", "localhost"].contains(name) || isPageHost(host))
+            // The port becomes a part of addresses, so it is one.
+            let isPort = parts.count == 1 || parts.count == 2 && UInt16(parts[1]).map(String.init) == String(parts[1])
+            return isPort && (["127.0.0.1", "localhost"].contains(name) || isPageHost(host))
         }
 
         private func isPageHost(_ host: String) -> Bool { host.prefix { $0 != ":" }.lowercased() == sessions?.host }

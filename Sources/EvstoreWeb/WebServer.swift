@@ -98,6 +98,8 @@
         private func bound() async throws -> any Channel {
             let bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                // A client may say that its request is whole by closing its side (RFC 9112, 9.6): it gets its answer still.
+                .childChannelOption(.allowRemoteHalfClosure, value: true)
                 .childChannelInitializer { [self] channel in
                     channel.eventLoop.makeCompletedFuture {
                         try admit(channel)

@@ -108,4 +108,31 @@ struct ExitCodeTests {
         #expect(try member(outcome.line, "read") == "4")
         #expect(!FileManager.default.fileExists(atPath: shop.store))
     }
+
+    @Test("the code is the outcome's, also where nobody reads the results, in a pipe that is closed at once")
+    func unread() throws {
+        let shop = try Shop.open()
+        let shell = BuiltProgram(path: "/bin/bash", environment: ["EVSTORE_STORE": shop.store])
+        for (line, exit) in [
+            ("status --expect v2", 4), ("status --expect v2 --json", 4), ("read --at v9 --json", 2), ("read", 0), ("status", 0),
+            (#"append order-1 OrderPaid '{"id":1}' --json"#, 3), ("query nothing --json", 2), ("snapshot verify nothing --json", 2),
+        ] {
+            let ended = try shell.run("-c", "\(BuiltProgram().path) \(line) 2>/dev/null | true; exit ${PIPESTATUS[0]}")
+            #expect(ended.exit == Int32(exit), "\(line)")
+        }
+    }
+
+    @Test("a standard stream that the program was started without is told as closed, where it is needed")
+    func closed() throws {
+        let shop = try Shop.open()
+        let shell = BuiltProgram(path: "/bin/bash", environment: ["EVSTORE_STORE": shop.store])
+        for (line, exit) in [
+            ("import - --as v1 <&-", 2), ("append order-1 OrderPaid - <&-", 2), ("status >&-", 1), ("status <&-", 0), ("status 2>&-", 0),
+            ("status <&- >&- 2>&-", 1), ("read <&- 2>&-", 0),
+        ] {
+            let ended = try shell.run("-c", "timeout 60 \(BuiltProgram().path) \(line)")
+            #expect(ended.exit == Int32(exit), "\(line): \(ended.errors)")
+        }
+        try shop.must("verify --deep")
+    }
 }

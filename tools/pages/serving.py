@@ -136,7 +136,7 @@ class Check:
         self.expect(token not in cookie, "the cookie is the token")
         for host, sent, status in (
             (own, cookie, 200), (own, cookie + "0", 401), (own, "evstore=" + token, 401), (base.removeprefix("http://"), cookie, 401),
-            ("evstore-store-0000000000000000.localhost", cookie, 403),
+            ("evstore-store-0000000000000000.localhost", cookie, 403), ("127.0.0.1:1@example.org", "", 403), ("localhost:", "", 403),
         ):
             found = ask(host, "/", Cookie=sent).status
             self.expect(found == status, f"a cookie at {host} gets {found}, not {status}")
@@ -146,6 +146,13 @@ class Check:
                 connection.sendall(f"GET /healthz HTTP/1.1\r\n{lines}\r\n\r\n".encode())
                 found = connection.makefile().readline()
             self.expect(" 400 " in found, f"{lines!r} gets {found!r}")
+        # A client that closes its side behind its request is answered; one that closes it within the request is let go.
+        for sent, status in (("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", " 200 "), ("GET /healthz HTTP/1.1\r\nHost:", "")):
+            with socket.create_connection(("127.0.0.1", int(base.rsplit(":", 1)[1])), 30) as connection:
+                connection.sendall(sent.encode())
+                connection.shutdown(socket.SHUT_WR)
+                began, found = time.monotonic(), connection.makefile().readline()
+            self.expect(status in found and time.monotonic() - began < 10, f"a half-closed {sent!r} gets {found!r}")
         self.end(process, "doors")
         again, base = self.start("--listen", own.rpartition(":")[2], "--page")
         self.expect(ask(own, "/", Cookie=cookie).status != 200, "a session goes on with another start of the server")

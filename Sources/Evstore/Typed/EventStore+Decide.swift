@@ -62,7 +62,8 @@ extension EventStore {
             } catch {
                 guard error.isConflict(on: stream, isOfAnEpoch), attempt < attemptsMax else { throw error }
                 // Random pauses keep concurrent deciders on one stream from colliding again.
-                try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))
+                let pause = Duration.microseconds(Int.random(in: 0 ... 500 << min(attempt, 7)))
+                do { try await Task.sleep(for: pause) } catch { throw EvstoreError.interrupted(again: "decide again") }
                 attempt += 1
             }
         }
