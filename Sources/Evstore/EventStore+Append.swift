@@ -17,6 +17,8 @@ extension EventStore {
     /// under the id that the store generated for it. An id of that form (a UUIDv7) costs a look at the last block and, where that block is
     /// not older than the id, O(log n) more.
     ///
+    /// The id of an event is appended once, ever, and so is `<id>#k` where a step splits that event into parts at the version of the append.
+    ///
     /// The calling thread checks the events, which takes some microseconds each; the events of a large append are checked on several
     /// threads. Then the call waits for its turn on the writing thread, at most `Options.appendDeadline`, and for one sync of the disk,
     /// which appends that wait at the same time share. A small append that is alone is committed on the calling thread where the disk was

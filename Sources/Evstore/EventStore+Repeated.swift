@@ -35,11 +35,13 @@ extension EventStore {
     func repeatedGenerated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard events.contains(where: { $0.id.map(GeneratedIDs.mayHave) ?? false }) else { return nil }
         return try log.reading { reader in
+            // The append is compared as a whole by the first id that an index has.
+            if let first = events.first?.id, try reader.position(of: first) != nil { return nil }
             var made = GeneratedIDs()
             for (index, event) in events.enumerated() {
-                guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
-                // The parts of one event: the append is compared as a whole by the id that the index has.
-                if index > 0, let first = events[0].id, try reader.position(of: first) == position { continue }
+                guard let id = event.id, try reader.position(of: id) == nil, let position = try made.position(of: id, reader) else {
+                    continue
+                }
                 var stored = try stored(at: position, reader)
                 stored.isAlone = events.count == 1 || index > 0
                 guard let receipt = try receipt(of: stored, for: index == 0 ? events : [event], sameID, reader) else { continue }
@@ -86,11 +88,11 @@ extension EventStore {
         _ stored: StoredAppend, with events: [NewEvent], _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, isSame: Bool)? {
         let asked = events.first?.version ?? stored.version
-        var (receipt, seen) = try appended(stored, at: asked, count: events.count, reader)
+        let count = events.count { $0.id?.whole == nil }
+        var (receipt, seen) = try appended(stored, at: asked, count: count, reader)
         if let id = events.first?.id, id.whole != nil, id != receipt.id {
-            seen = Array(seen.drop { $0.event.id != id })
+            seen = Array(seen.drop { $0.event.id != id }.prefix(events.count))
             if seen.isEmpty { return nil }
-            if stored.isAlone { seen = [seen[0]] }
             receipt.id = id
         } else if seen.count != events.count {
             seen.removeAll { !$0.isFirst }
@@ -112,7 +114,7 @@ extension EventStore {
     }
 
     /// The append that begins at a position: its receipt, and its events as seen at a version. An event with an id of its own belongs to
-    /// the append only while fewer than `count` events were found.
+    /// the append only while fewer than `count` events of the log were found.
     private func appended(
         _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [Seen]) {
@@ -124,7 +126,8 @@ extension EventStore {
         while stored.isAlone ? next == position : true {
             let belongs =
                 try reader.record(at: next) { record in
-                    guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
+                    guard next == position || record.continuesAppend && (!record.idGiven || next.events(after: position) < UInt64(count))
+                    else { return false }
                     let name = try converter.stream(of: record, reader)
                     receipt = AppendReceipt(
                         positions: position.through(next), stream: name, revision: record.revision,

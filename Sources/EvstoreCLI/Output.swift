@@ -45,13 +45,18 @@ final class Output: Sendable {
     /// which says the outcome still.
     /// - Parameter isAside: whether it goes to standard error, because standard output is something else.
     func print(_ members: Members, isAside: Bool = false, @TextLines _ lines: () throws -> [String]) throws {
-        do {
-            if json { return try isAside ? note(members) : object(members) }
-            for text in try lines() { try isAside ? note(text) : line(text) }
-        } catch is OutputClosed {}
+        do { try row(members, isAside: isAside, lines) } catch is OutputClosed {}
     }
 
     func print(_ report: some Report, isAside: Bool = false) throws { try print(report.members, isAside: isAside) { report.lines } }
+
+    /// Writes one of many results: where nobody reads them any more, the command ends.
+    func row(_ members: Members, isAside: Bool = false, @TextLines _ lines: () throws -> [String]) throws {
+        if json { return try isAside ? note(members) : object(members) }
+        for text in try lines() { try isAside ? note(text) : line(text) }
+    }
+
+    func row(_ report: some Report) throws { try row(report.members) { report.lines } }
 
     /// Writes one line of text; escapes it only where a terminal might act on it.
     func put(_ line: [UInt8]) throws {
@@ -86,7 +91,7 @@ final class Output: Sendable {
     func flush() throws { try collected.withLock { try Self.flush(&$0) } }
 
     private static func flush(_ collected: inout Collected) throws {
-        if let failure = collected.failure { throw failure }
+        if let failure = collected.failure, failure is OutputClosed || collected.bytes.count > 0 { throw failure }
         if collected.bytes.count == 0 { return }
         var bytes = ByteBuffer()
         swap(&bytes, &collected.bytes)

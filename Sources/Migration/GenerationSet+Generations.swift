@@ -45,7 +45,10 @@ extension GenerationSet {
         }
     }
 
-    /// Builds the missing generations in one pass over the log and returns their entries; removes all of them where that fails.
+    /// So many generations are built in one pass over the log: each takes some megabytes of memory meanwhile.
+    private static let builtAtOnceMax = 64
+
+    /// Builds the missing generations and returns their entries; removes all of them where that fails.
     mutating func build(
         _ context: MigrationContext, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
     ) throws(EvstoreError) -> [Entry] {
@@ -53,11 +56,15 @@ extension GenerationSet {
         try context.job.check()
         let wanted = entries.indices.filter { entries[$0].directory == nil }
         if wanted.isEmpty { return [] }
-        var made: [String] = []
+        var (made, seen): ([String], Set<Position>) = ([], [])
         do {
-            var build = BulkBuild(evolving, at: version, try create(wanted, &made, context))
-            (build.onError, build.jobs, build.through) = (onError, jobs, through)
-            witnesses = try build.run(context.job).witnesses
+            for first in stride(from: 0, to: wanted.count, by: Self.builtAtOnceMax) {
+                let some = Array(wanted[first ..< min(first + Self.builtAtOnceMax, wanted.count)])
+                var build = BulkBuild(evolving, at: version, try create(some, &made, context))
+                (build.onError, build.jobs, build.through) = (onError, jobs, through)
+                seen.formUnion(try build.run(context.job).witnesses)
+            }
+            witnesses = seen.sorted()
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             throw error

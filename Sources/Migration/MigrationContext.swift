@@ -21,6 +21,9 @@ package struct MigrationContext: Sendable {
 
     package var log: EventLog { evolving.log }
     var logger: Logger { evolving.logger }
+
+    /// Logs what an operator has to know although the work goes on.
+    package func warn(_ text: String) { logger.warning("\(text)") }
     package var store: String { evolving.log.path }
 
     private static let askInterval = Duration.seconds(2)

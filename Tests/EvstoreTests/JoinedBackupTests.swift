@@ -24,17 +24,19 @@ struct JoinedBackupTests {
                 sizes.append(
                     round % 2 == 0 ? 1 << scale : Int.random(in: 1 ... 1 << Int.random(in: 1 ... scale, using: &random), using: &random))
                 written += sizes.last ?? 0
-                let first = BackupDirectory.firstJoined(sizes)
-                guard first < sizes.count - 1 else { continue }
-                copied += sizes[first...].reduce(0, +)
-                sizes.replaceSubrange(first..., with: [sizes[first...].reduce(0, +)])
+                guard let range = BackupDirectory.joinable(sizes) else { continue }
+                copied += sizes[range].reduce(0, +)
+                sizes.replaceSubrange(range, with: [sizes[range].reduce(0, +)])
             }
             #expect(sizes.count <= 15 * 8 && sizes.reduce(0, +) == written, "seed \(seed): \(sizes.count)")
             // Small ones are of one level up to 64 KiB.
             #expect(copied <= 8 * written + (3_000 / 15) << 16, "seed \(seed): \(copied) of \(written)")
         }
-        #expect(BackupDirectory.firstJoined([1 << 33] + Array(repeating: 1 << 29, count: 20)) == 20, "what is too large stays")
-        #expect(BackupDirectory.firstJoined(Array(repeating: 300, count: 5_000)) == 0, "many that an older program has left become one")
+        #expect(BackupDirectory.joinable([1 << 33] + Array(repeating: 1 << 29, count: 20)) == nil, "what is too large stays")
+        // What an older program has left becomes few, too, a gibibyte at a time.
+        var old = Array(repeating: 50_000, count: 105_000)
+        while let range = BackupDirectory.joinable(old) { old.replaceSubrange(range, with: [old[range].reduce(0, +)]) }
+        #expect(old.count <= 20 && old.reduce(0, +) == 50_000 * 105_000, "\(old.count)")
     }
 
     @Test(
@@ -92,23 +94,25 @@ struct JoinedBackupTests {
         try await store.close()
     }
 
-    @Test("are made where an older block file is damaged, too: the files stay as they are, and a check names the damage")
+    @Test("have the blocks of a damaged file anew where a run would join it, and a check names the older runs that have the damage")
     func damaged() async throws {
         let temporary = try await Orders.store(at: 1)
         let (store, copies) = (temporary.store, temporary.path + "-copies")
         defer { try? FileManager.default.removeItem(atPath: copies) }
-        for number in 1 ... 15 {
+        for number in 1 ... 16 {
             _ = try await store.append([try Orders.placed("\(number)", at: 1)])
             _ = try await store.maintenance.backUp(into: copies)
         }
-        let path = try "\(copies)/\(#require(BackupDirectory(copies).run(15).blocks.dropFirst(4).first).file)"
+        let path = try "\(copies)/\(#require(BackupDirectory(copies).run(16).blocks.dropFirst(4).first).file)"
         var bytes = try Data(contentsOf: URL(filePath: path))
         bytes[bytes.count - 1] ^= 1
         try bytes.write(to: URL(filePath: path))
-        _ = try await store.append([try Orders.placed("16", at: 1)])
-        _ = try await store.maintenance.backUp(into: copies)
-        #expect(try Self.files(copies, 16) == 16)
+        for number in 17 ... 20 {
+            _ = try await store.append([try Orders.placed("\(number)", at: 1)])
+            _ = try await store.maintenance.backUp(into: copies)
+        }
+        #expect(try Self.files(copies, 17) == 5 && Self.files(copies, 20) == 8)
         #expect(try Directory.names(copies + "/blocks").allSatisfy { $0.hasSuffix(".evf") })
-        #expect(try await StoreMaintenance.verifyBackups(in: copies).map { $0.damage == nil } == (1 ... 16).map { $0 < 5 })
+        #expect(try await StoreMaintenance.verifyBackups(in: copies).map { $0.damage == nil } == (1 ... 20).map { $0 < 5 || $0 > 16 })
     }
 }

@@ -87,6 +87,32 @@ struct PartIDTests {
         #expect(try store.last().position == Position(3))
     }
 
+    @Test("that a caller gave itself stays its own, also once a step splits the event whose part it could be")
+    func own() async throws {
+        let temporary = try await Self.store()
+        let store = temporary.store
+        for id in ["e1", "e1#1"] { _ = try await store.append([sale("1", id)]) }
+        let again = try await store.append([sale("1", "e1#1")])
+        #expect(again.duplicate && again.position == Position(2))
+        let other = try await store.append([sale("1", "e1#1", at: 2)])
+        #expect(other.duplicate && other.position == Position(2))
+    }
+
+    @Test("may be among those of an append that is repeated: with all parts of its events, or the first ones")
+    func repeated() async throws {
+        let temporary = try await Self.store()
+        let store = temporary.store
+        let first = try await store.append([sale("1", "e1"), sale("2", "e2")])
+        for events in try [
+            [sale("1", "e1"), sale("2", "e2")], [sale("1", "e1", at: 2), sale("2", "e2", at: 2)],
+            [sale("1", "e1", at: 2), paid("1", "e1#1"), sale("2", "e2", at: 2), paid("2", "e2#1")],
+        ] {
+            let again = try await store.append(events)
+            #expect(again.duplicate && again.positions == first.positions)
+        }
+        #expect(try store.last().position == Position(2))
+    }
+
     @Test("has a number behind its last # that is written as numbers are")
     func form() throws {
         let wholes = ["a#1": "a", "a#1#12": "a#1", "a#0": nil, "a#01": nil, "a#": nil, "#1": nil, "a#-1": nil, "a#99999": nil, "a1": nil]

@@ -55,7 +55,7 @@ extension EventLog {
         let keys = try changeableKeys("nothing can be forgotten")
         var batch: [(name: StreamName, named: Set<UInt32>)] = []
         for (index, stream) in streams.enumerated() {
-            try converting("forgetting \(stream)") {
+            try converting("forgetting \(streams.count == 1 ? "\(stream)" : "\(streams.count) streams")") {
                 try access.environment.checkProcess()
                 var (named, unread): (Set<UInt32>, (any Error)?) = ([], nil)
                 // Events that are appended meanwhile are sealed under a slot that was whole just before.

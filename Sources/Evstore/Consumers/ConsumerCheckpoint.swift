@@ -31,7 +31,9 @@ final class ConsumerCheckpoint: Sendable {
     /// How many attempts of an event failed in an earlier process; returned once.
     func takeAttempts(at event: Checkpoint) -> Int {
         state.withLock { state in
-            guard let resumed = state.resumed, resumed.event == event else { return 0 }
+            guard let resumed = state.resumed, resumed.event.position == event.position,
+                event.epoch <= resumed.event.epoch
+            else { return 0 }
             state.resumed = nil
             return resumed.attempts
         }

@@ -53,8 +53,11 @@ final class ConsumerRun: Sendable {
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
             let page = try await StoreThreads.run { try nextPage(&pages) }
-            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.position) }
-            if !skipped.isEmpty { skipped = skipped.filter { $0 > pages.checkpoint.position } }
+            let wanted = page.events.filter { event in
+                let isDone = skipped[event.position].map { event.checkpoint.epoch <= $0 } ?? false
+                return !isDone && types?.contains(event.type) ?? true
+            }
+            if !skipped.isEmpty { skipped = skipped.filter { $0.key > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
@@ -65,11 +68,14 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    /// The positions behind the place whose events are done already: parked, or handled concurrently with events that were not. After a cut
-    /// another event may have the position of one of them.
-    private func skipped(behind row: ConsumerRow) throws -> Set<Position> {
-        let parked = try store.parked(of: name).map(\.place).filter { $0.position > row.place.position }
-        return Set(try (row.ahead + parked).filter { try store.isInLog($0) }.map(\.position))
+    /// The positions behind the place whose events are done already: parked, or handled concurrently with events that were not; each with the
+    /// last epoch of such an event. After a cut another one may have the position, of a later epoch.
+    private func skipped(behind row: ConsumerRow) throws -> [Position: Epoch] {
+        // From one transaction: another process may give a parked event up, which moves it from the one to the other.
+        let rows = try store.log.read { reader in try ConsumerRow.all(in: reader) }
+        let noted = try EventStore.required(name, rows).ahead + ParkedEvent.list(of: name, rows).map(\.place)
+        let behind = noted.filter { $0.position > row.place.position }
+        return Dictionary(behind.map { ($0.position, $0.epoch) }, uniquingKeysWith: max)
     }
 
     /// The next page. Where an event has no image at the version, the events before it come first, as a page of their own.

@@ -17,7 +17,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in try store.consumers() }
-            for row in rows { try session.output.print(row) }
+            for row in rows { try session.output.row(row) }
             if rows.isEmpty { session.output.remark("note: there are no consumers; evstore consume begins one") }
         }
     }
@@ -32,7 +32,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let rows = try await session.withStore(.reading) { store in try store.parked(of: name) }
-            for row in rows { try session.output.print(row) }
+            for row in rows { try session.output.row(row) }
         }
     }
 

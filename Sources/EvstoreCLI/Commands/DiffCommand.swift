@@ -43,7 +43,7 @@ struct DiffCommand: Command {
 
 extension RowDifference {
     func write(to output: Output, a versionA: SchemaVersion, b versionB: SchemaVersion) throws {
-        try output.print(["key": key, "a": a.map(CheckedJSON.init), "b": b.map(CheckedJSON.init)]) {
+        try output.row(["key": key, "a": a.map(CheckedJSON.init), "b": b.map(CheckedJSON.init)]) {
             key
             for (version, row) in [(versionA, a), (versionB, b)] {
                 "  \(version)  \(row.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")"

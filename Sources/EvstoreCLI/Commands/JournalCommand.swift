@@ -12,7 +12,7 @@ struct JournalCommand: Command {
 
     func run(in session: Session) async throws {
         let rows = try await session.withStore(.reading) { store in try store.maintenance.journal() }
-        for row in rows { try session.output.print(row) }
+        for row in rows { try session.output.row(row) }
     }
 }
 

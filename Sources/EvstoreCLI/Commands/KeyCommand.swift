@@ -23,7 +23,7 @@ struct KeyCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let keys = try await session.withStore(.reading) { store in store.maintenance.keys() }
-            for key in keys { try session.output.print(key) }
+            for key in keys { try session.output.row(key) }
             if keys.isEmpty { session.output.note("note: its events are not sealed; see: evstore recipher --help") }
         }
     }

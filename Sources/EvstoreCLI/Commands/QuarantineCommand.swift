@@ -22,7 +22,7 @@ struct QuarantineCommand: ParsableCommand, Group {
             let rows = try await session.withStore(.reading) { store in
                 try store.quarantine(at: store.version(ifNamed: at))
             }
-            for row in rows { try session.output.print(row) }
+            for row in rows { try session.output.row(row) }
         }
     }
 

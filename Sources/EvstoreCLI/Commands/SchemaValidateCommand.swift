@@ -29,7 +29,7 @@ struct SchemaValidateCommand: Command {
             let misfit = Self.misfit(of: line, shape)
             if misfit != nil { refused += 1 }
             let object: Members = ["line": number, "ok": misfit == nil, "pointer": misfit?.pointer, "error": misfit?.reason]
-            try session.output.print(object) {
+            try session.output.row(object) {
                 let place = misfit?.pointer.map { $0.isEmpty ? "" : "\($0) " } ?? ""
                 "\(number): " + (misfit.map { "REFUSED \(place)\($0.reason)" } ?? "ok")
             }

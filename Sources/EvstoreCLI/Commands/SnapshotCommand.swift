@@ -41,7 +41,7 @@ struct SnapshotCommand: ParsableCommand, Group {
             let snapshots = try await session.withStore(.reading) { store in try store.snapshots() }
             let width = snapshots.map(\.name.count).max() ?? 0
             for snapshot in snapshots {
-                try session.output.print(snapshot.members) {
+                try session.output.row(snapshot.members) {
                     "\(snapshot.name.padded(to: width))   at \(grouped(snapshot.position.rawValue).aligned(to: 13))   \(snapshot.live) live   \(snapshot.time)"
                         + (snapshot.epoch > .first ? "   epoch \(snapshot.epoch)" : "")
                 }

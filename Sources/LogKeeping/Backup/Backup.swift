@@ -61,6 +61,7 @@ package enum Backup {
         let slots = try context.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
         let number = (before?.number ?? 0) + 1
+        shared = try directory.joined(shared, by: number, context)
         let rowsName = BackupDirectory.rowsName(number)
         let made = "blocks/\(number).new"
         var blocks = FileWriter(directory.path + "/" + made)
@@ -79,9 +80,9 @@ package enum Backup {
                 from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, ends: summary)
         }
         if isNew {
-            let own = BackupDirectory.Run.Blocks(
-                file: BackupDirectory.blocksName(number, summary.last.position), bytes: blocks.bytes, summary.base, slots: summary.slots)
-            shared = try directory.add(own, from: made, to: shared, overwriting: context.log.keyFile != nil, context.job)
+            let blocksName = BackupDirectory.blocksName(number, summary.last.position)
+            try Directory.rename(directory.path + "/" + made, to: directory.path + "/" + blocksName)
+            shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots))
         }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same streams.

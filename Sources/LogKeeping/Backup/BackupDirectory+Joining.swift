@@ -1,57 +1,72 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Migration
 internal import Platform
 
-/// Block files of a directory are joined as it grows, so that a run names some dozens of them, however many runs there were. A file's level
-/// is the power of 16 that its size has reached. As soon as a run would end with 16 files of one level, or of lower ones, they become one
-/// file: their frames follow each other already. The old files stay as long as an older run names them. So each byte is copied about once a
+/// Block files of a directory are joined as it grows, so that a run names few of them, however many runs there were. A file's level is the
+/// power of 16 that its size has reached. Where a run finds 16 files of one level, or of lower ones, at the end, they become one file:
+/// their frames follow each other already. The old files stay as long as an older run names them. So each byte is copied about once a
 /// level, as in the size-tiered compaction of log-structured stores.
 extension BackupDirectory {
     private static let filesOfLevelMax = 15
-    /// Larger files are not joined: what a run costs stays bounded.
-    private static let joinedBytesMax = 4 << 30
-    /// The name of the file that is being joined; runs are counted from 1.
-    private static let joining = "blocks/0.new"
+    /// Files that reach this size together are not joined: what it costs a run stays bounded.
+    static let joinedBytesMax = 1 << 30
+    /// The name of a file that is being written; runs are counted from 1.
+    private static let unfinished = "blocks/0.new"
 
-    /// Gives a run's new block file its name, joined with the files before it where it is time; returns the run's block files.
-    /// - Parameter made: the name under which the new file's frames were written.
-    /// - Parameter overwriting: whether a file is overwritten before it is removed.
-    func add(_ new: Run.Blocks, from made: String, to shared: [Run.Blocks], overwriting: Bool, _ job: Job) throws -> [Run.Blocks] {
-        let files = shared + [new]
-        let first = Self.firstJoined(files.map(\.bytes))
-        var joined = new
-        joined.bytes = files[first...].sum(\.bytes)
-        let isJoined =
-            try first < shared.count
-            && join(files[first ..< shared.count].map(\.file) + [made], after: first > 0 ? files[first - 1].base : nil, joined, job)
-        try Directory.rename("\(path)/\(isJoined ? Self.joining : made)", to: "\(path)/\(new.file)")
-        if first < shared.count {
-            try Directory.removeFiles(in: path + "/blocks", overwriting: overwriting) { [made, Self.joining].contains("blocks/\($0)") }
+    /// The block files of the run before, some of them joined where it is time, for a new run. From the first one on whose frames turn out to
+    /// be damaged they are left out, so that the run writes their blocks anew. Where the files can't be joined, they stay as they are.
+    func joined(_ files: [Run.Blocks], by number: UInt64, _ context: MigrationContext) throws -> [Run.Blocks] {
+        guard let range = Self.joinable(files.map(\.bytes)), let last = files[range].last else { return files }
+        var joined = last
+        joined.file = Self.blocksName(number, Position(last.position))
+        joined.bytes = files[range].sum(\.bytes)
+        let base = range.lowerBound > 0 ? files[range.lowerBound - 1].base : nil
+        do {
+            try copy(files[range], context.job)
+            if try damage(of: joined, in: Self.unfinished, after: base) == nil {
+                try Directory.rename("\(path)/\(Self.unfinished)", to: "\(path)/\(joined.file)")
+                return files[..<range.lowerBound] + [joined] + files[range.upperBound...]
+            }
+        } catch EvstoreError.interrupted {
+            throw context.job.interrupted
+        } catch {
+            context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error)")
+            try Directory.removeFiles(in: path + "/blocks", overwriting: false) { "blocks/\($0)" == Self.unfinished }
+            return files
         }
-        return isJoined ? files[..<first] + [joined] : files
+        for index in range {
+            let file = files[index]
+            guard let damage = try damage(of: file, in: file.file, after: index > 0 ? files[index - 1].base : nil) else { continue }
+            context.warn("of the backups in \(path), \(damage): this run has its blocks anew; verify the older runs")
+            return Array(files[..<index])
+        }
+        return files
     }
 
-    /// The index of the first of the files that become one with the last; the last one's where it stays alone.
-    static func firstJoined(_ sizes: [Int]) -> Int {
-        var (first, bytes) = (sizes.count - 1, sizes.last ?? 0)
-        while true {
-            let start = sizes[..<first].lastIndex { level($0) > level(bytes) }.map { $0 + 1 } ?? 0
-            let joined = sizes[start ..< first].reduce(bytes) { $0.plus($1) }
-            guard first - start >= filesOfLevelMax, joined <= joinedBytesMax else { return first }
-            (first, bytes) = (start, joined)
+    /// The files that become one; nil where none do.
+    static func joinable(_ sizes: [Int]) -> Range<Int>? {
+        guard let last = sizes.last else { return nil }
+        var (range, bytes) = (sizes.count - 1 ..< sizes.count, last)
+        while range.upperBound == sizes.count {
+            let start = sizes[..<range.lowerBound].lastIndex { level($0) > level(bytes) }.map { $0 + 1 } ?? 0
+            // A directory of an older program may have more than one file holds: the first ones come first.
+            var (end, sum) = (start, 0)
+            while end < sizes.count, sum.plus(sizes[end]) <= joinedBytesMax { (end, sum) = (end + 1, sum + sizes[end]) }
+            guard range.lowerBound - start >= filesOfLevelMax, end - start > filesOfLevelMax else { break }
+            (range, bytes) = (start ..< end, sum)
         }
+        return range.count > 1 ? range : nil
     }
 
     /// 0 below 64 KiB, 1 below 1 MiB, 2 below 16 MiB …
     private static func level(_ bytes: Int) -> Int { (Int.bitWidth - (bytes >> 16).leadingZeroBitCount + 3) / 4 }
 
-    /// Writes the frames of some files into one, and reads them again; false where one of them is damaged, which a check of the runs that
-    /// name it tells.
-    private func join(_ names: [String], after base: BackupBase?, _ joined: Run.Blocks, _ job: Job) throws -> Bool {
-        guard let end = joined.base else { return false }
-        var file = FileWriter("\(path)/\(Self.joining)")
-        let frames = FileSequence(names.map { "\(path)/\($0)" })
+    /// Writes the frames of some files into one.
+    private func copy(_ files: some Sequence<Run.Blocks>, _ job: Job) throws {
+        var file = FileWriter("\(path)/\(Self.unfinished)")
+        let frames = FileSequence(files.map { "\(path)/\($0.file)" })
         while true {
             try job.check()
             let bytes = try frames.read(1 << 20)
@@ -59,6 +74,5 @@ extension BackupDirectory {
             try file.write(bytes.lent)
         }
         try file.finish()
-        return try damage(of: Self.joining) { try EventLog.checkFrames(from: $0, after: base, through: end) } == nil
     }
 }

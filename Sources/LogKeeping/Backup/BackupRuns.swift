@@ -59,19 +59,25 @@ extension BackupDirectory {
     fileprivate func damage(of run: Run, _ known: inout [Run.Blocks: String?]) throws -> String? {
         var base: BackupBase?
         for part in run.blocks {
-            guard let end = part.base else { return "\(part.file): its end is not written down" }
             // The key is the file with its end, which belongs to no other file: names are never used twice.
-            let damage = try known[part] ?? damage(of: part.file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
+            let damage = try known[part] ?? damage(of: part, in: part.file, after: base)
             known[part] = .some(damage)
             if let damage { return damage }
-            base = end
+            base = part.base
         }
         return try damage(of: run.rows) {
             try EventLog.checkEnd(from: $0, after: base, position: Position(run.position), content: run.content)
         }
     }
 
-    func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
+    /// Returns the damage of a file with the frames of a block file, nil where there is none.
+    /// - Parameter base: where the file before it ends.
+    func damage(of blocks: Run.Blocks, in file: String, after base: BackupBase?) throws -> String? {
+        guard let end = blocks.base else { return "\(file): its end is not written down" }
+        return try damage(of: file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
+    }
+
+    private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
         guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
         return try damage { try check(FileSequence([path + "/" + file]).read) }.map { "\(file): \($0)" }
     }

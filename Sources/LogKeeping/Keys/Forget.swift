@@ -51,9 +51,9 @@ package enum Forget {
                 report.before.append(stream.name)
             }
         }
-        // Order: the keys are overwritten before a read model is built again. If damage hides some keys, the read models are removed
-        // nevertheless. If the process is killed in between, another call of `forget` does the rest.
-        if !forgotten.isEmpty || failure?.isOfDamage == true {
+        // Order: the keys are overwritten before a read model is built again. If damage hides some keys, or the disk fails, the read models are
+        // removed nevertheless. If the process is killed in between, another call of `forget` does the rest.
+        if !forgotten.isEmpty || failure?.mayFollowOverwriting == true {
             let (noted, ledger) = (report, names.compactMap { forgotten[$0] })
             try await context.log.changing { update in
                 update.state.generations = [:]
@@ -80,10 +80,11 @@ package enum Forget {
 }
 
 extension EvstoreError {
-    fileprivate var isOfDamage: Bool {
+    /// Whether some keys may be overwritten although the call failed.
+    fileprivate var mayFollowOverwriting: Bool {
         switch self {
-        case .storeDamaged, .corruptBlock: true
-        default: false
+        case .keysRefused, .readOnly, .usage, .deadlinePassed, .interrupted: false
+        default: true
         }
     }
 }

@@ -32,8 +32,8 @@ package struct ShapeMembers: Hashable, Sendable {
     package mutating func remove(_ name: String) -> Shape.Property? {
         guard let place = place(of: name) else { return nil }
         let member = list.remove(at: place)
-        places[name] = nil
-        for index in places.values.indices where places.values[index] > place { places.values[index] -= 1 }
+        places = [:]
+        index()
         return member
     }
 
