@@ -156,10 +156,7 @@ package struct LawTrial {
         guard isFull else { return [verdict] }
         do {
             let again = try see(back, of: event, from: event.born, to: target)
-            // Where a step puts a member into an object that may be absent, going back leaves no empty one.
-            let isPartial = history.opClass(from: event.born, to: target).contains(.partial)
-            let holds = Self.isSame(again, images) || isPartial && Self.isSame(again, images, butForEmptyObjects: true)
-            return [verdict, LawVerdict(law: "L3", holds: holds)]
+            return [verdict, LawVerdict(law: "L3", holds: Self.isSame(again, images))]
         } catch {
             return isExcused(event, target, error) ? [verdict] : [verdict, LawVerdict(law: "L3", holds: false, error: error)]
         }
@@ -269,35 +266,13 @@ package struct LawTrial {
         return result
     }
 
-    static func isSame(_ a: [GroupPart], _ b: [GroupPart], butForEmptyObjects: Bool = false) -> Bool {
-        a.count == b.count
-            && zip(a, b).allSatisfy { $0.type.isSame(as: $1.type) && isSame($0.payload, $1.payload, butForEmptyObjects) }
+    static func isSame(_ a: [GroupPart], _ b: [GroupPart]) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { $0.type.isSame(as: $1.type) && isSame($0.payload, $1.payload) }
     }
 
-    private static func isSame(_ a: [UInt8], _ b: [UInt8], _ butForEmptyObjects: Bool) -> Bool {
+    private static func isSame(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         if a == b { return true }
-        do {
-            if !butForEmptyObjects { return try JSONEquality.same(a.lent, b.lent) }
-            let (a, b) = try (JSONValue(parsing: a.lent).withoutEmptyObjects, JSONValue(parsing: b.lent).withoutEmptyObjects)
-            return try JSONEquality.same(Array(a.text.utf8).lent, Array(b.text.utf8).lent)
-        } catch { return false }
-    }
-}
-
-extension JSONValue {
-    /// The value without the members of objects that are empty objects, or become such without theirs.
-    fileprivate var withoutEmptyObjects: JSONValue {
-        switch self {
-        case .null, .bool, .number, .string: return self
-        case .array(let elements): return .array(elements.map(\.withoutEmptyObjects))
-        case .object(let members):
-            return .object(
-                members.compactMap { member in
-                    let value = member.value.withoutEmptyObjects
-                    if case .object(let inner) = value, inner.isEmpty { return nil }
-                    return Member(name: member.name, value: value)
-                })
-        }
+        do { return try JSONEquality.same(a.lent, b.lent) } catch { return false }
     }
 }
 
