@@ -43,16 +43,21 @@ final class EventConverter: RecordVisitor {
     /// Nil where each event is seen at its birth version.
     private let version: SchemaVersion?
     private let type: String?
+    private let order: ReadOrder
     /// The stored types whose events may be seen as `type`; nil where every event is wanted.
     private let wanted: Set<TypeAtVersion>?
     private var lastName: (type: TypeID, name: String)?
 
-    /// - Parameter shared: the stream names that converters of other threads have found.
+    /// - Parameters:
+    ///   - order: how the caller comes from record to record.
+    ///   - shared: the stream names that converters of other threads have found.
     init(
-        _ store: EventStore, _ history: History, _ seenAt: SeenAt, type: String? = nil, sharing shared: SharedStreamNames? = nil
+        _ store: EventStore, _ history: History, _ seenAt: SeenAt, type: String? = nil, in order: ReadOrder = .log,
+        sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
         let version: SchemaVersion? = if case .version(let version) = seenAt { version } else { nil }
-        (self.store, self.history, self.version, self.type, isPooled) = (store, history, version, type, shared == nil)
+        (self.store, self.history, self.version, self.type, self.order) = (store, history, version, type, order)
+        isPooled = shared == nil
         // Version 0 has no types of its own.
         if let type, let version, version.rawValue > 0 {
             _ = try history.requireShape(of: type, at: version)
@@ -124,7 +129,7 @@ final class EventConverter: RecordVisitor {
             return try body(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0))
         }
         do {
-            try viewer.view(record, reader) { image in
+            try viewer.view(record, reader, in: order) { image in
                 if type.map(image.type.isSame) ?? true { try body(image) }
             }
         } catch EvstoreError.noImage where born.rawValue == 0 {

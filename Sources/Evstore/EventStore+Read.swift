@@ -114,10 +114,11 @@ extension EventStore {
         return EventRead(cursor, converter, through: evolution.last)
     }
 
-    /// A converter for events at a version (the working one where nil), as of a read that is already open.
+    /// A converter for events of one stream at a version (the working one where nil), as of a read that is already open.
     func converter(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventConverter {
         let version = version ?? programVersion ?? reader.stamp.live
-        return try EventConverter(self, history(serving: version, evolving.history(reader)), .version(version), type: type)
+        return try EventConverter(
+            self, history(serving: version, evolving.history(reader)), .version(version), type: type, in: .stream)
     }
 
     /// Returns the images of one event at a version: none where a step hides it, several where one has split it.

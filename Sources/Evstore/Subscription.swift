@@ -40,12 +40,14 @@ struct Subscription: PageReader {
     private let store: EventStore
     private let version: SchemaVersion?
     private let type: String?
+    private let order: ReadOrder
     private var cursor: EventCursor
     /// The converter of the last page, with the version, epoch and history that it was made for.
     private var last: (converter: EventConverter, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
     init(_ store: EventStore, to stream: StreamName?, after checkpoint: Checkpoint, at version: SchemaVersion?, type: String?) {
         (self.store, self.version, self.type) = (store, version, type)
+        order = stream == nil ? .log : .stream
         cursor = EventCursor(store, of: stream, after: checkpoint)
     }
 
@@ -73,7 +75,7 @@ struct Subscription: PageReader {
         _ history: History, _ version: SchemaVersion, _ state: StoreState
     ) throws(EvstoreError) -> EventConverter {
         if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.converter }
-        let converter = try EventConverter(store, history, .version(version), type: type)
+        let converter = try EventConverter(store, history, .version(version), type: type, in: order)
         last = (converter, version, state.epoch, state.history)
         return converter
     }

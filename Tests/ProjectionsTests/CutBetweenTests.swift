@@ -71,8 +71,10 @@ struct CutBetweenTests {
         try await store.end()
     }
 
-    @Test("an event is merged with those of its append that were there when the read began")
-    func merged() async throws {
+    @Test(
+        "an event is merged with those of its append that were there when the read began, of the log and of a stream",
+        arguments: [ReadOrder.log, .stream])
+    func merged(order: ReadOrder) async throws {
         let store = try await store()
         let (log, history) = (store.log, try store.evolving.history)
         let seen = try await onOwnThread {
@@ -80,7 +82,7 @@ struct CutBetweenTests {
             return try log.read { reader in
                 try waiting { try await Self.replace(log) }
                 var seen: [String] = []
-                try merged.view(Position(3), reader) { seen.append(String(utf8: $0.payload) ?? "") }
+                try merged.view(Position(3), reader, in: order) { seen.append(String(utf8: $0.payload) ?? "") }
                 return seen
             }
         }

@@ -154,6 +154,31 @@ package enum Blocks {
         return position <= block.last ? block.record(Int(clamping: position.events(after: first))) : nil
     }
 
+    /// Whether two events were appended together. Looks at those between them, unless their blocks are of different commits: an append is
+    /// in one commit, whose blocks all have its time.
+    @_lifetime(cursor: copy cursor)
+    static func areTogether(_ first: Position, _ last: Position, _ cursor: inout Cursor, _ access: LogAccess) throws -> Bool {
+        guard try continuesAppend(last, &cursor, access), try seek(&cursor, holding: last) else { return false }
+        if try first < self.position(cursor.key) {
+            let time = try view(cursor, access).time
+            guard try seek(&cursor, holding: first), try view(cursor, access).time == time else { return false }
+        }
+        var at = last.previous
+        while at > first {
+            guard try continuesAppend(at, &cursor, access) else { return false }
+            at = at.previous
+        }
+        return true
+    }
+
+    /// Whether the event at a position was appended together with the one before it. Checks it without opening it.
+    @_lifetime(cursor: copy cursor)
+    private static func continuesAppend(_ position: Position, _ cursor: inout Cursor, _ access: LogAccess) throws -> Bool {
+        guard let record = try record(at: position, &cursor, access) else { return false }
+        try access.prove(record)
+        return record.continuesAppend
+    }
+
     /// Moves to the last block that begins at or before a position; false where there is none.
     @_lifetime(cursor: copy cursor)
     static func seek(_ cursor: inout Cursor, holding position: Position) throws -> Bool {

@@ -70,6 +70,29 @@ package struct LogReader: ~Copyable {
         }
     }
 
+    /// Lends the events that were appended together with the one at a position, and that one, upwards.
+    package func append(around position: Position, _ body: (borrowing RecordView) throws -> Void) throws {
+        var first = position
+        while first > Position(1), try closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
+        try blocks(from: first) { block in
+            for index in block.indices {
+                let record = block.record(index)
+                if record.position > first, !record.continuesAppend { return false }
+                try body(record)
+            }
+            return true
+        }
+    }
+
+    /// Lends those of them that are of the stream of the one at the position, without a look at the content of the others.
+    package func appendInStream(around position: Position, _ body: (borrowing RecordView) throws -> Void) throws {
+        guard let (stream, revision) = try closedRecord(at: position, { ($0.streamID, $0.revision) }),
+            let head = try moment.knownHead(stream, transaction, access)
+        else { return }
+        guard revision <= head.revision else { throw Indexes.damaged("heads") }
+        try StreamWalk(stream, head, access).append(of: revision, at: position, transaction, body)
+    }
+
     func walk(_ name: StreamName) throws -> StreamWalk? {
         guard let id = try moment.knownStreamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access)
         else {

@@ -46,9 +46,16 @@ struct StreamWalk {
         }
     }
 
-    /// Lends up to `limit` events upwards from a revision: goes to the last of them, walks back and lends them in reverse, one run after
-    /// the other.
+    /// Lends up to `limit` events from a revision on upwards, until `body` returns false.
     func forwards(
+        from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
+    ) throws {
+        try closedForwards(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
+    }
+
+    /// Lends events like `forwards`, without opening sealed records: goes to the last of them, walks back and lends them in reverse, one
+    /// run after the other.
+    private func closedForwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         let last = revision.rawValue.plus(min(UInt64(limit) - 1, head.revision.rawValue.minus(revision.rawValue)))
@@ -64,7 +71,36 @@ struct StreamWalk {
             runs[runs.count - 1].first = number + 1
             runs.append(Run(first: revision.rawValue, last: number, position: position))
         }
-        for run in runs.reversed() where try !lend(run, &cursor, transaction, body) { return }
+        for run in runs.reversed() where try !lend(run, &cursor, body) { return }
+    }
+
+    /// Lends the events of the stream that were appended together with one of them, and that one, upwards: walks back from it to the first
+    /// of them, then goes up as long as events belong to the append, each time over twice as many.
+    func append(
+        of revision: Revision, at position: Position, _ transaction: borrowing ReadTransaction,
+        _ body: (borrowing RecordView) throws -> Void
+    ) throws {
+        var cursor = transaction.cursor(access.tables.blocks)
+        var (first, at) = (revision.rawValue, position)
+        while first > 0 {
+            let previous = try record(first, at: at, &cursor).previous
+            guard try Blocks.areTogether(previous, at, &cursor, access) else { break }
+            (first, at) = (first - 1, previous)
+        }
+        var (next, last, isWhole) = (first, at, true)
+        var limit = Int(clamping: revision.rawValue.minus(first).plus(2))
+        while isWhole, next <= head.revision.rawValue {
+            try closedForwards(from: Revision(next), limit: limit, transaction) { record in
+                // What lies before `position` was found to belong to the append already.
+                if record.position > position { isWhole = try Blocks.areTogether(last, record.position, &cursor, access) }
+                if isWhole {
+                    try access.open(record, transaction, body)
+                    (next, last) = (next + 1, record.position)
+                }
+                return isWhole
+            }
+            limit = limit.plus(limit)
+        }
     }
 
     /// Consecutive revisions of the stream, and the position of the last one.
@@ -74,15 +110,13 @@ struct StreamWalk {
     }
 
     /// Lends the events of a run, upwards.
-    private func lend(
-        _ run: Run, _ cursor: inout Cursor, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
-    ) throws -> Bool {
+    private func lend(_ run: Run, _ cursor: inout Cursor, _ body: (borrowing RecordView) throws -> Bool) throws -> Bool {
         let record = try record(run.last, at: run.position, &cursor)
         if run.last > run.first {
             let before = Run(first: run.first, last: run.last - 1, position: record.previous)
-            if try !lend(before, &cursor, transaction, body) { return false }
+            if try !lend(before, &cursor, body) { return false }
         }
-        return try access.open(record, transaction, body)
+        return try body(record)
     }
 
     @_lifetime(copy cursor)

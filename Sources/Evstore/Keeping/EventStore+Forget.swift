@@ -95,7 +95,7 @@ extension EventStore {
             try log.reading { reader in
                 let history = try evolving.history(reader)
                 let live = reader.stamp.live
-                let converter = try EventConverter(self, history, .version(live))
+                let converter = try EventConverter(self, history, .version(live), in: .stream)
                 try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
                     guard record.position <= last else {
                         next = nil

@@ -37,7 +37,8 @@ extension StoreMaintenance {
         let report = try await store.working("convert the events", progress) { (context) async throws(EvstoreError) in
             let (began, evolution) = (ContinuousClock.now, try store.evolving.current())
             let version = store.effective(version, evolution)
-            let converter = try EventConverter(store, store.history(serving: version, evolution.history), .version(version))
+            let converter = try EventConverter(
+                store, store.history(serving: version, evolution.history), .version(version), in: stream == nil ? .log : .stream)
             var cursor =
                 stream.map { EventCursor(store, of: $0) }
                 ?? EventCursor(store, through: evolution.last, from: nil, backwards: false, limit: nil)

@@ -54,7 +54,7 @@ extension EventStore {
             cursor.resume(behind: kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
-        let converter = try EventConverter(self, history, .version(fold.version))
+        let converter = try EventConverter(self, history, .version(fold.version), in: .stream)
         while !cursor.isEnded {
             for event in try cursor.page(converter) {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }

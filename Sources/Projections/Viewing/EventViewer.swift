@@ -50,13 +50,15 @@ package final class EventViewer {
     /// append has the merged image.
     ///
     /// All lookups use the reader that lends the event, so that a concurrent cut makes no difference.
+    /// - Parameter order: how the caller comes from event to event.
     /// - Throws: `EvstoreError.noImage` with the position, or what the body throws.
     package func view(
-        _ record: borrowing RecordView, along path: Path, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
+        _ record: borrowing RecordView, along path: Path, _ reader: borrowing LogReader, in order: ReadOrder = .log,
+        _ body: (borrowing Image) throws -> Void
     ) throws {
         trace = nil
         // An event never needs both: only upward steps merge, and shadows exist only for downward steps.
-        if path.merges { return try merged.view(record.position, reader, body) }
+        if path.merges { return try merged.view(record.position, reader, in: order, body) }
         if try viewShadow(record, reader, body) { return }
         do {
             try paths.run(
@@ -69,9 +71,10 @@ package final class EventViewer {
     /// Calls the body with each image of an event along its own path. An event with a shadow needs no path, so the program may lack a step
     /// of it.
     package func view(
-        _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
+        _ record: borrowing RecordView, _ reader: borrowing LogReader, in order: ReadOrder = .log,
+        _ body: (borrowing Image) throws -> Void
     ) throws {
-        if try !viewShadow(record, reader, body) { try view(record, along: path(of: record), reader, body) }
+        if try !viewShadow(record, reader, body) { try view(record, along: path(of: record), reader, in: order, body) }
     }
 
     /// Shows the event by its shadow. Returns false if no shadow is stored for the target.

@@ -3,10 +3,18 @@ package import EventLog
 package import EventModel
 package import SchemaEvolution
 
+/// How a reader comes from one event to the next. It decides what is read around an event that a step merges with others.
+package enum ReadOrder: Sendable {
+    /// From position to position: the whole append, since its other events come next.
+    case log
+    /// From event to event of one stream, or to a single event: only this stream's events of the append, since no others are merged.
+    case stream
+}
+
 /// Makes the images of events that a step merges with others of their append.
 ///
-/// It reads the append around a position, so that the ends of pages, batches and chunks of the log do not matter, and caches the last
-/// append until a cut. Used by one thread.
+/// It reads the append around a position, so that the ends of pages, batches and chunks of the log do not matter, and caches what it has
+/// read last until a cut. Used by one thread.
 package final class MergedAppends {
     /// Events are merged only with events of the same stream and birth version.
     private struct Key: Hashable {
@@ -22,8 +30,9 @@ package final class MergedAppends {
         var next = -1
     }
 
-    /// The first and the last image of an event of the append, or why it has none.
+    /// An event that a step may merge: its first and its last image, or why it has none.
     private struct Place {
+        let position: Position
         var first = -1
         var last = -1
         var failure: ImageFailure?
@@ -33,8 +42,9 @@ package final class MergedAppends {
     private let viewer: PathRunner
     private let names: StreamNames
     private let target: SchemaVersion
-    /// The cached append, with an entry for each of its events; the payloads of images are in `texts`.
-    private var held: (epoch: Epoch, first: Position)?
+    /// The epoch of the cached events; nil where none are.
+    private var held: Epoch?
+    /// Events of one append, upwards; the payloads of their images are in `texts`.
     private var places: [Place] = []
     private var images: [Seen] = []
     private var texts = ByteBuffer()
@@ -47,12 +57,15 @@ package final class MergedAppends {
 
     /// Calls the body with the images that belong to the event at a position: never if they belong to a later event of its append.
     /// - Throws: `EvstoreError.noImage`, or what the body throws.
-    package func view(_ position: Position, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void) throws {
+    package func view(
+        _ position: Position, _ reader: borrowing LogReader, in order: ReadOrder = .log, _ body: (borrowing Image) throws -> Void
+    ) throws {
         let epoch = reader.last.epoch
-        if held?.epoch != epoch || place(of: position) == nil {
-            if held?.epoch != epoch { kinds.removeAll() }
+        if held != epoch || place(of: position) == nil {
+            if held != epoch { kinds.removeAll() }
             held = nil
-            held = (epoch, try read(around: position, reader))
+            try read(around: position, reader, in: order)
+            held = epoch
         }
         guard let place = place(of: position) else { return }
         if let failure = places[place].failure { throw EvstoreError.noImage(failure) }
@@ -69,56 +82,51 @@ package final class MergedAppends {
         let payload = texts.slice(seen.text.lowerBound, seen.text.count)
         try body(Image(type: seen.type, typeIndex: seen.typeIndex, payload: payload, part: part))
     }
-
     private func place(of position: Position) -> Int? {
-        guard let held, position >= held.first else { return nil }
-        let place = position.events(after: held.first)
-        return place < UInt64(places.count) ? Int(place) : nil
+        var (low, high) = (0, places.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].position < position { low = middle + 1 } else { high = middle }
+        }
+        return low < places.count && places[low].position == position ? low : nil
     }
 
-    /// Drops the cached append.
+    /// Drops the cached events.
     func removeAll() {
         (held, places, images) = (nil, [], [])
         texts = ByteBuffer()
     }
 
-    /// Reads the append that contains a position. Returns its first position.
-    private func read(around position: Position, _ reader: borrowing LogReader) throws -> Position {
-        var first = position
-        while first > Position(1), try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
+    /// Reads the events of an append around a position.
+    private func read(around position: Position, _ reader: borrowing LogReader, in order: ReadOrder) throws {
         var (events, groups): ([AppendedEvent], [(key: Key, places: [Int])]) = ([], [])
         places.removeAll(keepingCapacity: true)
         images.removeAll(keepingCapacity: true)
         texts.removeAll()
-        // For each event to be merged, the index of its entry in `places`.
-        var members: [Int] = []
-        try reader.blocks(from: first) { block in
-            for index in block.indices {
-                let record = block.record(index)
-                if record.position > first, !record.continuesAppend { return false }
-                places.append(Place())
-                let kind = try kind(of: record)
-                guard kind.merges else { continue }
-                let key = Key(stream: record.streamID, born: record.born)
-                if groups.last?.key != key { groups.append((key, [])) }
-                groups[groups.count - 1].places.append(events.count)
-                members.append(places.count - 1)
-                events.append(
-                    AppendedEvent(
-                        type: kind.name, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
-                        time: record.time, stream: try names.name(of: record, at: record.born, reader).text))
-            }
-            return true
+        func take(_ record: borrowing RecordView) throws {
+            let kind = try kind(of: record)
+            guard kind.merges else { return }
+            let key = Key(stream: record.streamID, born: record.born)
+            if groups.last?.key != key { groups.append((key, [])) }
+            groups[groups.count - 1].places.append(places.count)
+            places.append(Place(position: record.position))
+            events.append(
+                AppendedEvent(
+                    type: kind.name, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                    time: record.time, stream: try names.name(of: record, at: record.born, reader).text))
+        }
+        switch order {
+        case .log: try reader.append(around: position) { try take($0) }
+        case .stream: try reader.appendInStream(around: position) { try take($0) }
         }
         if groups.count < 2 {
-            if let key = groups.first?.key { try see(events, members, key, from: first) }
+            if let group = groups.first { try see(events, group.places, group.key) }
         } else {
             for (key, parts) in Dictionary(grouping: groups, by: \.key) {
                 let chosen = parts.flatMap(\.places)
-                try see(chosen.map { events[$0] }, chosen.map { members[$0] }, key, from: first)
+                try see(chosen.map { events[$0] }, chosen, key)
             }
         }
-        return first
     }
 
     private func kind(of record: borrowing RecordView) throws -> (type: TypeID, born: SchemaVersion, name: String, merges: Bool) {
@@ -131,12 +139,14 @@ package final class MergedAppends {
     }
 
     /// Makes the images of events of one stream and birth version.
-    private func see(_ events: [AppendedEvent], _ members: [Int], _ key: Key, from first: Position) throws {
+    /// - Parameter members: the indexes of their entries in `places`.
+    private func see(_ events: [AppendedEvent], _ members: [Int], _ key: Key) throws {
         try viewer.view(
             appended: events, born: key.born, at: target,
             failed: { index, failure in
+                var failure = failure
+                failure.position = places[members[index]].position
                 places[members[index]].failure = failure
-                places[members[index]].failure?.position = first.plus(UInt64(members[index]))
             }
         ) { index, image in
             let start = texts.count
