@@ -121,6 +121,11 @@ extension EventStore {
         try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), projection: projection)
     }
 
+    /// The entries of one event in the quarantine of a version's read models: one for each read model that lacks it.
+    package func quarantine(at version: SchemaVersion?, position: Position) throws(EvstoreError) -> [QuarantineReport] {
+        try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), position: position)
+    }
+
     /// Names the log's end as a restore point. Waits for the read models of the live version, whose digests it records, and for one
     /// transaction.
     /// - Throws: `EvstoreError`: snapshotExists, usage where the name can't be one, deadlinePassed, diskFull, interrupted.

@@ -147,9 +147,12 @@ extension GenerationSet {
         try headers(context).sum(\.header.quarantined)
     }
 
-    func quarantined(_ entry: Entry, _ context: MigrationContext) throws(EvstoreError) -> [QuarantineReport] {
+    /// The events that a read model lacks, or only the one at a position.
+    func quarantined(
+        _ entry: Entry, _ context: MigrationContext, at position: Position? = nil
+    ) throws(EvstoreError) -> [QuarantineReport] {
         guard let name = entry.directory else { return [] }
-        return try open(name, context).quarantined().map {
+        return try open(name, context).quarantined(at: position).map {
             QuarantineReport(projection: entry.name, position: $0.position, type: $0.type, error: $0.reason)
         }
     }

@@ -4,9 +4,9 @@ internal import Projections
 
 /// Lists the events that read models could not take in, and rebuilds those read models once they can.
 package enum Quarantine {
-    /// The events in quarantine of a version, by projection and position.
+    /// The events in quarantine of a version, by projection and position; of one projection or at one position where these are given.
     package static func list(
-        _ context: MigrationContext, at version: SchemaVersion, projection: String? = nil
+        _ context: MigrationContext, at version: SchemaVersion, projection: String? = nil, position: Position? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
         let generationSet = try GenerationSet.registered(context, at: version, try context.state())
         if let projection, !generationSet.entries.contains(where: { $0.name == projection }) {
@@ -14,7 +14,7 @@ package enum Quarantine {
         }
         var reports: [QuarantineReport] = []
         for entry in generationSet.entries where projection == nil || entry.name == projection {
-            reports += try generationSet.quarantined(entry, context)
+            reports += try generationSet.quarantined(entry, context, at: position)
         }
         return reports
     }

@@ -33,6 +33,19 @@ struct QuarantineTests {
         #expect(try Quarantine.list(store.context(), at: SchemaVersion(2)).isEmpty)
     }
 
+    @Test("the entries of one event are those that the whole list has of it")
+    func position() async throws {
+        let store = try OrdersStore(at: 2)
+        for number in 1 ... 12 { try await store.place(number, amount: number % 3 == 0 ? "many" : "1", born: 2) }
+        _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
+        let all = try Quarantine.list(store.context(), at: SchemaVersion(3))
+        #expect(Set(all.map(\.position)) == Set([3, 6, 9, 12].map { Position($0) }))
+        for position in [0, 1, 2, 3, 4, 6, 12, 13, UInt64.max].map({ Position($0) }) {
+            let found = try Quarantine.list(store.context(), at: SchemaVersion(3), position: position)
+            #expect(found == all.filter { $0.position == position })
+        }
+    }
+
     @Test("a strict replay does not keep read models that a lenient one built")
     func strictAfterLenient() async throws {
         let store = try OrdersStore(at: 2)

@@ -40,7 +40,7 @@ struct QuarantineCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             try await session.withStore(.reading) { store in
-                let rows = try store.quarantine(at: store.version(ifNamed: at)).filter { $0.position.rawValue == position }
+                let rows = try store.quarantine(at: store.version(ifNamed: at), position: Position(position))
                 if rows.isEmpty {
                     throw EvstoreError.usage("no read model has quarantined position \(position); see: evstore quarantine list")
                 }

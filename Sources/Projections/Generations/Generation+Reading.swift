@@ -74,13 +74,14 @@ extension Generation {
         }
     }
 
-    /// The events that were not folded, in the order of the log; at most the first `limit` of them.
-    package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
+    /// The events that were not folded, in the order of the log: at most the first `limit` of them, or only the one at a position.
+    package func quarantined(at position: Position? = nil, limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
         if limit <= 0 { return [] }
+        let range = position.map { QuarantineRow.range($0) } ?? .all
         return try converting("reading \(directory)") {
             try read { transaction in
                 var found: [QuarantineRow] = []
-                try quarantine.forEach(transaction) { key, text in
+                try quarantine.forEach(in: range, transaction) { key, text in
                     found.append(try QuarantineRow(key: key, value: text, in: directory))
                     return found.count < limit
                 }

@@ -42,6 +42,12 @@ extension QuarantineRow {
         (0 ..< 8).map { UInt8(truncatingIfNeeded: position.rawValue >> UInt64(56 - $0 * 8)) }
     }
 
+    /// The range of keys that has only that of a position.
+    static func range(_ position: Position) -> KeyRange {
+        let key = key(position)
+        return KeyRange(lower: key, upper: key + [0])
+    }
+
     init(key: RawSpan, value: RawSpan, in directory: String) throws(EvstoreError) {
         let position = try Self.position(of: key, in: directory)
         do {
