@@ -99,10 +99,10 @@ struct EventCursor {
             if backwards { events[begin...].reverse() }
             (revision, count) = (record.revision, count + 1)
             reached.position = max(reached.position, record.position)
-            return true
+            return !quota.isUsed(by: events)
         }
         last = revision
-        isAtEnd = count < pageEvents || backwards && last == .first
+        isAtEnd = count < pageEvents && !quota.isUsed(by: events) || backwards && last == .first
         seen = isAtEnd ? reached.reaching(end) : reached
         if !quota.take(&events) { isAtEnd = true }
         // Pages grow only where the events that were read are not the wanted ones.
@@ -127,6 +127,11 @@ struct EventCursor {
         return first
     }
 
+    /// Whether neither the caller nor the visitor wants more than these events of the page.
+    private func isEnough(_ events: [RecordedEvent], _ visitor: some RecordVisitor) -> Bool {
+        quota.isUsed(by: events) || visitor.isFull
+    }
+
     private mutating func pageAfter(_ visitor: some RecordVisitor, through end: Checkpoint) throws(EvstoreError) -> [RecordedEvent] {
         if end.position <= seen.position {
             try store.requireValid(seen)
@@ -134,7 +139,6 @@ struct EventCursor {
             return []
         }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
-        let full = pageEvents
         try converting(at: store.path) {
             try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: visitor.storedTypes) {
                 block, reader in
@@ -142,12 +146,12 @@ struct EventCursor {
                     let record = block.record(index)
                     try visitor.read(record, reader, into: &events)
                     reached = record.position
-                    if visitor.isFull { return false }
+                    if isEnough(events, visitor) { return false }
                 }
-                return events.count < full
+                return events.count < pageEvents
             }
         }
-        isAtEnd = events.count < full && !visitor.isFull || reached >= end.position
+        isAtEnd = events.count < pageEvents && !isEnough(events, visitor) || reached >= end.position
         seen = isAtEnd ? end : Checkpoint(epoch: end.epoch, position: reached)
         return events
     }
@@ -159,7 +163,7 @@ struct EventCursor {
         let wanted = visitor.storedTypes
         try store.log.reading { reader in
             try reader.requireUncut(top)
-            while rest > 0, reached > Position(1), events.count < pageEvents, !visitor.isFull {
+            while rest > 0, reached > Position(1), events.count < pageEvents, !isEnough(events, visitor) {
                 try reader.blockBackwards(from: reached.previous) { record in
                     (reached, rest) = (record.position, rest - 1)
                     if wanted?.contains(store.log.name(ofType: record.type)) ?? true {
@@ -167,7 +171,7 @@ struct EventCursor {
                         try visitor.read(record, reader, into: &events)
                         events[begin...].reverse()
                     }
-                    return rest > 0 && events.count < pageEvents && !visitor.isFull
+                    return rest > 0 && events.count < pageEvents && !isEnough(events, visitor)
                 }
             }
         }
@@ -193,6 +197,9 @@ private struct EventQuota {
 
     /// Whether no more events may be given.
     var isUsed: Bool { rest <= 0 }
+
+    /// Whether no more may be given once these are.
+    func isUsed(by events: [RecordedEvent]) -> Bool { events.count >= rest }
 
     /// Removes the events beyond the limit; returns false where it removed any.
     mutating func take(_ events: inout [RecordedEvent]) -> Bool {

@@ -138,4 +138,32 @@ struct MergedStreamsTests {
         let backwards = try temporary.store.read(stream, at: SchemaVersion(2), backwards: true).map(\.revision.rawValue)
         #expect(backwards == wanted.reversed())
     }
+
+    @Test("a read with a limit does not meet the events behind it, in the log and in a stream, from either side")
+    func limit() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        // Without an image at version 2 on either side.
+        _ = try await store.append([try Self.priced("a")])
+        _ = try await store.append([try Self.named("a"), try Self.priced("a")])
+        _ = try await store.append([try Self.priced("a")])
+        let (stream, version) = (try StreamName("item-a"), SchemaVersion(2))
+        for type in [nil, "Listed"] {
+            for backwards in [false, true] {
+                let from: UInt64 = backwards ? 3 : 2
+                var found: [Position] = []
+                try store.readAll(at: version, from: Position(from), limit: 1, backwards: backwards, type: type) { event in
+                    found.append(event.position)
+                    return true
+                }
+                #expect(found == [Position(3)])
+                let alone = try store.read(
+                    stream, at: version, from: Revision(from - 1), limit: 1, backwards: backwards, type: type)
+                #expect(alone.map(\.position) == [Position(3)])
+                #expect(throws: EvstoreError.self) {
+                    try store.readAll(at: version, from: Position(from), limit: 2, backwards: backwards, type: type) { _ in true }
+                }
+            }
+        }
+    }
 }
