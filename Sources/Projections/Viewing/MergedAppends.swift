@@ -82,6 +82,7 @@ package final class MergedAppends {
         let payload = texts.slice(seen.text.lowerBound, seen.text.count)
         try body(Image(type: seen.type, typeIndex: seen.typeIndex, payload: payload, part: part))
     }
+
     private func place(of position: Position) -> Int? {
         var (low, high) = (0, places.count)
         while low < high {
