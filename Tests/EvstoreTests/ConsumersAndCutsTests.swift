@@ -94,14 +94,17 @@ struct ConsumersAndCutsTests {
     func restored(to position: UInt64) async throws {
         let temporary = try await Orders.store(at: 1, events: (0 ..< 6).map { try Orders.placed("\($0)", at: 1, eventID: "e\($0)") })
         let store = temporary.store
-        #expect(try await Set(consume(store, failing: ["e2"], options(1))) == ["e0", "e1", "e3", "e4", "e5"])
+        // How many are handled before the failure ends the others depends on the moment.
+        let handled = try await Set(consume(store, failing: ["e2"], options(1)))
+        #expect(!handled.contains("e2"))
         let directory = try TemporaryDirectory()
         _ = try await store.maintenance.backUp(into: directory.path + "/copies")
         let path = directory.path + "/restored"
         _ = try await StoreMaintenance.restore(from: directory.path + "/copies", into: path, to: .position(Position(position)))
         let copy = try await EventStore.open(path, options: .forTests)
         for name in ["f4", "f5", "f6"] { _ = try await copy.append([try Orders.placed(name, at: 1, eventID: name)]) }
-        #expect(try await Set(consume(copy, options(1))) == ["e2", "f4", "f5", "f6"])
+        let there = Set(try events(copy).map(\.id))
+        #expect(try await Set(consume(copy, options(1))) == there.subtracting(handled))
         try await copy.close()
     }
 
