@@ -232,4 +232,26 @@ struct ImportOnceTests {
             }
         }
     }
+
+    @Test("a file that is cut short between its two readings is told of, whatever it still has, and a second import has the rest")
+    func cutShort() async throws {
+        for kept in [0, 1, 5, 9] {
+            let temporary = try await Self.store()
+            let lines = Self.lines(0 ..< 10 * Self.batch)
+            let file = try temporary.write(lines, to: "cut.jsonl")
+            let rest = lines.split(separator: "\n").prefix(kept * Self.batch).map { $0 + "\n" }.joined()
+            await #expect("\(kept)") {
+                try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1)) { event in
+                    guard event.step == "check", event.done == UInt64(10 * Self.batch) else { return }
+                    do { try rest.write(toFile: file, atomically: false, encoding: .utf8) } catch { Issue.record(error) }
+                }
+            } throws: {
+                if case .ioFailure(_, let reason)? = $0 as? EvstoreError { reason.contains("cut short") } else { false }
+            }
+            #expect(try temporary.store.last().position == Position(UInt64(kept * Self.batch)))
+            try lines.write(toFile: file, atomically: true, encoding: .utf8)
+            #expect(
+                try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1)).added == UInt64((10 - kept) * Self.batch))
+        }
+    }
 }

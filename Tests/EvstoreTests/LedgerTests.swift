@@ -96,6 +96,20 @@ struct LedgerTests {
         #expect(try String(contentsOfFile: other + "/forgotten", encoding: .utf8) == text)
         try FileManager.default.removeItem(at: ledger)
         #expect(try await damages() == [true, true])
+        // Without it nobody would know what to forget again, and a store that has less of it can't begin it anew.
+        let older = temporary.path + "-older"
+        defer { try? FileManager.default.removeItem(atPath: older) }
+        for run in UInt64(1) ... 2 {
+            await #expect { _ = try await StoreMaintenance.restore(from: copies, run: run, into: older, options: store.options) } throws: {
+                ($0 as? EvstoreError)?.code == "backupDamaged"
+            }
+        }
+        try FileManager.default.moveItem(atPath: copies + "/runs/0000000002.json", toPath: copies + "/2.json")
+        _ = try await StoreMaintenance.restore(from: copies, into: older, options: store.options)
+        try FileManager.default.moveItem(atPath: copies + "/2.json", toPath: copies + "/runs/0000000002.json")
+        let lesser = try await EventStore.open(older, options: store.options)
+        await #expect { _ = try await lesser.maintenance.backUp(into: copies) } throws: { ($0 as? EvstoreError)?.code == "backupDamaged" }
+        try await lesser.close()
         _ = try await store.maintenance.backUp(into: copies)
         #expect(try await damages() == [false, false, false])
         try await store.close()

@@ -38,6 +38,8 @@ final class Importer {
     private var refusedLines: Set<UInt64> = []
     private var firstReadings: [UInt64: Reading] = [:]
     private var linesChecked: UInt64 = 0
+    /// The last line of this reading so far.
+    private var lastLine: UInt64 = 0
     /// Whether any line had the form of an event, refused or not.
     private var hasEvents = false
     /// The content and the line of each id that the input gives, to find one that it uses twice.
@@ -89,6 +91,9 @@ final class Importer {
         report.beginAgain()
         try input.rewind()
         try await read(.applying)
+        if lastLine < linesChecked {
+            throw .ioFailure(doing: "importing \(name)", reason: "the file was cut short while it was read: it ended behind line \(lastLine)")
+        }
     }
 
     /// The report, with lines of the file in place of the numbers of elements.
@@ -118,7 +123,7 @@ final class Importer {
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        (marks, lastMark, known, carried) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, [])
+        (marks, lastMark, known, carried, lastLine) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, [], 0)
         report.position = try store.last().position
         isAppending = pass != .checking
         reading: while true {
@@ -295,7 +300,8 @@ final class Importer {
             if entry.isKindred { carried.formUnion(chunk.leftOut) }
             try await append(chunk, of: entry, through: entry.chunk.lastLine)
         }
-        linesChecked = max(linesChecked, entry.chunk.lastLine)
+        lastLine = entry.chunk.lastLine
+        linesChecked = max(linesChecked, lastLine)
         job.report(
             pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined)
     }

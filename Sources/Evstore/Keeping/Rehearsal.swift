@@ -246,8 +246,9 @@ final class Rehearsal {
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release continues to write until the next attempt.
         var more = 0
-        for events in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where try await copy.takes(events) {
-            more += events.count
+        let gate = try copy.drillGate(from)
+        for events in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where gate.shows(events) {
+            if try await copy.takes(events) { more += events.count }
         }
         return "\(report.appended) events kept, \(more) more born at \(from)"
     }

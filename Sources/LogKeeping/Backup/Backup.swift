@@ -52,7 +52,7 @@ package enum Backup {
         let before = try directory.numbers().last.map { try directory.run($0) }
         let store = context.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
-        try directory.checkLedger(before, provenBy: context.log.access.keys?.subjects.ring)
+        try directory.checkLedger(before, own: context.log.ledger(), provenBy: context.log.access.keys?.subjects.ring)
         try directory.sweep(overwriting: context.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
         // A cut may have discarded the last events of the newest runs.

@@ -67,16 +67,19 @@ extension BackupDirectory {
 
     /// Checks the ledger without the store's keys, by what the newest run notes about it.
     /// - Throws: `EvstoreError.backupDamaged`.
-    func checkLedger(_ newest: Run?) throws {
-        let entries = try ledger()
+    func checkLedger(_ newest: Run?) throws { try check(ledger(), newest) }
+
+    private func check(_ entries: [ForgottenLedger.Entry], _ newest: Run?) throws {
         guard let note = newest?.forgotten else { return }
         guard (0 ... entries.count).contains(note.rows), Self.digest(entries.prefix(note.rows)) == note.digest else { throw changedLedger }
     }
 
-    /// Checks the ledger before a run builds on it. A file that is not there is written anew from the store's ledger.
+    /// Checks the ledger before a run builds on it. A file that is not there is written anew from the store's ledger, if that has all that
+    /// the file had.
+    /// - Parameter own: the store's ledger.
     /// - Throws: `EvstoreError.backupDamaged`.
-    func checkLedger(_ newest: Run?, provenBy ring: KeyRing?) throws {
-        guard try Directory.ownStatus(ledgerPath) != nil else { return }
+    func checkLedger(_ newest: Run?, own: [ForgottenLedger.Entry], provenBy ring: KeyRing?) throws {
+        guard try Directory.ownStatus(ledgerPath) != nil else { return try check(own, newest) }
         try checkLedger(newest)
         if let ring, try !ledger().allSatisfy({ $0.isProven(by: ring) }) { throw changedLedger }
     }

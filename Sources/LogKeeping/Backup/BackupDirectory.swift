@@ -109,6 +109,12 @@ struct BackupDirectory {
         return try run(number)
     }
 
+    /// The newest run whose file is whole; nil where there is none.
+    func newestReadable() throws -> Run? {
+        for number in try numbers().reversed() { do { return try run(number) } catch EvstoreError.backupDamaged {} }
+        return nil
+    }
+
     /// The run with a number; the newest one if the number is nil.
     func chosen(_ number: UInt64?) throws -> Run {
         guard let number else { return try newest() }

@@ -86,6 +86,8 @@ package enum Restore {
             let lock = try lock(path)
             let directory = BackupDirectory(path)
             let run = try directory.chosen(number)
+            // What was forgotten must not come back.
+            try directory.checkLedger(directory.newestReadable())
             return (FileSequence(run.files(in: path), holding: lock), try directory.ledger())
         } catch { throw EvstoreError(converting: error, at: path, doing: "reading the backup \(path)") }
     }
