@@ -92,7 +92,8 @@ final class Importer {
         try input.rewind()
         try await read(.applying)
         if lastLine < linesChecked {
-            throw .ioFailure(doing: "importing \(name)", reason: "the file was cut short while it was read: it ended behind line \(lastLine)")
+            throw .ioFailure(
+                doing: "importing \(name)", reason: "the file was cut short while it was read: it ended behind line \(lastLine)")
         }
     }
 
