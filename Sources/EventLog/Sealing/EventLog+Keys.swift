@@ -63,7 +63,7 @@ extension EventLog {
                 batch.append((stream, named))
                 if unread == nil, batch.count < Self.forgottenAtOnceMax, index + 1 < streams.count { return }
                 let forgotten = try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(batch) }
-                // Of a stream that can't be read, a key may be among those that are damaged.
+                // A stream that can't be read may have its key among those that are damaged.
                 let isUnknown = try unread != nil && (forgotten.last == .some(nil) || !keys.subjects.damages().isEmpty)
                 if isUnknown { batch.removeLast() } else { unread = nil }
                 for (one, subject) in zip(batch, forgotten) { done(one.name, subject) }

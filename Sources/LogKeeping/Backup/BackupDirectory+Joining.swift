@@ -33,9 +33,10 @@ extension BackupDirectory {
             throw context.job.interrupted
         } catch {
             context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error)")
-            try Directory.removeFiles(in: path + "/blocks", overwriting: false) { "blocks/\($0)" == Self.unfinished }
+            try removeUnfinished(context)
             return files
         }
+        try removeUnfinished(context)
         for index in range {
             let file = files[index]
             guard let damage = try damage(of: file, in: file.file, after: index > 0 ? files[index - 1].base : nil) else { continue }
@@ -43,6 +44,11 @@ extension BackupDirectory {
             return Array(files[..<index])
         }
         return files
+    }
+
+    /// In a sealed store the file has wrapped keys: it is overwritten first.
+    private func removeUnfinished(_ context: MigrationContext) throws {
+        try Directory.removeFiles(in: path + "/blocks", overwriting: context.log.keyFile != nil) { "blocks/\($0)" == Self.unfinished }
     }
 
     /// The files that become one; nil where none do.
