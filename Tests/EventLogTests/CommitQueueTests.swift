@@ -22,18 +22,18 @@ struct CommitQueueTests {
     func gathering() throws {
         let queue = CommitQueue()
         // As after a commit of two that took a second, so that the next waits for as long as it ever does.
-        queue.endCommit(isHolding: false, .grouped, answered: 2, took: .seconds(1))
+        queue.endCommit(isHolding: false, isSingle: false, answered: 2, took: .seconds(1))
         try add(queue)
         let other = try WorkerThread.start("other") { do { try self.add(queue) } catch { Issue.record(error) } }
         #expect(queue.nextDuty() == .commit)
         other.join()
         _ = taken(queue)
-        queue.endCommit(isHolding: false, .grouped, answered: 2, took: .seconds(1))
+        queue.endCommit(isHolding: false, isSingle: false, answered: 2, took: .seconds(1))
         // Nobody else comes, now and later.
         for _ in 0 ..< 20 {
             try add(queue)
             #expect(queue.nextDuty() == .commit && taken(queue) == 1)
-            queue.endCommit(isHolding: false, .grouped, answered: 2, took: .seconds(1))
+            queue.endCommit(isHolding: false, isSingle: false, answered: 2, took: .seconds(1))
         }
         queue.close(.now)
         #expect(queue.nextDuty() == .end)
@@ -42,14 +42,14 @@ struct CommitQueueTests {
     @Test("an append behind a commit of one begins at once, and what waits when it is closed is still done")
     func alone() throws {
         let queue = CommitQueue()
-        queue.endCommit(isHolding: false, .single, answered: 1, took: .seconds(1))
+        queue.endCommit(isHolding: false, isSingle: true, answered: 1, took: .seconds(1))
         try add(queue)
         #expect(queue.nextDuty() == .commit && taken(queue) == 1)
-        queue.endCommit(isHolding: false, .single, answered: 3, took: .seconds(1))
+        queue.endCommit(isHolding: false, isSingle: true, answered: 3, took: .seconds(1))
         try add(queue)
         queue.close(.now + .seconds(60))
         #expect(queue.nextDuty() == .commit && taken(queue) == 1)
-        queue.endCommit(isHolding: false, .single)
+        queue.endCommit(isHolding: false, isSingle: true)
         #expect(queue.nextDuty() == .end)
     }
 }

@@ -16,8 +16,8 @@ final class CommitQueue: Sendable {
         var numbers: UInt64 = 0
         /// Whether a thread commits. Only that thread uses the session.
         var isCommitting = false
-        /// What the last commit of appends lets expect of the next one.
-        var pace = Pace.unknown
+        /// Whether the last commit of appends was quick and held one: then the next one is likely to be short, and alone.
+        var isSingle = false
         /// When LMDB takes in what is ahead of it, unless another commit comes first.
         var roundEnd: ContinuousClock.Instant?
         var gathering = Gathering()
@@ -51,16 +51,6 @@ final class CommitQueue: Sendable {
             penalty = haveCome ? 0 : min(max(penalty * 2, Self.penalties.lowerBound), Self.penalties.upperBound)
             hurried = penalty
         }
-    }
-
-    /// Whether a commit is likely to be short, and alone.
-    enum Pace: Sendable {
-        case unknown
-        /// The commit held one append, and the disk was quick.
-        case single
-        /// The commit held several appends, which shared one sync.
-        case grouped
-        case slow
     }
 
     /// The next task of the writing thread.
@@ -153,7 +143,7 @@ final class CommitQueue: Sendable {
             return false
         }
         return state.withLock { state in
-            guard state.pace == .single, state.count == 0, !state.isCommitting, !state.isClosed else { return false }
+            guard state.isSingle, state.count == 0, !state.isCommitting, !state.isClosed else { return false }
             state.isCommitting = true
             return true
         }
@@ -162,14 +152,14 @@ final class CommitQueue: Sendable {
     /// Gives the turn back.
     /// - Parameters:
     ///   - isHolding: whether LMDB has to take in what is ahead of it once appends pause.
-    ///   - pace: nil where it has not changed.
+    ///   - isSingle: whether the commit was quick and held one append; nil for one that has written nothing.
     ///   - answered: how many appends the commit held.
-    func endCommit(isHolding: Bool, _ pace: Pace?, answered: Int = 0, took duration: Duration = .zero) {
+    func endCommit(isHolding: Bool, isSingle: Bool? = nil, answered: Int = 0, took duration: Duration = .zero) {
         let isWaited = state.withLock { state in
             let hadNoRoundEnd = state.roundEnd == nil
             state.isCommitting = false
             state.roundEnd = isHolding ? .now + Self.roundPause : nil
-            if let pace { state.pace = pace }
+            if let isSingle { state.isSingle = isSingle }
             state.gathering.expect(answered > 0 ? answered + state.count : 0, afterCommitOf: duration)
             return state.hasDuty || hadNoRoundEnd && isHolding
         }
@@ -181,7 +171,7 @@ final class CommitQueue: Sendable {
         state.withLock { state in
             var appends: [Append] = []
             if state.take(&appends, options) { return .appends(appends) }
-            guard state.taken < state.waiting.count, case .update(let update) = state.waiting[state.taken] else { return nil }
+            guard case .update(let update) = state.first else { return nil }
             state.taken += 1
             state.forgetTaken()
             return .update(update)
@@ -189,32 +179,18 @@ final class CommitQueue: Sendable {
     }
 
     /// For a node: whether the first waiting work needs the cluster log.
-    var needsCluster: Bool {
-        state.withLock { state in
-            guard state.taken < state.waiting.count else { return false }
-            if case .update(let update) = state.waiting[state.taken] { return update.needsCluster }
-            return true
-        }
-    }
+    var needsCluster: Bool { state.withLock { $0.first?.isLocal == false } }
 
     /// Whether an update waits that a node can make without the cluster log.
-    var hasLocal: Bool {
-        state.withLock { state in
-            state.waiting[state.taken...].contains { work in
-                if case .update(let update) = work { return !update.needsCluster }
-                return false
-            }
-        }
-    }
+    var hasLocal: Bool { state.withLock { $0.waiting[$0.taken...].contains(where: \.isLocal) } }
 
     /// Takes the first update that a node can make without the cluster log; nil where none waits.
     func takeLocal() -> Batch? {
         state.withLock { state in
-            for work in state.waiting[state.taken...] {
-                guard case .update(let update) = work, !update.needsCluster else { continue }
-                return state.takeOut { $0.number == update.number }.first == nil ? nil : .update(update)
-            }
-            return nil
+            guard let index = state.waiting[state.taken...].firstIndex(where: \.isLocal) else { return nil }
+            guard case .update(let update) = state.waiting.remove(at: index) else { return nil }
+            state.forgetTaken()
+            return .update(update)
         }
     }
 
@@ -224,12 +200,8 @@ final class CommitQueue: Sendable {
     /// Puts work that needs the cluster log back to the front.
     func putBack(_ batch: Batch) {
         state.withLock { state in
-            let rest = state.waiting[state.taken...]
-            if case .update(let update) = batch {
-                state.waiting = [.update(Update(ofCluster: update))] + rest
-            } else {
-                state.waiting = batch.works + rest
-            }
+            let works = if case .update(let update) = batch { [Work.update(Update(ofCluster: update))] } else { batch.works }
+            state.waiting = works + state.waiting[state.taken...]
             state.taken = 0
         }
     }
@@ -250,7 +222,7 @@ extension CommitQueue.State {
         var (events, bytes) = (0, 0)
         for append in appends { (events, bytes) = (events + append.request.events.count, bytes + append.request.payloadBytes) }
         let before = appends.count
-        while taken < waiting.count, case .append(let append) = waiting[taken] {
+        while case .append(let append) = first {
             events += append.request.events.count
             bytes += append.request.payloadBytes
             let isFull = events > options.commitEventsMax || bytes > options.commitBytesMax
@@ -261,6 +233,9 @@ extension CommitQueue.State {
         forgetTaken()
         return appends.count > before
     }
+
+    /// The first of the waiting work.
+    fileprivate var first: CommitQueue.Work? { taken < waiting.count ? waiting[taken] : nil }
 
     var isGivenUp: Bool { isClosed && end.map { $0 <= .now } ?? false }
 
@@ -343,29 +318,21 @@ extension CommitQueue {
         case append(Append)
         case update(Update)
 
-        var deadline: ContinuousClock.Instant {
+        private var times: (number: UInt64, since: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
             switch self {
-            case .append(let append): append.request.deadline
-            case .update(let update): update.deadline
+            case .append(let append): (append.number, append.request.since, append.request.deadline)
+            case .update(let update): (update.number, update.since, update.deadline)
             }
         }
 
-        var number: UInt64 {
-            switch self {
-            case .append(let append): append.number
-            case .update(let update): update.number
-            }
-        }
+        var number: UInt64 { times.number }
+        var deadline: ContinuousClock.Instant { times.deadline }
 
         /// How long its caller has waited.
-        var waited: Duration {
-            let since =
-                switch self {
-                case .append(let append): append.request.since
-                case .update(let update): update.since
-                }
-            return since.duration(to: .now)
-        }
+        var waited: Duration { times.since.duration(to: .now) }
+
+        /// Whether a node can do it without the cluster log.
+        fileprivate var isLocal: Bool { if case .update(let update) = self { !update.needsCluster } else { false } }
 
         func fail(_ error: any Error) {
             switch self {

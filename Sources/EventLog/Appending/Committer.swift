@@ -153,7 +153,7 @@ final class Committer: @unchecked Sendable {
             _ = failure(error)
             logger.warning("moving commits of \(path) into LMDB: \(error)")
         }
-        queue.endCommit(isHolding: false, nil)
+        queue.endCommit(isHolding: false)
     }
 
     private func end() {
@@ -184,14 +184,14 @@ final class Committer: @unchecked Sendable {
         let committed = refused.map { .failed(given, $0) } ?? session?.commit(given, queue, { try takeTurn(began) }) ?? .nothing
         switch committed {
         case .nothing:
-            queue.endCommit(isHolding: isHolding, nil)
+            queue.endCommit(isHolding: isHolding)
             return nil
         case .made(let batch, let done):
             // Order: (1) durable (for a node in the cluster log), (2) anchor, (3) callers, (4) those who wait for events. Nothing may fail
             // below.
             if let end = session?.anchor(of: done) { note(end) }
             let took = began.duration(to: .now)
-            queue.endCommit(isHolding: isHolding, pace(of: done, took), answered: done.outcomes.count, took: took)
+            queue.endCommit(isHolding: isHolding, isSingle: isSingle(done, took), answered: done.outcomes.count, took: took)
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began, took)
@@ -201,7 +201,7 @@ final class Committer: @unchecked Sendable {
         case .failed(let batch, let error):
             let failure = failure(error)
             let failed = batch ?? queue.take(options)
-            queue.endCommit(isHolding: isHolding, .unknown)
+            queue.endCommit(isHolding: isHolding, isSingle: false)
             failed?.fail(failure)
             return .failure(failure)
         }
@@ -216,10 +216,9 @@ final class Committer: @unchecked Sendable {
 
     private var isHolding: Bool { session?.isHolding ?? false }
 
-    /// What this commit lets expect of the next one; nil for one that has written nothing.
-    private func pace(of done: CommitSession.CommitResult, _ took: Duration) -> CommitQueue.Pace? {
-        if took >= inPlaceLimit { return .slow }
-        return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
+    /// Whether a commit was quick and held one append; nil for one that was quick and has written nothing.
+    private func isSingle(_ done: CommitSession.CommitResult, _ took: Duration) -> Bool? {
+        took >= inPlaceLimit ? false : done.hasAdded ? done.outcomes.count == 1 : nil
     }
 
     /// Refuses the waiting work once the deadline of closing has passed.
