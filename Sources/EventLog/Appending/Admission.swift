@@ -5,8 +5,19 @@ internal import LMDB
 /// The additions of one commit to the log, built up append by append. An append is checked completely before any part of it is admitted, so
 /// that a refused one leaves no trace.
 struct Admission: ~Copyable {
+    /// The log before the commit.
     let moment: LogSnapshot
-    let access: LogAccess
+    private let access: LogAccess
+    /// The result of each append, if the commit is made.
+    private(set) var outcomes: [Result<AppendOutcome, any Error>] = []
+    /// The rows that appends write beside their events.
+    private(set) var rows: [AttachedRow] = []
+    /// Those of them that all nodes of a cluster share, in the form of a frame.
+    private(set) var sharedRows: [UInt8] = []
+    /// The newest transaction of LMDB, first before and then after the commit.
+    var transaction: UInt64
+    /// Whether the commit, or a checkpoint before it, moves how far the indexes are written.
+    var hasSwept = false
     /// New types, which have no row yet.
     private(set) var newTypes: [(name: String, id: TypeID)] = []
     private(set) var next: Position
@@ -31,17 +42,38 @@ struct Admission: ~Copyable {
 
     init(_ moment: LogSnapshot, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
-        (self.moment, self.access) = (moment, access)
-        self.time = time
+        (self.moment, self.access, self.transaction, self.time) = (moment, access, UInt64(transaction.id), time)
         (first, next) = (moment.last.next, moment.last.next)
     }
 
     /// How many events have been admitted.
     var count: Int { Int(clamping: next.events(after: first)) }
 
+    /// The end of the log after the commit.
+    var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: next.previous) }
+
+    /// Checks an append, and takes it in unless it is refused. An error here fails the whole commit.
+    mutating func admit(
+        _ request: AppendRequest, _ making: inout BlockAssembler, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+    ) throws {
+        let refused: AppendOutcome?
+        do { refused = try check(request, &streams, transaction) } catch let error as EvstoreError {
+            return outcomes.append(.failure(error))
+        }
+        if let refused { return outcomes.append(.success(refused)) }
+        let receipt = try takeIn(request, &making, &streams, transaction)
+        for row in request.rows { try add(row, last: receipt.position, transaction) }
+        outcomes.append(.success(.appended(receipt)))
+    }
+
+    /// Refuses appends without a check.
+    mutating func refuse(_ appends: ArraySlice<CommitQueue.Append>, _ error: any Error) {
+        outcomes += appends.map { _ in .failure(error) }
+    }
+
     /// Checks an append against the log and everything admitted before it, first ids, then conditions. Returns its outcome if it is not to
     /// be admitted, else nil.
-    mutating func check(
+    private mutating func check(
         _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendOutcome? {
         if let validated = request.validated, validated != moment.numbers.stamp { return .revalidate }
@@ -128,9 +160,8 @@ struct Admission: ~Copyable {
 
     // MARK: Positions
 
-    /// Gives the events of a checked append their positions and revisions, and adds the blocks that are complete. An error here fails the
-    /// whole commit.
-    mutating func takeIn(
+    /// Gives the events of a checked append their positions and revisions, and adds the blocks that are complete.
+    private mutating func takeIn(
         _ request: AppendRequest, _ making: inout BlockAssembler, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendReceipt {
         let begin = next
@@ -191,6 +222,24 @@ struct Admission: ~Copyable {
         typesCount = new
         newTypes.append((name, new))
         return new
+    }
+
+    /// - Parameter last: the append's last position.
+    private mutating func add(_ row: AttachedRow, last: Position, _ transaction: borrowing ReadTransaction) throws {
+        try Rows.check(row.key, row.catalogue)
+        var row = row
+        if row.catalogue == .imports {
+            // A mark belongs to the first append of its lines: a cut that keeps that append and removes a repeated one must keep the mark.
+            if rows.contains(where: { $0.catalogue == .imports && $0.key == row.key }) { return }
+            if try access.tables[.imports].get(row.key.lent, transaction) != nil { return }
+            // A cut has to know which import marks lie beyond it.
+            row.value = bytes(last.rawValue) + row.value
+        }
+        rows.append(row)
+        guard SharedRows.has(row.catalogue, row.key) else { return }
+        var text = ByteBuffer(capacity: 64)
+        SharedRows.append(row.catalogue.rawValue, row.key, row.value, to: &text)
+        sharedRows += text.array()
     }
 
     // MARK: After the commit

@@ -54,10 +54,10 @@ extension CommitSession {
     }
 
     /// Gives the additions of these appends their place in the cluster log.
-    func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admitted) throws -> Placement {
+    func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admission) throws -> Placement {
         guard let order else { return .placed(nil) }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        let change = OrderedChange(rows: admitted.rows.shared, first: admitted.admission.first, last: admitted.last)
+        let change = OrderedChange(rows: admitted.sharedRows, first: admitted.first, last: admitted.last)
         return try access.environment.read { try order.place(change, blocks, $0, by: deadline) }
     }
 

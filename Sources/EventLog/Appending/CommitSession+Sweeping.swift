@@ -5,7 +5,7 @@ extension CommitSession {
     /// Writes a part of the indexes along with a commit, if that is due; returns whether it did.
     /// - Parameter moment: the log before the commit.
     func carrySweep(_ swept: inout Sweep?, _ moment: LogSnapshot, events: Int, _ transaction: inout WriteTransaction) throws -> Bool {
-        let waiting = moment.last.events(after: moment.numbers.indexed)
+        let waiting = moment.unswept
         if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
         if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
         guard var sweep = swept else { return false }
@@ -34,7 +34,7 @@ extension CommitSession {
         let due = UInt64(options.sweepForcedEvents)
         let found = try access.environment.read { transaction -> Sweep? in
             guard let moment = try LogSnapshot(transaction, access, overlays) else { return nil }
-            if moment.last.events(after: moment.numbers.indexed) < due { return nil }
+            if moment.unswept < due { return nil }
             return try Sweep(moment, transaction, access)
         }
         guard var rest = found else { return }

@@ -135,7 +135,7 @@ package struct CommitSession: ~Copyable {
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ turn: WriteTurn, isJoined: Bool
     ) throws -> Attempt {
         var admitted = try admit(&appends, queue, isJoined: isJoined)
-        if admitted.admission.count == 0 { return try refused(admitted, appends) }
+        if admitted.count == 0 { return try refused(admitted, appends) }
         // Order: the keys are durable before anything sealed under them.
         try access.keys?.subjects.flush()
         let began = ContinuousClock.now
@@ -156,64 +156,34 @@ package struct CommitSession: ~Copyable {
     }
 
     /// The result where all appends were refused and nothing is added.
-    private mutating func refused(_ admitted: borrowing Admitted, _ appends: [CommitQueue.Append]) throws -> Attempt {
+    private mutating func refused(_ admitted: borrowing Admission, _ appends: [CommitQueue.Append]) throws -> Attempt {
         streams.noteCommitted(through: admitted.last.position)
         if try isBehind(admitted.outcomes, appends) { return .behind }
         let link = try access.environment.read { try Blocks.endLink($0, access) }
         return .made(CommitResult(outcomes: admitted.outcomes, last: admitted.last, link: link))
     }
 
-    /// What a commit of appends adds to the log.
-    struct Admitted: ~Copyable {
-        var admission: Admission
-        var outcomes: [Result<AppendOutcome, any Error>]
-        var last: Checkpoint
-        var rows: AttachedRows
-        /// The numbers after the commit; nil where the commit changes them.
-        var numbers: StateRows.Numbers?
-        /// The newest transaction of LMDB, first before and then after the commit.
-        var transaction: UInt64
-    }
-
     /// Checks appends and puts what they add into blocks. Appends that come meanwhile join the commit, but only for some rounds, since the
     /// first ones wait for them.
-    private mutating func admit(_ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool) throws -> Admitted {
+    private mutating func admit(_ appends: inout [CommitQueue.Append], _ queue: CommitQueue, isJoined: Bool) throws -> Admission {
         let transaction = try access.environment.beginRead()
         let (moment, link) = try moment(transaction)
         let now = Timestamp.now
         streams.begin(moment.epoch, after: moment.last)
-        var admission = try Admission(moment, access, transaction, time: now)
+        var admitted = try Admission(moment, access, transaction, time: now)
         making.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin()
-        var outcomes: [Result<AppendOutcome, any Error>] = []
-        var rows = AttachedRows(access)
         var rounds = 0
         repeat {
-            do { try space.check(appends) } catch  where !outcomes.isEmpty {
-                outcomes += appends[outcomes.count...].map { _ in .failure(error) }
+            do { try space.check(appends) } catch  where !admitted.outcomes.isEmpty {
+                admitted.refuse(appends[admitted.outcomes.count...], error)
                 break
             }
             rounds += 1
-            for append in appends[outcomes.count...] {
-                let refused: AppendOutcome?
-                do { refused = try admission.check(append.request, &streams, transaction) } catch let error as EvstoreError {
-                    outcomes.append(.failure(error))
-                    continue
-                }
-                if let refused {
-                    outcomes.append(.success(refused))
-                    continue
-                }
-                let receipt = try admission.takeIn(append.request, &making, &streams, transaction)
-                for row in append.request.rows { try rows.add(row, last: receipt.position, transaction) }
-                outcomes.append(.success(.appended(receipt)))
-            }
+            for append in appends[admitted.outcomes.count...] { try admitted.admit(append.request, &making, &streams, transaction) }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try making.finish()
-        let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
-        return Admitted(
-            admission: admission, outcomes: outcomes, last: last, rows: rows, numbers: moment.numbers,
-            transaction: UInt64(transaction.id))
+        return admitted
     }
 
     /// The log as it is now, and the link for its next block. Nothing is read again if no other writer came in between.
@@ -232,20 +202,19 @@ package struct CommitSession: ~Copyable {
 
     /// Makes the commit durable with one sync. False where LMDB has to make it durable: after a pause, for a large commit, and where rows
     /// or indexes are written.
-    private mutating func writeAhead(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
+    private mutating func writeAhead(_ admitted: inout Admission, _ node: StateRows.Node?, _ turn: WriteTurn) throws -> Bool {
         let isBackToBack = isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
-        let isPlain = admitted.rows.isEmpty && admitted.admission.newTypes.isEmpty && order?.hasRows != true
-        let moment = admitted.admission.moment
-        let isSwept = moment.last.events(after: moment.numbers.indexed) >= UInt64(options.sweepForcedEvents)
+        let isPlain = admitted.rows.isEmpty && admitted.newTypes.isEmpty && order?.hasRows != true
+        let isSwept = admitted.moment.unswept >= UInt64(options.sweepForcedEvents)
         guard isBackToBack, isPlain, !isSwept, let words = ahead.words else { return false }
         var head = WriteAhead.Entry.Head(
-            epoch: admitted.last.epoch, positions: admitted.admission.first ... admitted.last.position, storeTag: access.storeID.tag,
+            epoch: admitted.last.epoch, positions: admitted.first ... admitted.last.position, storeTag: access.storeID.tag,
             pass: admitted.transaction, note: node.map { AheadBlocks.note($0.end, last: $0.last) } ?? [])
         // Set even if writing fails: the file's header may say by now that entries follow.
         isHolding = true
         var written = try ahead.write(blocks, head)
         if case .full = written {
-            if try checkpoint(turn, isSweeping: true) { admitted.numbers = nil }
+            admitted.hasSwept = try checkpoint(turn, isSweeping: true)
             admitted.transaction = try access.environment.lastTransaction
             head.pass = admitted.transaction
             written = try ahead.write(blocks, head)
@@ -255,40 +224,39 @@ package struct CommitSession: ~Copyable {
         return true
     }
 
-    private mutating func writeToLMDB(_ admitted: inout Admitted, _ node: StateRows.Node?, _ turn: WriteTurn) throws {
+    private mutating func writeToLMDB(_ admitted: inout Admission, _ node: StateRows.Node?, _ turn: WriteTurn) throws {
         let (blocks, tables) = (blocks, access.tables)
         var swept = sweep
         var hasSwept = false
-        let (moment, count, types, rows) = (admitted.admission.moment, admitted.admission.count, admitted.admission.newTypes, admitted.rows)
-        var written: UInt64 = 0
+        let (moment, count, types, rows) = (admitted.moment, admitted.count, admitted.newTypes, admitted.rows)
         try write(turn) { session, transaction in
             var transaction = transaction
-            written = UInt64(transaction.id)
+            admitted.transaction = UInt64(transaction.id)
             // A body that runs again, after the map has grown, begins with the same sweep.
             swept = session.sweep
             try blocks.put(&transaction)
             for (name, id) in types { try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction) }
-            try rows.put(&transaction)
+            for row in rows { try tables[row.catalogue].put(row.key.lent, row.value.lent, &transaction) }
             if let node {
                 try StateRows.put(node, &transaction, tables)
                 try session.order?.putRows(&transaction)
             }
             hasSwept = try session.carrySweep(&swept, moment, events: count, &transaction)
         }
-        (sweep, admitted.transaction) = (swept, written)
-        if hasSwept { admitted.numbers = nil }
+        sweep = swept
+        if hasSwept { admitted.hasSwept = true }
     }
 
     /// Notes that what was admitted has been committed.
-    private mutating func learn(_ admitted: borrowing Admitted, at now: ContinuousClock.Instant) {
-        (ended, lastCommitted) = (now, admitted.last.position)
-        left = admitted.numbers.map {
-            KnownLogEnd(transaction: admitted.transaction, numbers: $0, last: admitted.last.position, link: making.lastLink)
-        }
-        streams.noteCommitted(through: admitted.last.position)
-        for (name, id) in admitted.admission.newTypes { access.names.learn(id, name) }
-        let moment = admitted.admission.moment
-        moment.overlay.merge(first: moment.last.next, through: admitted.last.position) { admitted.admission.note(in: &$0, streams) }
+    private mutating func learn(_ admitted: borrowing Admission, at now: ContinuousClock.Instant) {
+        let (moment, last) = (admitted.moment, admitted.last.position)
+        (ended, lastCommitted) = (now, last)
+        // What the next commit begins with is known if this one has moved nothing but the end.
+        left = admitted.hasSwept
+            ? nil : KnownLogEnd(transaction: admitted.transaction, numbers: moment.numbers, last: last, link: making.lastLink)
+        streams.noteCommitted(through: last)
+        for (name, id) in admitted.newTypes { access.names.learn(id, name) }
+        moment.overlay.merge(first: moment.last.next, through: last) { admitted.note(in: &$0, streams) }
     }
 
     /// Keeps the log's end in memory that outlives the process: an anchor that takes no system call.
@@ -350,7 +318,7 @@ package struct CommitSession: ~Copyable {
             // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
             try StateRows.put(indexed: moment.numbers.indexed, &transaction, access.tables)
             if !isSweeping { return }
-            let waiting = Int(clamping: moment.last.events(after: moment.numbers.indexed))
+            let waiting = Int(clamping: moment.unswept)
             hasSwept = try session.carrySweep(&swept, moment, events: min(waiting, session.options.sweepSliceEntries / 8), &transaction)
         }
         sweep = swept

@@ -13,6 +13,9 @@ struct LogSnapshot {
 
     var epoch: Epoch { numbers.epoch }
 
+    /// How many events the index tables lack.
+    var unswept: UInt64 { last.events(after: numbers.indexed) }
+
     /// Nil where the transaction is too old and must be begun again.
     init?(_ transaction: borrowing ReadTransaction, _ access: LogAccess, _ overlays: Overlays) throws {
         numbers = try StateRows.numbers(transaction, access.tables)
