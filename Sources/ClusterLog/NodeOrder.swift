@@ -81,17 +81,17 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     ) throws -> Placement {
         let node = try node(transaction, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: then its frames are taken in first, and their blocks skipped.
-        guard change.first == node.last.next else { return .behind }
+        guard change.first == node.last.next else { return .unplaced(.behind) }
         let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.last, rows: change.rows.lent, blocks: $0) }
         try frame.checkSize()
         // An update that runs again has added its frame already.
         if added?.bytes != frame.bytes {
             do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
                 // A caller that waits for PostgreSQL does so without the writer's turn.
-                if case .logUnavailable = error, .now < deadline { return .unreachable }
+                if case .logUnavailable = error, .now < deadline { return .unplaced(.unreachable) }
                 throw error
             }
-            guard try asked().add(frame, after: node.end, by: deadline) else { return .behind }
+            guard try asked().add(frame, after: node.end, by: deadline) else { return .unplaced(.behind) }
             added = frame
             hasAdded = true
         }

@@ -74,6 +74,11 @@ package enum Placement {
     /// The commit has its place and is made: with this row of the node, which its frame gives. A store that is alone always gets this,
     /// without a row.
     case placed(StateRows.Node?)
+    case unplaced(Unplaced)
+}
+
+/// Why a commit can't be made now.
+package enum Unplaced {
     /// Another node was first: its commits are taken in, and this commit is made anew.
     case behind
     /// The cluster log can't be asked at the moment: the work goes back into the queue, where its deadline applies.

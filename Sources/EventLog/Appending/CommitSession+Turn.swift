@@ -1,6 +1,6 @@
 internal import EventModel
 internal import Hashing
-internal import LMDB
+package import LMDB
 internal import Platform
 
 /// The beginning of a turn to write: the session catches up with what other writers have left.
@@ -60,5 +60,133 @@ extension CommitSession {
         }
         let holder = access.environment.writer ?? Environment.nobody
         throw EvstoreError.deadlinePassed(waited: began.duration(to: .now), holder: holder)
+    }
+}
+
+/// What the session writes to LMDB: transactions, checkpoints, indexes.
+extension CommitSession {
+    /// Runs one durable transaction of LMDB, which begins with what was only in `log/ahead`. `body` may run again from the start if the map
+    /// has to grow.
+    package mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
+        let access = access
+        var written: (transaction: UInt64, state: WriteState)?
+        // Order: cleared first, since LMDB may show what it commits before that is durable.
+        ahead.words?.durableTransaction = 0
+        let result = try access.environment.writeOwned(turn) { transaction in
+            var transaction = transaction
+            written = (UInt64(transaction.id), transaction.state)
+            try access.ahead?.apply(&transaction)
+            return try body(&self, transaction)
+        }
+        // Nothing fails from here on.
+        left = nil
+        guard let words = ahead.words, let (written, state) = written, state.isCommitted else { return result }
+        words.acknowledgeLMDB()
+        ahead.begin()
+        // The number of a transaction that has changed nothing is used again. If it can't be asked for, the next turn makes another commit.
+        do throws(StorageError) { if try access.environment.lastTransaction == written { words.durableTransaction = written } } catch {}
+        return result
+    }
+
+    /// Moves what is only in `log/ahead` into LMDB.
+    /// - Parameter isSweeping: whether a part of the indexes is written too, where that is due.
+    /// - Returns: whether it has changed the numbers that a commit begins with.
+    mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
+        let (access, overlays) = (access, overlays)
+        var swept = sweep
+        var hasSwept = false
+        try write(turn) { session, transaction in
+            var transaction = transaction
+            swept = session.sweep
+            guard let moment = try LogSnapshot(transaction.reads, access, overlays) else { return }
+            // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
+            try StateRows.put(indexed: moment.numbers.indexed, &transaction, access.tables)
+            if !isSweeping { return }
+            let waiting = Int(clamping: moment.unswept)
+            hasSwept = try session.carrySweep(&swept, moment, events: min(waiting, session.options.sweepSliceEntries / 8), &transaction)
+        }
+        sweep = swept
+        return hasSwept
+    }
+
+    // MARK: Sweeping
+
+    /// Writes a part of the indexes along with a commit, if that is due; returns whether it did.
+    /// - Parameter moment: the log before the commit.
+    func carrySweep(_ swept: inout Sweep?, _ moment: LogSnapshot, events: Int, _ transaction: inout WriteTransaction) throws -> Bool {
+        let waiting = moment.unswept
+        if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
+        if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
+        guard var sweep = swept else { return false }
+        let isForced = waiting >= UInt64(options.sweepForcedEvents)
+        let isBig = events >= options.sweepSliceEntries / 8
+        guard isForced || isBig else { return false }
+        let isDone = try sweep.write(max(options.sweepSliceEntries, events * 2), &transaction, access.tables) {
+            try moment.head($0, $1, access)
+        }
+        swept = isDone ? nil : sweep
+        return true
+    }
+
+    /// Writes the rest of a sweep that has begun.
+    mutating func finishSweep(_ queue: CommitQueue) throws {
+        guard var rest = sweep else { return }
+        sweep = nil
+        var isDone = false
+        while !isDone { isDone = try writeSlice(&rest, turn(queue)) }
+    }
+
+    /// Writes the indexes that are due after many events were taken in from a cluster log or a backup, so that memory stays bounded.
+    package mutating func sweepTakenIn(_ turn: WriteTurn) throws {
+        let access = access
+        let overlays = overlays
+        let due = UInt64(options.sweepForcedEvents)
+        let found = try access.environment.read { transaction -> Sweep? in
+            guard let moment = try LogSnapshot(transaction, access, overlays) else { return nil }
+            if moment.unswept < due { return nil }
+            return try Sweep(moment, transaction, access)
+        }
+        guard var rest = found else { return }
+        sweep = nil
+        while try !writeSlice(&rest, turn) {}
+    }
+
+    /// Writes the next slice in a transaction of its own; returns whether it was the last one.
+    private mutating func writeSlice(_ rest: inout Sweep, _ turn: WriteTurn) throws -> Bool {
+        var slice = rest
+        let before = rest
+        let isDone = try write(turn) { session, transaction in
+            var transaction = transaction
+            guard let moment = try LogSnapshot(transaction.reads, session.access, session.overlays), before.fits(moment.numbers) else {
+                return true
+            }
+            // A body that runs again, after the map has grown, begins with the same slice.
+            slice = before
+            let access = session.access
+            return try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
+        }
+        rest = slice
+        return isDone
+    }
+
+    // MARK: Pauses and the end
+
+    /// Ends a round of commits, when appends pause: LMDB takes in what is ahead of it.
+    mutating func endRound(_ queue: CommitQueue) throws {
+        guard isHolding, let words = ahead.words else { return }
+        let turn = try turn(queue)
+        if words.isOpen {
+            if try access.environment.read({ $0.ahead != nil }) { _ = try checkpoint(turn) }
+            try ahead.close()
+        }
+        isHolding = false
+    }
+
+    /// Moves what is ahead into LMDB and ends the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is
+    /// claimed to be durable: the next process that opens the store alone recovers it.
+    mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
+        if hasFailed { return }
+        try endRound(queue)
+        try finishSweep(queue)
     }
 }

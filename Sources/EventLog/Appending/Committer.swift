@@ -189,7 +189,7 @@ final class Committer: @unchecked Sendable {
         case .made(let batch, let done):
             // Order: (1) durable (for a node in the cluster log), (2) anchor, (3) callers, (4) those who wait for events. Nothing may fail
             // below.
-            if let end = session?.anchor(of: done) { note(end) }
+            note(done.end)
             let took = began.duration(to: .now)
             queue.endCommit(isHolding: isHolding, isSingle: isSingle(done, took), answered: done.outcomes.count, took: took)
             deliver(done, batch)
