@@ -259,9 +259,9 @@ let package = Package(
         .testTarget(
             name: "EvstoreClusterTests",
             dependencies: [
-                "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore",
+                "Bytes", "Hashing", "Platform", "LMDB", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore",
                 "EvstoreCluster", "EvstoreWeb",
-                "EvstoreTesting", "TestSupport", "Torturing", "evstore", "StoreWorker",
+                "EvstoreTesting", "TestSupport", "TestStores", "Torturing", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreService", "EvstoreWeb", "EvstoreTesting", "TestSupport"],

@@ -82,7 +82,8 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         let node = try node(transaction, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: then its frames are taken in first, and their blocks skipped.
         guard change.first == node.last.next else { return .unplaced(.behind) }
-        let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.last, rows: change.rows.lent, blocks: $0) }
+        let rows = SharedRows.encoded(change.shared)
+        let frame = blocks.lend { ClusterFrame.encoded(after: node.end, change.last, rows: rows.lent, blocks: $0) }
         try frame.checkSize()
         // An update that runs again has added its frame already.
         if added?.bytes != frame.bytes {

@@ -85,11 +85,7 @@ extension StateRows {
 extension EventLog {
     /// Makes a node accept a server for its cluster log that it has refused.
     package func accept(_ server: ServerMark) async throws {
-        try await update { update in try update.put(server) }
+        try await update { update in try StateRows.put(server, &update.transaction, update.access.tables) }
         (order as? NodeOrder)?.fence.accept(server)
     }
-}
-
-extension LogUpdate {
-    fileprivate mutating func put(_ server: ServerMark) throws { try StateRows.put(server, &transaction, access.tables) }
 }

@@ -20,7 +20,7 @@ package struct LogContext: Sendable {
     /// For a node: refuses frames that register something that no program could read.
     package internal(set) var judge: CatalogueValidator?
     /// For a node: keeps the events that a cut takes off.
-    var tailKeeping: WeakTailKeeper?
+    package internal(set) var tailKeeping: WeakTailKeeper?
 }
 
 /// The append-only log of a store, its source of truth: events as bytes, in order, durable when an append has returned.

@@ -8,7 +8,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@testable import EventLog
+@testable import ClusterLog
 
 @Suite("Frames by who has PostgreSQL's password", .serialized)
 struct ForgedFrameTests {

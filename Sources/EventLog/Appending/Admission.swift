@@ -12,8 +12,6 @@ struct Admission: ~Copyable {
     private(set) var outcomes: [Result<AppendOutcome, any Error>] = []
     /// The rows that appends write beside their events.
     private(set) var rows: [AttachedRow] = []
-    /// Those of them that all nodes of a cluster share, in the form of a frame.
-    private(set) var sharedRows: [UInt8] = []
     /// The newest transaction of LMDB, first before and then after the commit.
     var transaction: UInt64
     /// Whether the commit, or a checkpoint before it, moves how far the indexes are written.
@@ -236,10 +234,6 @@ struct Admission: ~Copyable {
             row.value = bytes(last.rawValue) + row.value
         }
         rows.append(row)
-        guard SharedRows.has(row.catalogue, row.key) else { return }
-        var text = ByteBuffer(capacity: 64)
-        SharedRows.append(row.catalogue.rawValue, row.key, row.value, to: &text)
-        sharedRows += text.array()
     }
 
     // MARK: After the commit

@@ -1,11 +1,12 @@
 package import EventModel
+package import Hashing
 package import LMDB
 internal import Platform
 
 /// Orders the commits of a node among those of all nodes of its cluster log. A store that is alone has none: LMDB's lock decides.
 ///
 /// Only the committing thread calls it, except `trouble`, `follow`, `stop`, `end` and `reportNow`, which any thread may call. This room
-/// knows how a log takes in the commits of others (`FrameIntake`); the order knows where they come from.
+/// knows what a commit adds; the order knows what becomes of it, and where the commits of others come from.
 package protocol CommitOrder: AnyObject, Sendable {
     /// The error that keeps the cluster log from being asked; nil while there is none.
     var trouble: EvstoreError? { get }
@@ -60,13 +61,22 @@ package protocol CommitOrder: AnyObject, Sendable {
 
 /// The result of a commit that is to get its place.
 package struct OrderedChange {
-    /// The rows of the tables that all nodes share, in the form of a frame (`SharedRows`).
-    package var rows: [UInt8]
+    /// The changes beside the blocks, in their order.
+    package var shared: [SharedChange]
     /// Where the commit's blocks begin; without blocks, the position after the last one.
     package var first: Position
     package var last: Checkpoint
     /// Whether the commit takes this node out of the cluster log.
     package var isLeaving = false
+}
+
+/// A change beside the events that is made on every node of a cluster: of registered versions and definitions, marks of imports, the nodes,
+/// and all of the numbers except `live`. Other rows are a node's own: its journal, snapshots, consumers, generations.
+package enum SharedChange: Sendable {
+    case cut(ClusterCut)
+    case numbers(StoreState)
+    /// The value is nil where the row is removed.
+    case row(Catalogue, key: [UInt8], value: [UInt8]?)
 }
 
 /// The result of asking for a commit's place in the order of all commits.
@@ -128,3 +138,19 @@ final class UnavailableOrder: CommitOrder {
     func end() {}
     func reportNow() {}
 }
+
+/// The rows of the registered versions and definitions after a frame: the log itself can't read them.
+package struct RegisteredCatalogues: Sendable {
+    package typealias Rows = [(key: [UInt8], value: [UInt8])]
+    package var schemas, definitions: Rows
+    /// The digest of the history that the numbers name.
+    package var history: Digest
+
+    package init(schemas: Rows, definitions: Rows, history: Digest) {
+        (self.schemas, self.definitions, self.history) = (schemas, definitions, history)
+    }
+}
+
+/// Refuses versions and definitions that no program could read, before a node takes them in.
+/// - Throws: `EvstoreError`: schemaNewer where a newer program could.
+package typealias CatalogueValidator = @Sendable (RegisteredCatalogues) throws -> Void

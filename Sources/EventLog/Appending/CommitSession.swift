@@ -343,16 +343,18 @@ package struct CommitSession: ~Copyable {
     private func place(_ appends: [CommitQueue.Append], _ admitted: borrowing Admission) throws -> Placement {
         guard let order else { return .placed(nil) }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        let change = OrderedChange(rows: admitted.sharedRows, first: admitted.first, last: admitted.last)
+        let rows = admitted.rows.filter { $0.catalogue.isShared($0.key) }
+        let change = OrderedChange(
+            shared: rows.map { .row($0.catalogue, key: $0.key, value: $0.value) }, first: admitted.first, last: admitted.last)
         return try access.environment.read { try order.place(change, making.blocks, $0, by: deadline) }
     }
 
     /// Gives the changes of an update their place in the cluster log, if any of them is shared by all nodes.
     private func place(_ changes: inout LogUpdate, _ done: CommitResult, _ update: CommitQueue.Update) throws -> Placement {
         if changes.becomesAlone { try changes.becomeAlone() }
-        guard let order, !changes.becomesAlone, let rows = changes.shared else { return .placed(nil) }
+        guard let order, !changes.becomesAlone, !changes.shared.isEmpty else { return .placed(nil) }
         let first = (changes.endBeforeCut ?? done.last.position).next
-        let change = OrderedChange(rows: rows, first: first, last: done.last, isLeaving: changes.isLeaving)
+        let change = OrderedChange(shared: changes.shared, first: first, last: done.last, isLeaving: changes.isLeaving)
         try making.blocks.read(from: first, changes.transaction.reads)
         let placing = try order.place(change, making.blocks, changes.transaction.reads, by: update.deadline)
         guard case .placed(let node) = placing else { return placing }

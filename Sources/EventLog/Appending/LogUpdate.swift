@@ -13,7 +13,8 @@ package struct LogUpdate: ~Copyable {
     private var hasCut = false
     /// The node that makes the update; nil where the store belongs to no cluster log.
     package let node: ClusterMembership?
-    private var sharedRows = ByteBuffer(capacity: 16)
+    /// The changes that every node of the cluster log gets.
+    private(set) var shared: [SharedChange] = []
     /// Whether the update takes the node out of the cluster log.
     private(set) var isLeaving = false
     /// Whether the update makes the store one that is alone, without telling the cluster log.
@@ -58,8 +59,8 @@ package struct LogUpdate: ~Copyable {
     }
 
     private mutating func share(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]?) {
-        guard let node, SharedRows.has(catalogue, key) else { return }
-        SharedRows.append(catalogue.rawValue, key, value, to: &sharedRows)
+        guard let node, catalogue.isShared(key) else { return }
+        shared.append(.row(catalogue, key: key, value: value))
         if value == nil, key == NodeRow.key(node.node) { isLeaving = true }
     }
 
@@ -110,8 +111,8 @@ package struct LogUpdate: ~Copyable {
     }
 
     private mutating func ask(_ cut: ClusterCut) throws {
-        guard sharedRows.count == 0 else { throw EvstoreError.misuse("a cut is the first change of its update") }
-        SharedRows.append(ClusterCut.name, ClusterCut.key, cut.value, to: &sharedRows)
+        guard shared.isEmpty else { throw EvstoreError.misuse("a cut is the first change of its update") }
+        shared.append(.cut(cut))
         endBeforeCut = last.position
         state.epoch = cut.epoch
         last = Checkpoint(epoch: cut.epoch, position: cut.position)
@@ -134,13 +135,13 @@ package struct LogUpdate: ~Copyable {
 
     /// Refuses to change what a replica has from its original.
     /// - Throws: `EvstoreError.replica`.
-    func requireOwn() throws {
+    package func requireOwn() throws {
         guard let replica else { return }
         throw EvstoreError.replica(path: Directory.parent(of: access.environment.directory), source: replica.source)
     }
 
     /// Allows all changes from here on.
-    mutating func isPromoted() { replica = nil }
+    package mutating func isPromoted() { replica = nil }
 
     /// Reads the log's end again, after blocks or rows were written without the update's own calls.
     package mutating func readEnd() throws {
@@ -156,7 +157,9 @@ package struct LogUpdate: ~Copyable {
         if state != allowed { try requireOwn() }
         try StateRows.put(state, &transaction, access.tables)
         guard let node else { return }
-        if !SharedRows.areSame(state, before) { SharedRows.append(state, to: &sharedRows) }
+        var own = state
+        (own.live, own.generations, own.indexed) = (before.live, before.generations, before.indexed)
+        if own != before { shared.append(.numbers(state)) }
         if state.live != before.live { try putNode(node, live: state.live) }
     }
 
@@ -167,7 +170,4 @@ package struct LogUpdate: ~Copyable {
         try beginEpoch(later: .fromClock)
         try StateRows.put(state, &transaction, access.tables)
     }
-
-    /// The changed rows that every node of the cluster log gets; nil where there are none.
-    var shared: [UInt8]? { sharedRows.count == 0 ? nil : sharedRows.array() }
 }

@@ -1,14 +1,14 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
 internal import Hashing
-internal import LMDB
+package import LMDB
 
 /// Takes blocks into the log that were written elsewhere, one after the other: those ahead of LMDB, and those of a cluster. Each must
 /// follow the block before it.
-struct BlockIntake {
+package struct BlockIntake {
     private let access: LogAccess
     private let epochs: ClosedRange<Epoch>
-    private(set) var last: Position
+    package private(set) var last: Position
     private var epoch: Epoch
     private var link: Digest
     private let checksLinks: Bool
@@ -16,7 +16,9 @@ struct BlockIntake {
     /// - Parameters:
     ///   - isOfThisEpoch: whether every block must be of the store's epoch; else of any epoch up to it, as in a whole log.
     ///   - checksLinks: false where the whole log is verified before it is used.
-    init(_ transaction: borrowing ReadTransaction, _ access: LogAccess, isOfThisEpoch: Bool, checksLinks: Bool = true) throws {
+    package init(
+        _ transaction: borrowing ReadTransaction, _ access: LogAccess, isOfThisEpoch: Bool, checksLinks: Bool = true
+    ) throws {
         (self.access, self.checksLinks) = (access, checksLinks)
         let now = try StateRows.numbers(transaction, access.tables).epoch
         epochs = (isOfThisEpoch ? now : .first) ... now
@@ -31,7 +33,7 @@ struct BlockIntake {
 
     /// Takes in blocks that lie one after the other. Skips those that the log has already.
     /// - Throws: `BlockGap` where one does not follow; `EvstoreError.corruptBlock`.
-    mutating func add(_ blocks: RawSpan, _ transaction: inout WriteTransaction) throws {
+    package mutating func add(_ blocks: RawSpan, _ transaction: inout WriteTransaction) throws {
         var offset = 0
         while offset < blocks.byteCount {
             offset += try addFirst(of: blocks.slice(offset, blocks.byteCount - offset), &transaction)
@@ -76,8 +78,8 @@ struct BlockIntake {
 }
 
 /// A block does not follow the one before it.
-struct BlockGap: Error, CustomStringConvertible {
-    let position: Position
+package struct BlockGap: Error, CustomStringConvertible {
+    package let position: Position
 
-    var description: String { "its block at position \(position) does not follow" }
+    package var description: String { "its block at position \(position) does not follow" }
 }

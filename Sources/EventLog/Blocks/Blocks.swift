@@ -188,7 +188,7 @@ package enum Blocks {
     }
 
     /// Lends the checked blocks that have events after a position, until `body` returns false.
-    static func forEach(
+    package static func forEach(
         after position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess,
         _ body: (borrowing BlockView) throws -> Bool
     ) throws {

@@ -80,7 +80,7 @@ package enum Indexes {
         try integer(tables.ids.get(id.bytes.lent, transaction), "ids")
     }
 
-    static func type(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> TypeID? {
+    package static func type(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> TypeID? {
         guard let row = try tables.types.get(Array(name.utf8).lent, transaction) else { return nil }
         guard row.byteCount == 4 else { throw damaged("types") }
         return row.load(TypeID.self, at: 0)
@@ -98,7 +98,7 @@ package enum Indexes {
     }
 
     /// Whether the types have the numbers 1, 2, 3 … without a gap.
-    static func areTypesNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
+    package static func areTypesNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
         let types = try types(transaction, tables)
         return try tables.types.count(transaction) == types.count && types.keys.allSatisfy { $0 >= 1 && $0 <= types.count }
     }

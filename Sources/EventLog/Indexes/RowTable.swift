@@ -123,7 +123,7 @@ package enum Rows {
     }
 
     /// Adds a row under the next free number.
-    static func append(_ value: [UInt8], to table: RowTable, _ transaction: inout WriteTransaction) throws {
+    package static func append(_ value: [UInt8], to table: RowTable, _ transaction: inout WriteTransaction) throws {
         let last = try table.lastKey(transaction.reads).map { $0.count == 8 ? $0.lent.load(UInt64.self, at: 0).byteSwapped : .max } ?? 0
         guard last < Position.largest.rawValue else { throw Indexes.damaged(table.name) }
         try table.put(sortable(last + 1).lent, value.lent, &transaction)

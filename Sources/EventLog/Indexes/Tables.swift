@@ -13,7 +13,7 @@ internal import Platform
 ///     ids          IDKey, 17 bytes                   u64 position
 ///     census       u32 BE type, u32 BE birth         u64 count
 ///     state        "numbers", "indexed",             see StateRows
-///                  "generations"; "node"             see StateRows+Node
+///                  "generations"; "node"             see NodeRow.swift
 ///                  "replica"                         see ReplicaMark
 ///     epochs       u32 BE epoch                      u64 position of the cut, 32 bytes link at the cut
 ///     imports      the room above's                  u64 position of the batch's last event, then the room above's

@@ -62,9 +62,5 @@ extension EventLog {
     package func warn(_ text: String) { logger.warning("\(text)") }
 
     /// Makes the store one that is alone, and leaves the node in its cluster log, since another directory is that node.
-    package func leaveToTwin() async throws { try await update { update in update.leaveToTwin() } }
-}
-
-extension LogUpdate {
-    fileprivate mutating func leaveToTwin() { becomesAlone = true }
+    package func leaveToTwin() async throws { try await update { update in update.becomesAlone = true } }
 }

@@ -1,7 +1,19 @@
-internal import Bytes
 package import EventModel
-internal import LMDB
+package import Hashing
 internal import Platform
+
+/// A cut of the log that is ordered like every other change of a cluster: the node that requests it adds a frame without blocks, and each
+/// node, including that one, makes the cut when it takes in the frame.
+package struct ClusterCut: Hashable, Sendable {
+    package var position: Position
+    package var epoch: Epoch
+    package var link: Digest
+    package var note: String
+
+    package init(at position: Position, _ epoch: Epoch, link: Digest, note: String) {
+        (self.position, self.epoch, self.link, self.note) = (position, epoch, link, note)
+    }
+}
 
 /// Keeps the events that a cut of the cluster log takes off a node, before it does. It is called on the writing thread, under the writer's
 /// turn, with the last checkpoint before the cut; and again if the cut was interrupted afterwards.
@@ -9,7 +21,7 @@ internal import Platform
 package typealias TailKeeper = @Sendable (EventLog, ClusterCut, _ last: Checkpoint) throws -> @Sendable (_ live: SchemaVersion) -> [UInt8]
 
 /// Calls a tail keeper for a log, without keeping the log open.
-final class WeakTailKeeper: Sendable {
+package final class WeakTailKeeper: Sendable {
     private struct Kept {
         weak var log: EventLog?
     }
@@ -21,29 +33,8 @@ final class WeakTailKeeper: Sendable {
 
     func begin(_ log: EventLog) { kept.withLock { $0.log = log } }
 
-    fileprivate func keep(_ cut: ClusterCut, through last: Checkpoint) throws -> @Sendable (SchemaVersion) -> [UInt8] {
+    package func keep(_ cut: ClusterCut, through last: Checkpoint) throws -> @Sendable (SchemaVersion) -> [UInt8] {
         guard let log = kept.withLock({ $0.log }) else { throw EvstoreError.misuse("the store has been closed") }
         return try keeper(log, cut, last)
-    }
-}
-
-extension LogContext {
-    /// Lets the tail keeper keep the events that a frame's cut takes off this node. Returns the row for its journal; nil where there is
-    /// nothing to keep.
-    package func keepTail(_ bytes: [UInt8], _ node: StateRows.Node) throws -> ((SchemaVersion) -> [UInt8])? {
-        guard let tailKeeping else { return nil }
-        do {
-            let frame = try ClusterFrame(checking: bytes.lent, after: node.end)
-            guard let cut = try frame.cut else { return nil }
-            let last = try access.environment.read { transaction in
-                try cut.check(transaction, access)
-                return try Blocks.end(transaction, access)
-            }
-            guard frame.last == Checkpoint(epoch: cut.epoch, position: cut.position), frame.blocks.byteCount == 0 else { return nil }
-            return try tailKeeping.keep(cut, through: last)
-        } catch is FrameDamage {
-            // Such a frame is refused when it is taken in, and so takes no events off.
-            return nil
-        }
     }
 }

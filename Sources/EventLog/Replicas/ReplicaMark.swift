@@ -71,7 +71,7 @@ extension StateRows {
         try tables.state.put(replicaKey.lent, row.bytes, &transaction)
     }
 
-    static func removeReplica(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
+    package static func removeReplica(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try tables.state.delete(replicaKey.lent, &transaction)
     }
 }

@@ -1,13 +1,13 @@
 internal import Bytes
-internal import EventModel
-internal import Hashing
-internal import LMDB
+package import EventModel
+package import Hashing
+package import LMDB
 
 /// Removes the log's end, within the transaction of an update.
-enum Cut {
+package enum Cut {
     /// Removes the events after a position. O(removed events).
     /// - Returns: the link of the last remaining block; how far the indexes are written.
-    static func run(
+    package static func run(
         to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess
     ) throws -> (link: Digest, indexed: Position) {
         let tables = access.tables
@@ -23,7 +23,7 @@ enum Cut {
 
     /// The link after a cut of a node, computed without cutting. This works because nodes are not sealed: a sealed block that is rewritten
     /// has another salt, and so another link, each time.
-    static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+    package static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         var writer = BlockWriter(access)
         if try copyStraddling(position, into: &writer, transaction, access) != nil {
             try writer.finish { _, _ in }

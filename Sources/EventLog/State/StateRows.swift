@@ -82,7 +82,7 @@ package enum StateRows {
             generations: try generations(transaction, tables), indexed: numbers.indexed)
     }
 
-    static func put(_ state: StoreState, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+    package static func put(_ state: StoreState, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var row = ByteBuffer(capacity: numbersBytes)
         row.append(littleEndian: UInt32(state.format))
         row.append(state.storeID.bytes)

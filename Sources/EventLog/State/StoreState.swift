@@ -73,7 +73,7 @@ package struct StoreState: VersionNumbered, Hashable, Sendable {
     /// The name of the directory in use, by fingerprint in hexadecimal.
     package var generations: [String: String]
     /// How far the log's indexes are written to their tables.
-    package internal(set) var indexed: Position
+    package var indexed: Position
 
     package var stamp: StateStamp { StateStamp(numbers: numbers, history: history) }
 }

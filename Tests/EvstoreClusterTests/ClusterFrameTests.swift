@@ -1,4 +1,5 @@
 import Bytes
+import ClusterLog
 import EventLog
 import EventModel
 import EvstoreTesting

@@ -1,9 +1,10 @@
 internal import Bytes
-package import EventModel
-package import LMDB
+internal import EventLog
+internal import EventModel
+internal import LMDB
 
 /// Takes a frame of a cluster log into a node's log, within a transaction.
-package enum FrameIntake {
+enum FrameIntake {
     /// - Parameters:
     ///   - checksLinks: whether the links of the blocks are checked too, beside that of the frame; false where the whole log is verified
     ///     afterwards.
@@ -11,7 +12,7 @@ package enum FrameIntake {
     ///   - judge: see `SharedRows.put`.
     /// - Returns: the node's row with this frame.
     /// - Throws: `EvstoreError`: clusterDamaged where the frame does not follow `node.end`, or does not fit the log.
-    package static func run(
+    static func run(
         _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
         checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil, judge: CatalogueValidator? = nil
     ) throws -> StateRows.Node {
@@ -20,7 +21,7 @@ package enum FrameIntake {
         do {
             let frame = try ClusterFrame(checking: bytes, after: node.end)
             let cut = try frame.cut
-            if let cut { try Cut.run(cut, &transaction, access) }
+            try cut?.make(&transaction, access)
             // Order: the rows come first, since they hold the epochs of the blocks.
             try SharedRows.put(frame.rows, of: node.membership.node, judge, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
@@ -56,5 +57,26 @@ package enum FrameIntake {
             throw FrameDamage("its cut is at position \(cut.position) of epoch \(cut.epoch), and it ends at \(last)")
         }
         if let journal { try Rows.append(journal(stamp.stamp.live), to: access.tables[.journal], &transaction) }
+    }
+}
+
+extension LogContext {
+    /// Lets the tail keeper keep the events that a frame's cut takes off this node. Returns the row for its journal; nil where there is
+    /// nothing to keep.
+    func keepTail(_ bytes: [UInt8], _ node: StateRows.Node) throws -> ((SchemaVersion) -> [UInt8])? {
+        guard let tailKeeping else { return nil }
+        do {
+            let frame = try ClusterFrame(checking: bytes.lent, after: node.end)
+            guard let cut = try frame.cut else { return nil }
+            let last = try access.environment.read { transaction in
+                try cut.check(transaction, access)
+                return try Blocks.end(transaction, access)
+            }
+            guard frame.last == Checkpoint(epoch: cut.epoch, position: cut.position), frame.blocks.byteCount == 0 else { return nil }
+            return try tailKeeping.keep(cut, through: last)
+        } catch is FrameDamage {
+            // Such a frame is refused when it is taken in, and so takes no events off.
+            return nil
+        }
     }
 }

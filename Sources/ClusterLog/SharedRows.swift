@@ -1,6 +1,7 @@
 internal import Bytes
+internal import EventLog
 internal import EventModel
-package import Hashing
+internal import Hashing
 internal import LMDB
 
 /// The rows of a log that, beside the events, are equal on every node of a cluster: registered versions and definitions, marks of imports,
@@ -11,16 +12,20 @@ enum SharedRows {
     static let numbersKey: [UInt8] = Array("shared".utf8)
     private static let numbersBytes = 48
 
-    /// Whether all nodes of a cluster share a row of a catalogue.
-    static func has(_ catalogue: Catalogue, _ key: [UInt8]) -> Bool {
-        switch catalogue {
-        case .schemas, .definitions, .imports: true
-        case .notes: key.starts(with: NodeRow.prefix)
-        case .journal, .snapshots: false
-        }
-    }
-
     // MARK: Encoding
+
+    /// The changes of a commit in the form of a frame.
+    static func encoded(_ changes: [SharedChange]) -> [UInt8] {
+        var rows = ByteBuffer(capacity: 16)
+        for change in changes {
+            switch change {
+            case .cut(let cut): append(ClusterCut.name, ClusterCut.key, cut.value, to: &rows)
+            case .numbers(let state): append(state, to: &rows)
+            case .row(let catalogue, let key, let value): append(catalogue.rawValue, key, value, to: &rows)
+            }
+        }
+        return rows.array()
+    }
 
     /// Appends a row; one that is removed if the value is nil.
     static func append(_ table: String, _ key: [UInt8], _ value: [UInt8]?, to rows: inout ByteBuffer) {
@@ -41,18 +46,13 @@ enum SharedRows {
         append(numbers, numbersKey, value.array(), to: &rows)
     }
 
-    /// Whether the shared numbers of two states are equal.
-    static func areSame(_ a: StoreState, _ b: StoreState) -> Bool {
-        (a.floor, a.top, a.head, a.epoch) == (b.floor, b.top, b.head, b.epoch) && a.history == b.history
-    }
-
     /// Appends all shared rows of a store that becomes a cluster's first node.
     static func appendAll(_ transaction: borrowing ReadTransaction, _ tables: Tables, to rows: inout ByteBuffer) throws {
         append(try StateRows.state(transaction, tables), to: &rows)
         for catalogue in Catalogue.allCases {
             // Rows of nodes are left from a cluster log that the store once belonged to.
             for row in try Rows.all([], transaction, tables[catalogue])
-            where has(catalogue, row.key) && !row.key.starts(with: NodeRow.prefix) {
+            where catalogue.isShared(row.key) && !row.key.starts(with: NodeRow.prefix) {
                 append(catalogue.rawValue, row.key, row.value, to: &rows)
             }
         }
@@ -151,7 +151,7 @@ enum SharedRows {
     private static func table(_ name: String, _ key: [UInt8], _ tables: Tables) throws -> RowTable {
         if name == TableDescriptor.epochs.name { return tables.epochs }
         if name == TableDescriptor.types.name { return tables.types }
-        guard let catalogue = Catalogue(rawValue: name), has(catalogue, key) else {
+        guard let catalogue = Catalogue(rawValue: name), catalogue.isShared(key) else {
             throw FrameDamage("it has a row for a table that nodes do not share")
         }
         return tables[catalogue]
@@ -171,18 +171,6 @@ enum SharedRows {
         try StateRows.put(state, &transaction, tables)
     }
 }
-
-/// The rows of the registered versions and definitions after a frame: the log itself can't read them.
-package struct RegisteredCatalogues: Sendable {
-    package typealias Rows = [(key: [UInt8], value: [UInt8])]
-    package var schemas, definitions: Rows
-    /// The digest of the history that the numbers name.
-    package var history: Digest
-}
-
-/// Refuses versions and definitions that no program could read, before a node takes them in.
-/// - Throws: `EvstoreError`: schemaNewer where a newer program could.
-package typealias CatalogueValidator = @Sendable (RegisteredCatalogues) throws -> Void
 
 /// Checks of the rows of a frame before they are taken in. Anybody with PostgreSQL's password can write frames that follow, and a row that
 /// can't be read would end every program of every node: so rows are read in the same way as later.

@@ -1,7 +1,7 @@
 internal import Bytes
+internal import EventLog
 package import EventModel
 package import Hashing
-internal import LMDB
 
 /// A frame of a cluster log: what one commit adds to the log of every node. Integers are little-endian.
 ///
