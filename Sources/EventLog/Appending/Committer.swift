@@ -2,12 +2,20 @@ internal import EventModel
 internal import LMDB
 internal import Logging
 internal import Platform
-internal import Synchronization
 
 /// Makes the commits of this process one after the other, on a thread of its own, or in place on the thread of the only caller. A second
 /// thread watches the deadlines.
 @safe
 final class Committer: @unchecked Sendable {
+    private struct State {
+        /// Set when the disk has failed during a commit: nothing is written any more.
+        var poison: EvstoreError?
+        /// Whether anything may have been written.
+        var hasBegun = false
+        /// The error of closing if another writer kept its turn until the deadline.
+        var late: EvstoreError?
+    }
+
     // Sound to share: `session` and `lent` are touched only by the thread that has the turn to commit (`CommitQueue`).
     private var session: CommitSession?
     /// When a thread that commits in place last yielded to other tasks.
@@ -21,11 +29,7 @@ final class Committer: @unchecked Sendable {
     private let inPlaceLimit: Duration
     private let queue = CommitQueue()
     private let deadlineTimer: DeadlineTimer
-    /// Set when the disk has failed during a commit: nothing is written any more.
-    private let poison = Monitor<EvstoreError?>(nil)
-    private let isPoisoned = Atomic(false)
-    private let hasBegun = Monitor(false)
-    private let late = Monitor<EvstoreError?>(nil)
+    private let state = Monitor(State())
 
     init(_ context: LogContext, _ overlays: Overlays, _ signal: CommitSignal) throws {
         (self.context, self.overlays, self.signal) = (context, overlays, signal)
@@ -53,11 +57,16 @@ final class Committer: @unchecked Sendable {
     /// If the task is cancelled before its commit has begun, nothing is appended; after that, the outcome is returned.
     nonisolated(nonsending) func append(_ request: AppendRequest) async throws -> AppendOutcome {
         if let outcome = try await appendInPlace(request) { return outcome }
+        return try await submitted { number, finish in .append(.init(number: number, request: request, finish: finish)) }
+    }
+
+    /// Suspends the task until its work is done, or withdrawn since the task was cancelled.
+    private nonisolated(nonsending) func submitted<R: Sendable>(
+        _ work: (_ number: UInt64, _ finish: @escaping @Sendable (Result<R, any Error>) -> Void) -> CommitQueue.Work
+    ) async throws -> R {
         let number = queue.number()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                submit(.append(.init(number: number, request: request, finish: { continuation.resume(with: $0) })))
-            }
+            try await withCheckedThrowingContinuation { continuation in submit(work(number) { continuation.resume(with: $0) }) }
         } onCancel: {
             withdraw(number)
         }
@@ -85,14 +94,7 @@ final class Committer: @unchecked Sendable {
     /// - Parameter body: nil for an update that takes in what a node's cluster log has.
     func update(within interval: Duration? = nil, _ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
         let deadline = ContinuousClock.Instant.within(interval ?? options.appendDeadline)
-        let number = queue.number()
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                submit(.update(.init(number: number, deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
-            }
-        } onCancel: {
-            withdraw(number)
-        }
+        try await submitted { number, finish in .update(.init(number: number, deadline: deadline, body: body, finish: finish)) }
     }
 
     /// Takes in what the cluster log has; blocks the calling thread.
@@ -105,7 +107,7 @@ final class Committer: @unchecked Sendable {
     }
 
     private func submit(_ work: CommitQueue.Work) {
-        if let error = failure { return work.fail(error) }
+        if let error = state.withLock({ $0.poison }) { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
         deadlineTimer.wake(isLeased: false)
         // The cancellation handler may have run before the work was in the queue.
@@ -124,15 +126,13 @@ final class Committer: @unchecked Sendable {
     }
 
     /// Whether a commit has failed in such a way that it is unknown what the disk has of it.
-    var hasFailed: Bool { isPoisoned.load(ordering: .acquiring) }
-
-    private var failure: EvstoreError? { hasFailed ? poison.withLock { $0 } : nil }
+    var hasFailed: Bool { state.withLock { $0.poison != nil } }
 
     /// The error of closing if another writer kept its turn until the deadline; else nil.
-    var closingFailure: EvstoreError? { late.withLock { $0 } }
+    var closingFailure: EvstoreError? { state.withLock { $0.late } }
 
     /// Whether anything may have been written.
-    var hasWritten: Bool { hasBegun.withLock { $0 } }
+    var hasWritten: Bool { state.withLock { $0.hasBegun } }
 
     private func run() {
         WorkerThread.useExactTimers()
@@ -160,7 +160,7 @@ final class Committer: @unchecked Sendable {
         do { try anchor.sync() } catch { logger.warning("the anchor of \(path): \(error)") }
         do { try session?.finish(queue, afterFailure: hasFailed) } catch {
             let failure = failure(error)
-            if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
+            if case EvstoreError.deadlinePassed = failure { state.withLock { $0.late = failure as? EvstoreError } }
             logger.warning("closing \(path): \(failure)")
         }
         session = nil
@@ -179,9 +179,13 @@ final class Committer: @unchecked Sendable {
     ) -> Result<AppendOutcome, any Error>? {
         // In any case: the anchor may be due, and a lease may be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
-        let refused = refusal()
-        let began = ContinuousClock.now
-        let committed = refused.map { .failed(given, $0) } ?? session?.commit(given, queue, { try takeTurn(began) }) ?? .nothing
+        var began = ContinuousClock.now
+        let committed: CommitSession.Committed
+        do {
+            try begin()
+            began = .now
+            committed = session?.commit(given, queue) { try takeTurn(began) } ?? .nothing
+        } catch { committed = .failed(given, error) }
         switch committed {
         case .nothing:
             queue.endCommit(isHolding: isHolding)
@@ -207,11 +211,15 @@ final class Committer: @unchecked Sendable {
         }
     }
 
-    /// The error that keeps this handle from committing; nil where it has begun to write.
-    private func refusal() -> (any Error)? {
-        if let failure { return failure }
-        do { try beginOnce() } catch { return error }
-        return nil
+    /// Makes the log's names durable and marks its file as in use, before the first commit of this handle.
+    /// - Throws: the error that keeps this handle from committing.
+    private func begin() throws {
+        let (poison, hasBegun) = state.withLock { ($0.poison, $0.hasBegun) }
+        if let poison { throw poison }
+        if hasBegun { return }
+        try StoreFiles.settleNames(path)
+        try anchor.begin(mark)
+        state.withLock { $0.hasBegun = true }
     }
 
     private var isHolding: Bool { session?.isHolding ?? false }
@@ -230,13 +238,6 @@ final class Committer: @unchecked Sendable {
     /// The commit stands even if the anchor fails: an old anchor proves less, and a torn one proves nothing.
     private func note(_ end: Anchor) {
         do { try anchor.note(end) } catch { logger.warning("the anchor of \(path): \(error)") }
-    }
-
-    private func beginOnce() throws {
-        if hasBegun.withLock({ $0 }) { return }
-        try StoreFiles.settleNames(path)
-        try anchor.begin(mark)
-        hasBegun.withLock { $0 = true }
     }
 
     private func deliver(_ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch) {
@@ -271,10 +272,7 @@ final class Committer: @unchecked Sendable {
             return failure
         }
         logger.error("the disk failed during a commit after position \(last): \(error)")
-        if Guard.poison.isOn {
-            poison.withLock { $0 = $0 ?? failure }
-            isPoisoned.store(true, ordering: .releasing)
-        }
+        if Guard.poison.isOn { state.withLock { $0.poison = $0.poison ?? failure } }
         // It is unknown what the disk has: the next process that opens the file checks all of it.
         do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
