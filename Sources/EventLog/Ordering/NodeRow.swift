@@ -1,6 +1,9 @@
 internal import Bytes
 package import EventModel
+package import Hashing
 package import LMDB
+internal import Logging
+internal import Platform
 
 /// A node of the cluster log that the store belongs to. It is a row of the table `notes`, equal on all nodes: the key is "node/" and the
 /// name; the value is the node's live version, u32, and 8 bytes that tell this store from earlier ones with the same name. Changes to the
@@ -165,5 +168,105 @@ extension StateRows {
 
     private static var damagedNode: EvstoreError {
         .corruptBlock(position: .start, reason: "the row \"node\" of the table state is invalid: no store has written it")
+    }
+}
+
+/// What a node learned when it last asked its cluster log.
+package final class NodeHealth: Sendable {
+    package typealias Trouble = (error: EvstoreError, since: ContinuousClock.Instant)
+
+    private struct State {
+        var trouble: Trouble?
+        var hasTwin = false
+    }
+
+    private let state = Monitor(State())
+
+    /// The error that kept the node from reaching the cluster log's end, and since when.
+    package var trouble: Trouble? { state.withLock { $0.trouble } }
+
+    /// Whether another directory is used as the same node: a copy of this one, or the original of which this is a copy.
+    var hasTwin: Bool { state.withLock { $0.hasTwin } }
+
+    /// Notes an error, or that there is none; returns whether it differs from the one before.
+    @discardableResult
+    package func note(_ error: EvstoreError?) -> Bool {
+        state.withLock { state in
+            defer { state.trouble = error.map { ($0, state.trouble?.since ?? .now) } }
+            return state.trouble?.error != error
+        }
+    }
+
+    /// Notes whether there is a twin; returns whether that has changed.
+    package func note(hasTwin: Bool) -> Bool {
+        state.withLock { state in
+            defer { state.hasTwin = hasTwin }
+            return state.hasTwin != hasTwin
+        }
+    }
+
+    func take(_ other: NodeHealth) {
+        let told = other.state.withLock { $0 }
+        state.withLock { $0 = told }
+    }
+}
+
+extension EventLog {
+    /// Takes in the commits of the cluster log that this node lacks, as far as possible within a time, and for as long again while
+    /// frames keep coming. Notes an error that kept it from the end (`clusterTrouble`). No-op for a store that belongs to no cluster log.
+    package func catchUp(within interval: Duration) async {
+        do {
+            try await takeInFrames(within: interval, until: .now + interval)
+            nodeHealth.note(nil)
+            reportNode()
+        } catch { nodeHealth.note(storeError(error, path, doing: "following the cluster log")) }
+    }
+
+    /// Takes over the note of another handle.
+    package func adoptNodeHealth(of other: EventLog) { nodeHealth.take(other.nodeHealth) }
+
+    /// Whether another directory is used as the same node, as far as is known.
+    package var hasTwin: Bool { nodeHealth.hasTwin }
+
+    package func warn(_ text: String) { logger.warning("\(text)") }
+
+    /// Makes the store one that is alone, and leaves the node in its cluster log, since another directory is that node.
+    package func leaveToTwin() async throws { try await update { update in update.becomesAlone = true } }
+}
+
+/// A cut of the log that is ordered like every other change of a cluster: the node that requests it adds a frame without blocks, and each
+/// node, including that one, makes the cut when it takes in the frame.
+package struct ClusterCut: Hashable, Sendable {
+    package var position: Position
+    package var epoch: Epoch
+    package var link: Digest
+    package var note: String
+
+    package init(at position: Position, _ epoch: Epoch, link: Digest, note: String) {
+        (self.position, self.epoch, self.link, self.note) = (position, epoch, link, note)
+    }
+}
+
+/// Keeps the events that a cut of the cluster log takes off a node, before it does. It is called on the writing thread, under the writer's
+/// turn, with the last checkpoint before the cut; and again if the cut was interrupted afterwards.
+/// - Returns: makes the row for the journal, as JSON, from the version that is live after the cut.
+package typealias TailKeeper = @Sendable (EventLog, ClusterCut, _ last: Checkpoint) throws -> @Sendable (_ live: SchemaVersion) -> [UInt8]
+
+/// Calls a tail keeper for a log, without keeping the log open.
+package final class WeakTailKeeper: Sendable {
+    private struct Kept {
+        weak var log: EventLog?
+    }
+
+    private let keeper: TailKeeper
+    private let kept = Monitor(Kept())
+
+    init(_ keeper: @escaping TailKeeper) { self.keeper = keeper }
+
+    func begin(_ log: EventLog) { kept.withLock { $0.log = log } }
+
+    package func keep(_ cut: ClusterCut, through last: Checkpoint) throws -> @Sendable (SchemaVersion) -> [UInt8] {
+        guard let log = kept.withLock({ $0.log }) else { throw EvstoreError.misuse("the store has been closed") }
+        return try keeper(log, cut, last)
     }
 }

@@ -1,8 +1,8 @@
-internal import Bytes
+package import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import Platform
+package import Platform
 
 /// `anchor`: the log's end after a commit, kept beside the log. With it, opening notices a log that has lost its last commits to a damaged
 /// meta page, and a file that was exchanged or changed.
@@ -209,5 +209,106 @@ final class AnchorFile: Sendable {
     /// Runs `body` while no other thread or process writes the anchor; false where another process writes it during all of that time.
     private func alone(_ milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
         try turn.withLock { _ in try file.alone(byte: 0, waiting: milliseconds, body) }
+    }
+}
+
+/// Identifies a `data.mdb` and the state in which it was left. A file that matches was changed only by the store, so that its pages need no
+/// check.
+package struct FileMark: Hashable, Sendable {
+    /// Zero in the anchors of older programs, which match no file.
+    private let inode: UInt64
+    private let device: UInt32
+    /// The file's size and the time of its last change (`st_ctime`, which no program can set back), if no process has it open; else zero.
+    private let bytes: UInt64
+    private let changed: Int64
+    /// The machine's boot id while a process has the file open, 36 bytes; zeros if none has.
+    private let boot: [UInt8]
+
+    package static let size = 64
+    private static let noBoot = [UInt8](repeating: 0, count: 36)
+    private static let thisBoot = Array((Array(ProcessIdentity.boot.utf8) + noBoot).prefix(36))
+
+    /// The mark of a file that is in use, or that no process has open any more.
+    package init(_ status: FileStatus, isClosed: Bool) {
+        (inode, device) = (status.inode, UInt32(truncatingIfNeeded: status.device))
+        (bytes, changed) = isClosed ? (UInt64(status.bytes), status.changed) : (0, 0)
+        boot = isClosed ? Self.noBoot : Self.thisBoot
+    }
+
+    package init(_ row: RawSpan) {
+        (inode, bytes, changed) = (row.load(UInt64.self, at: 0), row.load(UInt64.self, at: 8), row.load(Int64.self, at: 16))
+        (boot, device) = ([UInt8](copying: row.slice(24, 36)), row.load(UInt32.self, at: 60))
+    }
+
+    /// The mark of a file whose disk has failed: it matches no file.
+    package static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
+
+    package var isClosed: Bool { boot == Self.noBoot }
+    package var matchesNothing: Bool { inode == 0 }
+
+    package func append(to row: inout ByteBuffer) {
+        row.append(littleEndian: inode)
+        row.append(littleEndian: bytes)
+        row.append(littleEndian: changed)
+        row.append(boot)
+        row.append(littleEndian: device)
+    }
+
+    /// Whether the file is in the state in which it was left: closed and not changed since, or in use during this boot, in which even a
+    /// killed process leaves no torn page.
+    package func matches(_ status: FileStatus) -> Bool {
+        guard inode != 0, inode == status.inode, device == UInt32(truncatingIfNeeded: status.device) else { return false }
+        return isClosed ? bytes == UInt64(status.bytes) && changed == status.changed : boot == Self.thisBoot
+    }
+}
+
+/// `log/data.mdb` as a file, without LMDB.
+enum LogFile {
+    private static let name = "/log/data.mdb"
+
+    static func status(at store: String) throws(StorageError) -> FileStatus { try File(store + name, .read).status() }
+
+    /// Whether the file's pages must be checked: it was copied, restored or changed, or the machine stopped while it was in use.
+    static func isDoubtful(at store: String) throws -> Bool {
+        // A missing file is reported by the opening that follows.
+        guard try Directory.status(store + name) != nil else { return false }
+        return try Anchor.read(at: store)?.mark.matches(status(at: store)) != true
+    }
+
+    /// Notes that all pages were checked, if there is an anchor.
+    static func markChecked(at store: String) throws {
+        guard var anchor = try Anchor.read(at: store) else { return }
+        // Order: synced first. The file may have been copied without a sync, and what was checked must be durable.
+        try File(store + name, .read).sync()
+        anchor.mark = FileMark(try status(at: store), isClosed: true)
+        try AnchorFile(at: store).markChecked(anchor)
+    }
+
+    /// Writes the anchor with the log's end and the file's mark; the mark says closed if no other process has the file open.
+    @discardableResult
+    static func writeAnchor(
+        at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
+    ) throws -> Anchor {
+        let mark = FileMark(try status(at: store), isClosed: isClosed)
+        let anchor = Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark)
+        try AnchorFile(at: store).leave(anchor)
+        return anchor
+    }
+
+    /// Checks the pages of a commit, by default the newest, and every row's checksum.
+    /// - Parameter isShared: whether other processes may be writing meanwhile.
+    /// - Throws: `EvstoreError.storeDamaged`, with the page and the broken rule.
+    static func check(at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false) throws {
+        guard Guard.structure.isOn else { return }
+        let identity = try Manifest.identity(at: store)
+        let tables = TableDescriptor.log
+        let rows = identity.hasRowChecksums ? tables.rowChecks(of: identity.id.tag) : [:]
+        do {
+            let file = try File(store + name, .read)
+            if isShared { return try StructuralCheck.runBeside(file, tables: tables.kinds, rows: rows) }
+            _ = try StructuralCheck.run(file, asOf: meta, tables: tables.kinds, rows: rows)
+        } catch let damage as StructureDamage {
+            throw EvstoreError.storeDamaged(path: store, reason: "log/data.mdb, \(damage)")
+        }
     }
 }
