@@ -200,3 +200,9 @@ package final class Environment: @unchecked Sendable {
 func check(_ code: Int32, _ doing: @autoclosure () -> String) throws(StorageError) {
     if code != MDB_SUCCESS { throw StorageError(lmdb: code, doing()) }
 }
+
+/// A named table of an environment, open for as long as the environment is.
+package struct Table: Hashable, Sendable {
+    package let name: String
+    let handle: UInt32
+}

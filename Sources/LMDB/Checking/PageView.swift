@@ -85,3 +85,61 @@ struct PageView: ~Escapable {
     @_lifetime(copy self)
     func key(_ node: Node) -> RawSpan { bytes.slice(node.offset + Self.nodeBytes, node.keyBytes) }
 }
+
+/// LMDB's record of a tree, in a meta page and as the value of a table's name. 48 bytes: 0 u32 pad · 4 u16 flags ·
+/// 6 u16 depth · 8 u64 branch pages · 16 u64 leaf pages · 24 u64 overflow pages · 32 u64 entries · 40 u64 root.
+struct TreeRecord {
+    static let size = 48
+    /// The keys are 64-bit integers.
+    static let integerKeys: UInt16 = 8
+    /// The root of a tree without entries.
+    static let noRoot = UInt64.max
+    static let depthMax = 32
+
+    let pad: UInt32
+    let flags: UInt16
+    let depth: Int
+    let branchPages, leafPages, overflowPages, entries, root: UInt64
+
+    init(_ bytes: RawSpan) {
+        pad = bytes.load(UInt32.self, at: 0)
+        flags = bytes.load(UInt16.self, at: 4)
+        depth = Int(bytes.load(UInt16.self, at: 6))
+        branchPages = bytes.load(UInt64.self, at: 8)
+        leafPages = bytes.load(UInt64.self, at: 16)
+        overflowPages = bytes.load(UInt64.self, at: 24)
+        entries = bytes.load(UInt64.self, at: 32)
+        root = bytes.load(UInt64.self, at: 40)
+    }
+
+    var isEmpty: Bool { root == Self.noRoot }
+    var saysNothing: Bool { depth == 0 && branchPages == 0 && leafPages == 0 && overflowPages == 0 && entries == 0 }
+}
+
+/// A set of page numbers, one bit for each page of the file.
+struct PageSet {
+    /// The bits by parts of the file, by the part's number; only for parts with a page in the set, since a file may be longer than all
+    /// memory and hold nothing.
+    private var parts: [UInt64: [UInt64]] = [:]
+    private static let wordsPerPart = 512
+    private static let pagesPerPart = UInt64(wordsPerPart * 64)
+    private static let empty = [UInt64](repeating: 0, count: wordsPerPart)
+
+    /// False where the page was in the set already.
+    mutating func insert(_ page: UInt64) -> Bool {
+        let (word, bit) = Self.place(page)
+        let before = parts[page / Self.pagesPerPart, default: Self.empty][word]
+        if before & bit != 0 { return false }
+        parts[page / Self.pagesPerPart, default: Self.empty][word] |= bit
+        return true
+    }
+
+    func contains(_ page: UInt64) -> Bool {
+        let (word, bit) = Self.place(page)
+        return parts[page / Self.pagesPerPart].map { $0[word] & bit != 0 } ?? false
+    }
+
+    private static func place(_ page: UInt64) -> (word: Int, bit: UInt64) { (Int(page % pagesPerPart / 64), 1 << (page % 64)) }
+
+    var count: UInt64 { parts.values.sum { $0.sum { UInt64($0.nonzeroBitCount) } } }
+}
