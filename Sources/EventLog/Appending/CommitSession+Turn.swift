@@ -63,54 +63,8 @@ extension CommitSession {
     }
 }
 
-/// What the session writes to LMDB: transactions, checkpoints, indexes.
+/// What the session writes along with commits, when they pause, and at the end: indexes, and what is ahead of LMDB.
 extension CommitSession {
-    /// Runs one durable transaction of LMDB, which begins with what was only in `log/ahead`. `body` may run again from the start if the map
-    /// has to grow.
-    package mutating func write<R>(_ turn: WriteTurn, _ body: (inout CommitSession, consuming WriteTransaction) throws -> R) throws -> R {
-        let access = access
-        var written: (transaction: UInt64, state: WriteState)?
-        // Order: cleared first, since LMDB may show what it commits before that is durable.
-        ahead.words?.durableTransaction = 0
-        let result = try access.environment.writeOwned(turn) { transaction in
-            var transaction = transaction
-            written = (UInt64(transaction.id), transaction.state)
-            try access.ahead?.apply(&transaction)
-            return try body(&self, transaction)
-        }
-        // Nothing fails from here on.
-        left = nil
-        guard let words = ahead.words, let (written, state) = written, state.isCommitted else { return result }
-        words.acknowledgeLMDB()
-        ahead.begin()
-        // The number of a transaction that has changed nothing is used again. If it can't be asked for, the next turn makes another commit.
-        do throws(StorageError) { if try access.environment.lastTransaction == written { words.durableTransaction = written } } catch {}
-        return result
-    }
-
-    /// Moves what is only in `log/ahead` into LMDB.
-    /// - Parameter isSweeping: whether a part of the indexes is written too, where that is due.
-    /// - Returns: whether it has changed the numbers that a commit begins with.
-    mutating func checkpoint(_ turn: WriteTurn, isSweeping: Bool = false) throws -> Bool {
-        let (access, overlays) = (access, overlays)
-        var swept = sweep
-        var hasSwept = false
-        try write(turn) { session, transaction in
-            var transaction = transaction
-            swept = session.sweep
-            guard let moment = try LogSnapshot(transaction.reads, access, overlays) else { return }
-            // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.
-            try StateRows.put(indexed: moment.numbers.indexed, &transaction, access.tables)
-            if !isSweeping { return }
-            let waiting = Int(clamping: moment.unswept)
-            hasSwept = try session.carrySweep(&swept, moment, events: min(waiting, session.options.sweepSliceEntries / 8), &transaction)
-        }
-        sweep = swept
-        return hasSwept
-    }
-
-    // MARK: Sweeping
-
     /// Writes a part of the indexes along with a commit, if that is due; returns whether it did.
     /// - Parameter moment: the log before the commit.
     func carrySweep(_ swept: inout Sweep?, _ moment: LogSnapshot, events: Int, _ transaction: inout WriteTransaction) throws -> Bool {
