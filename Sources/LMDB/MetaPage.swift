@@ -94,12 +94,12 @@ package struct MetaPage: Hashable, Sendable {
         // Before the first commit there is nothing to go back to.
         guard transaction > 0 else { throw StorageError(invalid: "\(file.path): no commit has the number 0") }
         // The other meta page gets the same commit under the number before it, so that LMDB picks this one.
-        for number in [(transaction + 1) & 1, transaction & 1] {
+        for commit in [transaction - 1, transaction] {
             var row = ByteBuffer(capacity: Self.size)
             row.append(bytes)
-            row.store(littleEndian: number, at: 0)
-            row.store(littleEndian: number == transaction & 1 ? transaction : transaction - 1, at: 144)
-            try file.write(row.array(), at: Int(number) * pageBytes)
+            row.store(littleEndian: commit & 1, at: 0)
+            row.store(littleEndian: commit, at: 144)
+            try file.write(row.array(), at: Int(commit & 1) * pageBytes)
         }
         try file.sync()
     }

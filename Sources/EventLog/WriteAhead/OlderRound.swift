@@ -113,54 +113,42 @@ package enum OlderRound {
             let isNode = try StateRows.node(transaction.reads, access.tables) != nil
             var recovered = RecoveredBlocks(try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: isNode, store)
             var offset = 0
-            while let frame = whole(entries.lent, at: offset, round) {
-                let blocks = entries.lent.slice(offset + RoundEntry.headerBytes, frame.blocksBytes)
-                if try !recovered.add(blocks, through: frame.last, &transaction) { return }
-                offset += frame.pagesBytes
+            while let entry = RoundEntry(whole: entries.lent, at: offset), entry.round == round {
+                let blocks = entries.lent.slice(offset + RoundEntry.headerBytes, entry.blocksBytes)
+                if try !recovered.add(blocks, through: entry.last, &transaction) { return }
+                offset += entry.pagesBytes
             }
             if isNode { return }
             // An unfinished commit is the last one: nothing was written after it.
-            while offset < entries.count {
-                if let frame = whole(entries.lent, at: offset, round) { try recovered.requireNothing(from: frame.first) }
-                offset += WriteAhead.pageBytes
+            for offset in stride(from: offset, to: entries.count, by: WriteAhead.pageBytes) {
+                if let entry = RoundEntry(whole: entries.lent, at: offset), entry.round == round {
+                    try recovered.requireNothing(from: entry.first)
+                }
             }
         }
         return true
     }
 
-    /// An entry of the round with a right checksum.
-    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> RoundEntry? {
-        guard offset < entries.byteCount, let found = RoundEntry.salvaged(entries.slice(offset, entries.byteCount - offset)) else {
-            return nil
-        }
-        return found.round == round ? found.frame : nil
-    }
-
-    /// The header of an entry.
+    /// The header of a complete entry.
     package struct RoundEntry {
         private static let magic: UInt32 = 0x01_65_76_65
         package static let headerBytes = 32
         private static let frameBytes = 40
         package let blocksBytes: Int
+        package let round: UInt64
         let first, last: Position
 
-        /// Nil where the bytes do not begin with an entry of this round. The checksum is not checked.
-        init?(_ bytes: RawSpan, round: UInt64) {
-            guard bytes.byteCount >= Self.headerBytes, bytes.load(UInt32.self, at: 0) == Self.magic,
-                bytes.load(UInt64.self, at: 8) == round
-            else { return nil }
-            blocksBytes = Int(bytes.load(UInt32.self, at: 4))
-            (first, last) = (Position(bytes.load(UInt64.self, at: 16)), Position(bytes.load(UInt64.self, at: 24)))
+        /// Reads the header of the entry at an offset; nil where there is none, or its checksum is wrong.
+        package init?(whole bytes: RawSpan, at offset: Int) {
+            let rest = bytes.byteCount - offset
+            guard rest >= Self.frameBytes, bytes.load(UInt32.self, at: offset) == Self.magic else { return nil }
+            (blocksBytes, round) = (Int(bytes.load(UInt32.self, at: offset + 4)), bytes.load(UInt64.self, at: offset + 8))
+            (first, last) = (Position(bytes.load(UInt64.self, at: offset + 16)), Position(bytes.load(UInt64.self, at: offset + 24)))
             guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
-        }
-
-        /// A complete entry of any round; nil where there is none.
-        package static func salvaged(_ bytes: RawSpan) -> (frame: RoundEntry, round: UInt64)? {
-            guard bytes.byteCount >= headerBytes else { return nil }
-            let round = bytes.load(UInt64.self, at: 8)
-            guard let frame = RoundEntry(bytes, round: round), frame.blocksBytes + frameBytes <= bytes.byteCount else { return nil }
-            let end = headerBytes + frame.blocksBytes
-            return checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) ? (frame, round) : nil
+            let end = Self.headerBytes + blocksBytes
+            guard blocksBytes + Self.frameBytes <= rest,
+                checksum(bytes.slice(offset, end)) == bytes.load(UInt64.self, at: offset + end)
+            else { return nil }
         }
 
         /// The distance to the next entry.

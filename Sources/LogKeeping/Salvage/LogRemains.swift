@@ -165,11 +165,11 @@ struct LogRemains {
                     found.append((UInt64(entry.epoch.rawValue), false, block))
                 }
                 offset += entry.pagesBytes
-            } else if let (frame, round) = OlderRound.RoundEntry.salvaged(rest) {
-                for block in Self.blocks(rest, OlderRound.RoundEntry.headerBytes, frame.blocksBytes, at: offset) {
-                    found.append((round, true, block))
+            } else if let entry = OlderRound.RoundEntry(whole: rest, at: 0) {
+                for block in Self.blocks(rest, OlderRound.RoundEntry.headerBytes, entry.blocksBytes, at: offset) {
+                    found.append((entry.round, true, block))
                 }
-                offset += frame.pagesBytes
+                offset += entry.pagesBytes
             } else {
                 let page = rest.slice(0, min(WriteAhead.pageBytes, rest.byteCount))
                 if checksum(page) != Self.emptyPage { brokenEntries.append(offset ..< offset + page.byteCount) }
