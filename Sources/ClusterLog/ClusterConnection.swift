@@ -12,7 +12,7 @@ package final class ClusterConnection {
     private var connection: PostgresConnection?
     /// Whether columns that an older program's tables lack were added, or need not be.
     private var isCompleted = false
-    /// Refuses a server that was replaced.
+    /// Refuses a server that was replaced: one for which it throws is not used.
     var check: @Sendable (ServerMark) throws(EvstoreError) -> Void = { _ throws(EvstoreError) in }
 
     package init(log: String, _ conninfo: String, application: String) {

@@ -52,12 +52,10 @@ final class FrameFollower: Sendable {
     }
 
     /// Tells the thread to stop.
-    func stop() { isEnding.change { $0 = true } }
-
-    /// Stops the thread; returns when it has ended.
-    func end() {
-        stop()
-        isRunning.wait(until: { !$0 }, { _ in })
+    /// - Parameter waiting: whether to return only when it has ended.
+    func end(waiting: Bool) {
+        isEnding.change { $0 = true }
+        if waiting { isRunning.wait(until: { !$0 }, { _ in }) }
     }
 
     /// Reports how far this node is, over a connection of its own. Nothing depends on it.

@@ -30,7 +30,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         (self.membership, self.context, self.fence) = (membership, context, fence)
         self.sequencer = {
             let made = try sequencer()
-            made.guardServers(fence.check)
+            made.connection.check = fence.check
             return made
         }
     }
@@ -51,7 +51,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     func isReachable() -> Bool {
         let end = ContinuousClock.now + Self.waitInterval
         do {
-            try asked().connect(by: end)
+            try asked().connection.connect(by: end)
             unreachable.withLock { $0 = nil }
             return true
         } catch {
@@ -87,7 +87,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         try frame.checkSize()
         // An update that runs again has added its frame already.
         if added?.bytes != frame.bytes {
-            do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
+            do { try asked().connection.connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
                 // A caller that waits for PostgreSQL does so without the writer's turn.
                 if case .logUnavailable = error, .now < deadline { return .unplaced(.unreachable) }
                 throw error
@@ -199,8 +199,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     }
 
     // The follower is released: it holds the committer, which holds this object.
-    func stop() { follower.withLock { $0.take() }?.stop() }
-    func end() { follower.withLock { $0.take() }?.end() }
+    func end(waiting: Bool) { follower.withLock { $0.take() }?.end(waiting: waiting) }
     func reportNow() { follower.withLock { $0 }?.reportNow() }
 
     func finish() {

@@ -13,7 +13,7 @@ internal import PostgreSQL
 final class PostgresSequencer: @unchecked Sendable {
     // Sound because one thread at a time uses it.
     private let membership: ClusterMembership
-    private let connection: ClusterConnection
+    let connection: ClusterConnection
     private let program: String
 
     init(_ membership: ClusterMembership, _ conninfo: String, program: String) {
@@ -22,13 +22,6 @@ final class PostgresSequencer: @unchecked Sendable {
     }
 
     private var log: String { membership.log }
-
-    /// Checks each server before it is used, from now on; a server for which `check` throws is not used.
-    func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void) { connection.check = check }
-
-    /// Returns once the cluster log can be asked.
-    /// - Throws: `EvstoreError.logUnavailable` at the deadline.
-    func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) { try connection.connect(by: deadline) }
 
     // MARK: Adding
 

@@ -77,7 +77,7 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
-        order?.stop()
+        order?.end(waiting: false)
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -255,7 +255,7 @@ package final class EventLog: Sendable {
         }
         guard isFirst else { return }
         healthMonitor.end()
-        order?.end()
+        order?.end(waiting: true)
         signal.close()
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }

@@ -5,7 +5,7 @@ internal import Platform
 
 /// Orders the commits of a node among those of all nodes of its cluster log. A store that is alone has none: LMDB's lock decides.
 ///
-/// Only the committing thread calls it, except `trouble`, `follow`, `stop`, `end` and `reportNow`, which any thread may call. This room
+/// Only the committing thread calls it, except `trouble`, `follow`, `end` and `reportNow`, which any thread may call. This room
 /// knows what a commit adds; the order knows what becomes of it, and where the commits of others come from.
 package protocol CommitOrder: AnyObject, Sendable {
     /// The error that keeps the cluster log from being asked; nil while there is none.
@@ -50,10 +50,8 @@ package protocol CommitOrder: AnyObject, Sendable {
     func follow(_ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void) throws
 
     /// Tells this thread to stop.
-    func stop()
-
-    /// Stops this thread; returns when it has ended.
-    func end()
+    /// - Parameter waiting: whether to return only when it has ended.
+    func end(waiting: Bool)
 
     /// Reports how far this node is. Nothing depends on it.
     func reportNow()
@@ -134,8 +132,7 @@ final class UnavailableOrder: CommitOrder {
     func settle() -> Bool { false }
     func finish() {}
     func follow(_ takeIn: @escaping @Sendable (_ interval: Duration) throws -> Void) throws {}
-    func stop() {}
-    func end() {}
+    func end(waiting: Bool) {}
     func reportNow() {}
 }
 

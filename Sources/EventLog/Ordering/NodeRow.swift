@@ -31,6 +31,12 @@ package struct NodeRow: Hashable, Sendable {
         (name, incarnation, self.live) = (membership.node, membership.incarnation, live)
     }
 
+    /// The nodes of the cluster log that the store belongs to, by name; empty where it belongs to none.
+    fileprivate static func all(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [NodeRow] {
+        guard try StateRows.node(transaction, tables) != nil else { return [] }
+        return try Rows.all(prefix, transaction, tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
+    }
+
     /// Names are 1 to 63 letters, digits, hyphens, underscores and dots.
     package static func isName(_ text: String) -> Bool {
         (1 ... 63).contains(text.utf8.count)
@@ -51,10 +57,7 @@ extension Catalogue {
 
 extension LogReader {
     /// The nodes of the cluster log that the store belongs to, by name; empty where it belongs to none.
-    package func nodes() throws -> [NodeRow] {
-        guard try StateRows.node(transaction, access.tables) != nil else { return [] }
-        return try rows(.notes, prefix: NodeRow.prefix).compactMap { NodeRow($0.key, $0.value) }
-    }
+    package func nodes() throws -> [NodeRow] { try NodeRow.all(transaction, access.tables) }
 
     /// The store's membership in a cluster log, and the last frame that it has; nil where it belongs to none.
     package func membership() throws -> (membership: ClusterMembership, end: ClusterLogEnd)? {
@@ -64,10 +67,7 @@ extension LogReader {
 
 extension LogUpdate {
     /// The nodes of the cluster log, as the update sees them; empty where the store belongs to none.
-    package func nodes() throws -> [NodeRow] {
-        guard try StateRows.node(transaction.reads, access.tables) != nil else { return [] }
-        return try rows(.notes, prefix: NodeRow.prefix).compactMap { NodeRow($0.key, $0.value) }
-    }
+    package func nodes() throws -> [NodeRow] { try NodeRow.all(transaction.reads, access.tables) }
 
     /// Takes a node out of the cluster log: it can't append any more, and no other node waits for it.
     package mutating func removeNode(_ name: String) throws { try delete(.notes, NodeRow.key(name)) }
