@@ -80,15 +80,8 @@ package final class ChildProcess {
         return isRunning
     }
 
-    /// Whether the program was stopped by a signal and not continued since (`proc(5)`: its state is the first letter behind its name).
-    package var isStopped: Bool {
-        guard isRunning, let file = unsafe fopen("/proc/\(id)/stat", "r") else { return false }
-        defer { unsafe fclose(file) }
-        var line = [UInt8](repeating: 0, count: 512)
-        let count = unsafe fread(&line, 1, line.count, file)
-        guard let end = line[..<count].lastIndex(of: UInt8(ascii: ")")), end + 2 < count else { return false }
-        return line[end + 2] == UInt8(ascii: "T")
-    }
+    /// Whether the program was stopped and not continued since.
+    package var isStopped: Bool { isRunning && LockHolder(process: id, isShared: false).isStopped }
 
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 

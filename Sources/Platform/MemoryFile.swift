@@ -1,3 +1,4 @@
+internal import Bytes
 internal import CEvstoreSystem
 internal import Glibc
 
@@ -8,12 +9,7 @@ package enum MemoryFile {
         let descriptor = unsafe evstore_memory_file("evstore")
         if descriptor < 0 { throw SystemFailure(code: errno) }
         defer { close(descriptor) }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes[written...].withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, off_t(written)) }
-            if count < 0, errno != EINTR { throw SystemFailure(code: errno) }
-            written += max(count, 0)
-        }
+        try Descriptor(descriptor).write(bytes.lent)
         return try body("/proc/self/fd/\(descriptor)")
     }
 }
