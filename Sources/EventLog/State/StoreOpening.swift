@@ -64,16 +64,12 @@ enum StoreOpening {
         guard let opening = try wait(for: store, storeID) else { throw EvstoreError.readOnly(path: store) }
         defer { withExtendedLifetime(opening) {} }
         if try Manifest.isFormatCurrent(at: store) { return }
-        let presence = try alone(store)
+        // Waits for a process that has closed the store, or only reads its numbers.
+        let presence = try takeSoon(store, shared: false, what: "brings it to the format of this program")
         defer { withExtendedLifetime(presence) {} }
         // Order: recovered first, so that no header of an older program is left.
         try AheadRecovery.run(at: store, storeID, options)
         try Manifest.upgradeFormat(at: store)
-    }
-
-    /// The presence lock for this process alone. Waits for a process that has closed the store, or only reads its numbers.
-    private static func alone(_ store: String) throws -> HeldLock {
-        try takeSoon(store, shared: false, what: "brings it to the format of this program")
     }
 
     /// Acquires the presence lock, and tries again for a second.
