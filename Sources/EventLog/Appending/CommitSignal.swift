@@ -12,8 +12,6 @@ final class CommitSignal: Sendable {
     }
 
     fileprivate struct State {
-        /// The numbers of those that are about to wait; a cancellation takes them out.
-        var arriving: Set<UInt64> = []
         var waiters: [UInt64: Waiter] = [:]
         var nextID: UInt64 = 0
         var last: Checkpoint
@@ -55,7 +53,6 @@ final class CommitSignal: Sendable {
             if !state.isWatching { _ = try WorkerThread.start("evstore-signal") { self.run() } }
             state.isWatching = true
             state.nextID += 1
-            state.arriving.insert(state.nextID)
             return state.nextID
         }
         return try await withTaskCancellationHandler {
@@ -69,7 +66,8 @@ final class CommitSignal: Sendable {
 
     private func register(_ id: UInt64, _ waiter: Waiter) {
         let refusal = state.change { state -> (any Error)? in
-            if state.arriving.remove(id) == nil { return CancellationError() }
+            // Order: under the lock. A cancellation that comes later finds the waiter.
+            if Task.isCancelled { return CancellationError() }
             if state.isClosed { return EvstoreError.misuse("the store has been closed") }
             state.waiters[id] = waiter
             return nil
@@ -80,11 +78,7 @@ final class CommitSignal: Sendable {
     }
 
     private func cancel(_ id: UInt64) {
-        let waiter = state.withLock { state in
-            state.arriving.remove(id)
-            return state.waiters.removeValue(forKey: id)
-        }
-        waiter?.continuation.resume(throwing: CancellationError())
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
     }
 
     /// How often the log's end is looked at again after a write that showed nothing new, with pauses that double each time: the file is
