@@ -119,9 +119,6 @@ extension ClusterFrame {
         }
     }
 
-    /// Whether a frame has rows, which a file ahead of the log can't hold.
-    static func hasRows(_ bytes: [UInt8]) -> Bool { bytes.count < headerBytes || bytes.lent.load(UInt64.self, at: 24) > 0 }
-
     /// The last position of a frame and, if it has blocks, the link of its last block, read without the frame before it; nil where the
     /// bytes are not a frame.
     package static func blockEnd(of bytes: [UInt8]) -> (last: Position, link: Digest?)? {
@@ -213,6 +210,7 @@ extension ClusterFrame {
     /// Whether bytes that were not checked yet look like a frame that requests a cut.
     package static func mayCut(_ bytes: [UInt8]) -> Bool {
         let first = [UInt8(ClusterCut.name.utf8.count)] + Array(ClusterCut.name.utf8)
-        return hasRows(bytes) && bytes.dropFirst(headerBytes).starts(with: first)
+        // With rows: the first block of a frame without rows stands in their place.
+        return bytes.count > headerBytes && bytes.lent.load(UInt64.self, at: 24) > 0 && bytes.dropFirst(headerBytes).starts(with: first)
     }
 }

@@ -85,7 +85,10 @@ enum SharedRows {
                 if row.isRemoved { try table.delete(row.key, &transaction) } else { try table.put(row.key, row.value, &transaction) }
             }
         }
-        if try tables.types.count(transaction.reads) != typesCount { try requireNumbered(transaction.reads, tables) }
+        // A new type gets the next number.
+        if try tables.types.count(transaction.reads) != typesCount, try !Indexes.areTypesNumbered(transaction.reads, tables) {
+            throw FrameDamage("the number of one of its types is another one's, or does not follow")
+        }
         if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
         if hasRegistered, let judge { try self.judge(judge, transaction.reads, tables) }
     }
@@ -194,20 +197,13 @@ extension SharedRows {
         }
     }
 
-    /// A name keeps its number; `requireNumbered` checks the numbers of new names.
+    /// A name keeps its number; the numbers of new names are checked once all are there.
     private static func checkType(_ row: borrowing Row, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
         guard !row.isRemoved, let name = String(utf8: row.key), row.value.byteCount == MemoryLayout<TypeID>.size else {
             throw FrameDamage("its row of a type is invalid")
         }
         if let known = try Indexes.type(name, transaction, tables), known != row.value.load(TypeID.self, at: 0) {
             throw FrameDamage("its type \(quoted(name)) has another number here")
-        }
-    }
-
-    /// A new type gets the next number.
-    static func requireNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
-        guard try Indexes.areTypesNumbered(transaction, tables) else {
-            throw FrameDamage("the number of one of its types is another one's, or does not follow")
         }
     }
 
