@@ -1,5 +1,6 @@
 internal import Bytes
 package import EventModel
+internal import Hashing
 package import LMDB
 
 /// The index entries of a run of consecutive events.
@@ -184,5 +185,111 @@ extension CensusRow {
             }
             return CensusRow(type: name, born: SchemaVersion(rawValue: kind.born), count: count)
         }.sorted { ($0.type, $0.born) < ($1.type, $1.born) }
+    }
+}
+
+/// The key under which a caller's id is looked up: a UUID itself, or a hash of any other text. With a hash the record's own id decides.
+struct IDKey: Hashable, Comparable, Sendable {
+    let kind: UInt8
+    let high: UInt64
+    let low: UInt64
+
+    init(kind: UInt8, high: UInt64, low: UInt64) { (self.kind, self.high, self.low) = (kind, high, low) }
+
+    private static let bytes = 17
+    static let uuid: UInt8 = 1
+    static let text: UInt8 = 2
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.bytes)
+        bytes.append(kind)
+        for word in [high, low] {
+            for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
+        }
+        return bytes
+    }
+
+    /// Decodes the key of a row; nil where the length is wrong.
+    init?(row key: RawSpan) {
+        guard key.byteCount == Self.bytes else { return nil }
+        self.init(kind: key.byte(at: 0), key.slice(1, Self.bytes - 1))
+    }
+
+    init(_ id: EventID) {
+        if let uuid = id.uuid {
+            self.init(kind: Self.uuid, high: uuid.0, low: uuid.1)
+        } else {
+            self.init(text: Array(id.text.utf8).lent)
+        }
+    }
+
+    /// The key of a record whose id the caller gave.
+    init(_ record: borrowing RecordView) {
+        if record.flags & BlockLayout.Flag.idText == 0 {
+            self.init(kind: Self.uuid, record.idBytes)
+        } else {
+            self.init(text: record.idBytes)
+        }
+    }
+
+    private init(text: RawSpan) {
+        var hasher = SHA256Hasher()
+        hasher.update(text)
+        self.init(kind: Self.text, hasher.finalize().bytes.lent)
+    }
+
+    private init(kind: UInt8, _ bytes: RawSpan) {
+        self.init(kind: kind, high: bytes.load(UInt64.self, at: 0).byteSwapped, low: bytes.load(UInt64.self, at: 8).byteSwapped)
+    }
+
+    static func < (a: IDKey, b: IDKey) -> Bool { (a.kind, a.high, a.low) < (b.kind, b.high, b.low) }
+}
+
+/// The heads of streams by stream id: a hash table with open addressing. The standard library's table takes several times as long, and
+/// every appended event goes through it.
+struct HeadTable: Sendable {
+    private struct Slot {
+        /// 0 for an empty slot.
+        var id: UInt64 = 0
+        var head = StreamHead(revision: .first, position: .start, jump: .start)
+    }
+
+    /// The number of slots is a power of two.
+    private var slots = [Slot](repeating: Slot(), count: 64)
+    private(set) var count = 0
+
+    var ids: [UInt64] { slots.compactMap { $0.id == 0 ? nil : $0.id } }
+
+    subscript(id: UInt64) -> StreamHead? {
+        let slot = slots[place(of: id)]
+        return slot.id == 0 ? nil : slot.head
+    }
+
+    mutating func set(_ id: UInt64, _ head: StreamHead) {
+        var place = place(of: id)
+        if slots[place].id == 0 {
+            count += 1
+            if count > slots.count / 4 * 3 {
+                spread()
+                place = self.place(of: id)
+            }
+            slots[place].id = id
+        }
+        slots[place].head = head
+    }
+
+    /// The slot of an id, or the empty one where it belongs.
+    private func place(of id: UInt64) -> Int {
+        // Ids are positions, which nobody can choose: multiplying by 2^64 divided by the golden ratio scatters them.
+        var place = Int(truncatingIfNeeded: (id &* 0x9e37_79b9_7f4a_7c15) >> 32) & (slots.count - 1)
+        while slots[place].id != 0, slots[place].id != id { place = (place + 1) & (slots.count - 1) }
+        return place
+    }
+
+    private mutating func spread() {
+        let before = slots
+        slots = [Slot](repeating: Slot(), count: before.count * 2)
+        for slot in before where slot.id != 0 { slots[place(of: slot.id)] = slot }
     }
 }
