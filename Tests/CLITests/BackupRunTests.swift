@@ -90,4 +90,40 @@ struct BackupRunTests {
             #expect(try shop.must("export --store \(shop.path("again-\(index)"))").lines == shop.must("export").lines)
         }
     }
+
+    @Test("one whose own file can't be read is named; the others are listed, verified and restored, and what it may need is not removed")
+    func unreadable() throws {
+        let (shop, copies) = try shop()
+        let (files, all) = (try blockFiles(copies), try shop.must("export").lines)
+        for (number, spoil) in [(2, "echo '{' >"), (3, "truncate -s 0"), (3, "rm")] {
+            let (file, kept) = ("\(copies)/runs/000000000\(number).json", shop.path("kept.json"))
+            try BuiltProgram.shell("cp '\(file)' '\(kept)' && \(spoil) '\(file)'" + (spoil == "rm" ? " && mkdir '\(file)'" : ""))
+            let listed = try shop.must("backup \(copies) --list --json").lines
+            #expect(try listed.map { try member($0, "number") } == ["1", "2", "3"])
+            #expect(try listed.map { try member($0, "verdict") == "null" } == (1 ... 3).map { $0 != number }, "\(spoil)")
+            #expect(try member(listed[number - 1], "position") == "null" && member(listed[0], "position") == "4")
+            let verified = try shop.run("backup \(copies) --verify --json")
+            #expect(verified.exit == 7)
+            #expect(try verified.lines.map { try member($0, "verdict") == #""ok""# } == (1 ... 3).map { $0 != number }, "\(spoil)")
+            try shop.must("restore \(copies) --run 1 --into \(shop.path("again"))")
+            #expect(try shop.must("export --store \(shop.path("again"))").lines == Array(all.prefix(4)))
+            try FileManager.default.removeItem(atPath: shop.path("again"))
+            try BuiltProgram.shell("rm -r '\(file)' && mv '\(kept)' '\(file)'")
+        }
+        // The newest one.
+        try BuiltProgram.shell("cp \(copies)/runs/0000000003.json '\(shop.path("kept.json"))' && echo x > \(copies)/runs/0000000003.json")
+        let refused = try shop.run("restore \(copies) --into \(shop.path("again"))")
+        #expect(refused.exit == 7 && refused.errors.contains("run 2 is the newest one that can be read"), "\(refused.errors)")
+        try shop.must("backup \(copies) --keep 1")
+        #expect(try blockFiles(copies).isSuperset(of: files), "the run that can't be read may name them")
+        #expect(try shop.must("backup \(copies) --list --json").lines.map { try member($0, "number") } == ["3", "4"])
+        try BuiltProgram.shell("mv '\(shop.path("kept.json"))' \(copies)/runs/0000000003.json")
+        #expect(try shop.run("backup \(copies) --verify").exit == 0)
+        try shop.must("restore \(copies) --run 3 --into \(shop.path("again"))")
+        #expect(try shop.must("export --store \(shop.path("again"))").lines == all)
+    }
+
+    private func blockFiles(_ copies: String) throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: copies + "/blocks"))
+    }
 }

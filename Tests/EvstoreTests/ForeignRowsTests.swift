@@ -157,8 +157,7 @@ struct ForeignRowsTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         for bytes in ["-1000000000000", "9223372036854775807"] {
             try text.replacing(#/"bytes":\d+/#, with: "\"bytes\":" + bytes).write(to: file, atomically: true, encoding: .utf8)
-            let error = #expect(throws: EvstoreError.self) { _ = try StoreMaintenance.backups(in: backups) }
-            #expect(error?.details.code == "backupDamaged")
+            #expect(try StoreMaintenance.backups(in: backups).map { $0.damage != nil } == [true])
             #expect(StoreMaintenance.newestBackups(in: backups).isEmpty)
         }
     }

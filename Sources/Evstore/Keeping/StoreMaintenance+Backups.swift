@@ -45,10 +45,10 @@ extension StoreMaintenance {
         } catch { throw errors.first ?? error }
     }
 
-    /// Lists the runs of a directory's backups, oldest first.
+    /// Lists the runs of a directory's backups, oldest first. A run whose own file can't be read is among them (`BackupRun.damage`).
     ///
     /// Blocks the calling thread while it reads the file of each run.
-    /// - Throws: `EvstoreError`: usage where it is no directory of backups; backupDamaged, storeNewer, locked.
+    /// - Throws: `EvstoreError`: usage where it is no directory of backups; locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
     /// The newest backups of a directory, for display: see `Backup.newest`.
@@ -58,8 +58,7 @@ extension StoreMaintenance {
     /// restored. Needs no store, no keys and no disk space for a copy.
     ///
     /// Waits while every file is read.
-    /// - Throws: `EvstoreError`: usage where it is no directory of backups; backupDamaged where the list of a run can't be read,
-    ///   storeNewer, locked, interrupted.
+    /// - Throws: `EvstoreError`: usage where it is no directory of backups; locked, interrupted.
     public static func verifyBackups(
         in directory: String, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> [BackupVerdict] {

@@ -38,7 +38,7 @@ struct BackupCommand: Command {
         if target == "-" && session.output.resultsOnTerminal {
             throw EvstoreError.usage("a backup is not for a terminal: evstore backup - > FILE, or | a program")
         }
-        if list { return try StoreMaintenance.backups(in: target).forEach { try $0.write(nil, to: session.output) } }
+        if list { return try StoreMaintenance.backups(in: target).forEach { try $0.write($0.damage, to: session.output) } }
         if verify { return try await check(session) }
         let report = try await session.withStore(.reading) { store in
             if target != "-" {
@@ -68,14 +68,15 @@ extension BackupCommand {
 extension BackupRun {
     /// - Parameter verdict: the run's damage, or "ok"; nil where it was not checked.
     fileprivate func write(_ verdict: String?, to output: Output) throws {
+        let isKnown = damage == nil
         let object: Members = [
-            "number": number, "time": time, "position": position, "epoch": epoch, "content": content, "bytes": bytes, "verdict": verdict,
+            "number": number, "time": isKnown ? time : nil, "position": isKnown ? position : nil, "epoch": isKnown ? epoch : nil,
+            "content": isKnown ? content : nil, "bytes": isKnown ? bytes : nil, "verdict": verdict,
         ]
+        let known = isKnown ? [time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes)] : []
         try output.print(object) {
-            [
-                "run \(number)".padded(to: 8), time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes),
-                epoch > .first ? "epoch \(epoch)" : nil, verdict,
-            ].compactMap(\.self).joined(separator: "   ")
+            (["run \(number)".padded(to: 8)] + known + [isKnown && epoch > .first ? "epoch \(epoch)" : nil, verdict].compactMap(\.self))
+                .joined(separator: "   ")
         }
     }
 }

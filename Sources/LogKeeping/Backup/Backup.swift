@@ -23,9 +23,12 @@ package enum Backup {
             }
             defer { withExtendedLifetime(lock) {} }
             let summary = try write(context, to: directory)
-            let pruned = try keep.map { count in
+            let pruned = try keep.map { count throws -> Int in
+                for (number, error) in try directory.unreadable() {
+                    context.warn("run \(number) of the backups in \(path) can't be read, so what it may need is kept: \(error.message)")
+                }
                 // A run may be the only copy of events that the log has lost, by a cut or because an older copy was restored.
-                try directory.prune(keeping: count, overwriting: context.log.keyFile != nil) { run in
+                return try directory.prune(keeping: count, overwriting: context.log.keyFile != nil) { run in
                     try run.blocks.last?.base.map { try context.log.holds($0) } ?? false
                 }
             }
@@ -49,7 +52,7 @@ package enum Backup {
     }
 
     private static func write(_ context: MigrationContext, to directory: BackupDirectory) throws -> BackupSummary {
-        let before = try directory.numbers().last.map { try directory.run($0) }
+        let before = try directory.base()
         let store = context.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
         try directory.checkLedger(before, own: context.log.ledger(), provenBy: context.log.access.keys?.subjects.ring)
@@ -60,7 +63,7 @@ package enum Backup {
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.
         let slots = try context.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
-        let number = (before?.number ?? 0) + 1
+        let number = (try directory.numbers().last ?? 0).plus(1)
         shared = try directory.joined(shared, by: number, context)
         let rowsName = BackupDirectory.rowsName(number)
         let made = "blocks/\(number).new"

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Hashing
 internal import LMDB
 internal import Platform
+internal import Projections
 
 /// A directory of backups that share their blocks: each run writes the blocks since the run before, and the current state of the store's
 /// other rows.
@@ -104,26 +105,53 @@ struct BackupDirectory {
         return run
     }
 
-    func newest() throws -> Run {
-        guard let number = try numbers().last else { throw damaged("no backup was ever finished there") }
-        return try run(number)
+    /// The content of a run's file, or why it can't be read.
+    func read(_ number: UInt64) -> Result<Run, EvstoreError> {
+        do {
+            let run = try run(number)
+            guard Timestamp(run.time) != nil else { throw damaged("run \(number) has an invalid time") }
+            return .success(run)
+        } catch { return .failure(EvstoreError(converting: error, at: path, doing: "reading run \(number) of the backups in \(path)")) }
     }
 
-    /// The newest run whose file is whole; nil where there is none.
+    /// The runs whose files can't be read: other runs don't depend on them.
+    func unreadable() throws -> [(number: UInt64, error: EvstoreError)] {
+        try numbers().compactMap { number in
+            guard case .failure(let error) = read(number) else { return nil }
+            return (number, error)
+        }
+    }
+
+    /// The newest run whose file can be read; nil where there is none.
     func newestReadable() throws -> Run? {
-        for number in try numbers().reversed() { do { return try run(number) } catch EvstoreError.backupDamaged {} }
+        for number in try numbers().reversed() { if case .success(let run) = read(number) { return run } }
         return nil
+    }
+
+    /// The run that the next one builds on; nil in a new directory.
+    /// - Throws: `EvstoreError`: storeNewer where a newer program made the newest run, backupDamaged where no run can be read.
+    func base() throws -> Run? {
+        guard let newest = try numbers().last else { return nil }
+        guard case .failure(let error) = read(newest) else { return try run(newest) }
+        if case .storeNewer = error { throw error }
+        guard let older = try newestReadable() else { throw error }
+        return older
     }
 
     /// The run with a number; the newest one if the number is nil.
     func chosen(_ number: UInt64?) throws -> Run {
-        guard let number else { return try newest() }
         let numbers = try numbers()
+        guard let number = number ?? numbers.last else { throw damaged("no backup was ever finished there") }
         guard numbers.contains(number) else {
             let known = numbers.isEmpty ? "none was ever finished" : "there are " + numbers.map(String.init).joined(separator: ", ")
             throw EvstoreError.usage("\(path) has no run \(number): \(known)")
         }
-        return try run(number)
+        switch read(number) {
+        case .success(let run): return run
+        case .failure(.backupDamaged(_, let reason)):
+            throw damaged(reason + (try newestReadable().map { "; run \($0.number) is the newest one that can be read" } ?? ""))
+        case .failure(let error): throw error
+        }
     }
 
     func damaged(_ reason: String) -> EvstoreError { .backupDamaged(path: path, reason: reason) }
@@ -192,17 +220,22 @@ struct BackupDirectory {
         return offset == part.bytes && number == part.frame && link == part.frameLink
     }
 
-    /// Removes all runs of this history except the newest ones, then the files that no run names; returns how many runs were removed.
+    /// Removes all runs of this history except the newest ones, then the files that no run names; returns how many runs were removed. A run
+    /// whose file can't be read stays.
     @discardableResult
     func prune(keeping count: Int, overwriting: Bool, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
-        let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
+        let old = try numbers().filter { number in
+            guard case .success(let run) = read(number) else { return false }
+            return try isOfThisHistory(run)
+        }.dropLast(count)
         let names = Set(old.map(Self.fileName))
         try Directory.removeFiles(in: path + "/runs", overwriting: false, named: names.contains)
         try sweep(overwriting: overwriting)
         return old.count
     }
 
-    /// Removes the files that no run names: those of removed runs, and of runs that were killed.
+    /// Removes the files that no run names: those of removed runs, and of runs that were killed. A run whose own file can't be read may
+    /// name its rows, and the block files of all runs up to it.
     /// - Parameter overwriting: whether the files are overwritten first, since those of a sealed store hold wrapped keys.
     func sweep(overwriting: Bool) throws {
         // Order: the removal of the runs is durable before their files are removed.
@@ -214,11 +247,20 @@ struct BackupDirectory {
             try Directory.names("\(path)/\(directory)").contains { Self.isUnfinished($0) || !finished.contains($0.prefix(10)) }
         }
         if directories.isEmpty { return }
-        let runs = try numbers.map { try run($0) }
-        let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
+        var named: Set<String> = []
+        var lastUnread: UInt64 = 0
+        for number in numbers {
+            switch read(number) {
+            case .success(let run): named.formUnion(run.blocks.map(\.file) + [run.rows])
+            case .failure:
+                named.insert(Self.rowsName(number))
+                lastUnread = number
+            }
+        }
         for directory in directories {
             try Directory.removeFiles(in: "\(path)/\(directory)", overwriting: overwriting) { name in
                 let file = "\(directory)/\(name)"
+                if Self.isBlocksName(file), UInt64(name.prefix(10)).map({ $0 <= lastUnread }) ?? true { return false }
                 // Only files that a backup has written are removed.
                 return !named.contains(file) && (Self.isBlocksName(file) || Self.isRowsName(file) || Self.isUnfinished(name))
             }

@@ -27,6 +27,8 @@ public struct BackupRun: Hashable, Sendable {
     public var content: String
     /// The size of all files of the run, including those that it shares with other runs.
     public var bytes: UInt64
+    /// Why the file that describes the run can't be read: then only the number is known, and all else is zero or empty. Nil where it can.
+    public var damage: String?
 }
 
 /// The result of verifying one run of a directory's backups.

@@ -6,10 +6,10 @@ internal import Platform
 internal import Projections
 
 extension Backup {
-    /// The runs of a directory, oldest first.
-    /// - Throws: `EvstoreError`: usage where it holds no backups, backupDamaged, locked.
+    /// The runs of a directory, oldest first, also those whose files can't be read.
+    /// - Throws: `EvstoreError`: usage where it holds no backups, locked.
     package static func list(_ path: String) throws(EvstoreError) -> [BackupRun] {
-        try reading(path) { directory in try directory.numbers().map { try BackupRun(directory.run($0), in: directory) } }
+        try reading(path) { directory in try directory.numbers().map { try BackupRun($0, directory.read($0), in: directory) } }
     }
 
     /// The newest runs of a directory, newest first, at most `limit`. It takes no lock, and so works while a backup is made. Runs that
@@ -19,8 +19,8 @@ extension Backup {
         let numbers: [UInt64]
         do { numbers = try directory.numbers() } catch { return [] }
         return numbers.suffix(limit).reversed().compactMap { number in
-            do { return try BackupRun(directory.run(number), in: directory) } catch { return nil }
-        }
+            do { return try BackupRun(number, directory.read(number), in: directory) } catch { return nil }
+        }.filter { $0.damage == nil }
     }
 
     /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
@@ -31,12 +31,13 @@ extension Backup {
         try reading(path) { directory in
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
-            let ledgerDamage = try directory.damage { try directory.checkLedger(numbers.last.map { try directory.run($0) }) }
+            let ledgerDamage = try directory.damage { try directory.checkLedger(directory.newestReadable()) }
             return try numbers.enumerated().map { index, number in
                 try job.advance("verify", done: UInt64(index), total: UInt64(numbers.count))
-                let run = try directory.run(number)
-                let damage = try directory.damage(of: run, &known) ?? ledgerDamage
-                return BackupVerdict(run: try BackupRun(run, in: directory), damage: damage)
+                let read = directory.read(number)
+                let run = try BackupRun(number, read, in: directory)
+                guard case .success(let files) = read else { return BackupVerdict(run: run, damage: run.damage) }
+                return BackupVerdict(run: run, damage: try directory.damage(of: files, &known) ?? ledgerDamage)
             }
         }
     }
@@ -90,11 +91,17 @@ extension BackupDirectory {
 }
 
 extension BackupRun {
-    init(_ run: BackupDirectory.Run, in directory: BackupDirectory) throws {
-        guard let time = Timestamp(run.time) else { throw directory.damaged("run \(run.number) has an invalid time") }
-        let rows = try Directory.status(directory.path + "/" + run.rows)?.bytes ?? 0
-        self.init(
-            number: run.number, time: time, position: Position(run.position), epoch: Epoch(run.epoch), content: run.content,
-            bytes: UInt64(clamping: rows.plus(run.blocks.sum(\.bytes))))
+    /// - Parameter read: the content of the run's file.
+    init(_ number: UInt64, _ read: Result<BackupDirectory.Run, EvstoreError>, in directory: BackupDirectory) throws {
+        switch read {
+        case .success(let run):
+            let rows = try Directory.status(directory.path + "/" + run.rows)?.bytes ?? 0
+            self.init(
+                number: number, time: Timestamp(run.time) ?? Timestamp(microseconds: 0), position: Position(run.position),
+                epoch: Epoch(run.epoch), content: run.content, bytes: UInt64(clamping: rows.plus(run.blocks.sum(\.bytes))))
+        case .failure(let error):
+            self.init(number: number, time: Timestamp(microseconds: 0), position: .start, epoch: .first, content: "", bytes: 0)
+            if case .backupDamaged(_, let reason) = error { damage = reason } else { damage = error.message }
+        }
     }
 }
