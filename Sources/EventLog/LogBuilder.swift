@@ -51,6 +51,7 @@ package struct LogBuilder {
             }
             var update = try LogUpdate(transaction, access, moment)
             let result = try body(&update)
+            try StateRows.note(slots: access.keys?.subjects.countInFile(), &update.transaction, access.tables)
             try update.finish()
             return result
         }

@@ -259,10 +259,11 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("in a file that was lost and begun anew: no other stream's key is used in its place, and a salvage copies the rest of the events")
+    @Test("in a file that was lost and that an older program began anew: no other stream's key is used in its place, and a salvage copies the rest of the events")
     func begunAnew() async throws {
         try await fill(scene.log, 0 ..< 3)
         try await scene.log.close()
+        try await scene.removeNoteOfSlots()
         try Directory.remove(scene.directory.store + "/subjects")
         let log = try scene.open("store")
         try await fill(log, 5 ..< 8)
@@ -292,6 +293,7 @@ struct DamagedSlotTests {
         default: try Directory.remove(scene.directory.store + "/subjects")
         }
         if how.hasPrefix("anew") {
+            try await scene.removeNoteOfSlots()
             let log = try scene.open("store")
             try await fill(log, how == "anew" ? 7 ..< 10 : 6 ..< 9)
             try await log.close()

@@ -185,7 +185,7 @@ package struct CommitSession: ~Copyable {
         streams.begin(moment.epoch, after: moment.last)
         var admitted = try Admission(moment, access, transaction, time: now)
         making.begin(moment.epoch, first: moment.last.next, link: link, time: now)
-        try access.keys?.subjects.begin()
+        try access.keys?.subjects.begin(noted: StateRows.slots(transaction, access.tables))
         var rounds = 0
         repeat {
             do { try space.check(appends) } catch  where !admitted.outcomes.isEmpty {
@@ -269,6 +269,9 @@ package struct CommitSession: ~Copyable {
             var transaction = transaction
             written = (UInt64(transaction.id), transaction.state)
             try access.ahead?.apply(&transaction)
+            // Order: the slots are durable before they are noted, and are noted with the events that name them. Where a recovery after a
+            // crash has moved such events into LMDB, the next commit notes them.
+            try StateRows.note(slots: access.keys?.subjects.durableCount, &transaction, access.tables)
             return try body(&self, transaction)
         }
         // Nothing fails from here on.

@@ -62,7 +62,9 @@ extension EventLog {
                 do { named = try slots(of: stream, keys) } catch { unread = error }
                 batch.append((stream, named))
                 if unread == nil, batch.count < Self.forgottenAtOnceMax, index + 1 < streams.count { return }
-                let forgotten = try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(batch) }
+                let forgotten = try access.environment.writeOwned(takeTurn()) { transaction in
+                    try keys.subjects.forget(batch, noted: StateRows.slots(transaction.reads, access.tables))
+                }
                 // A stream that can't be read may have its key among those that are damaged.
                 let isUnknown = try unread != nil && (forgotten.last == .some(nil) || !keys.subjects.damages().isEmpty)
                 if isUnknown { batch.removeLast() } else { unread = nil }

@@ -76,7 +76,9 @@ extension LogAccess {
     /// Makes a sealer for the lines of one file, with a new key that is durable on return; nil where the log's events are not sealed.
     package func makeLineSealer() throws -> LineSealer? {
         guard let keys else { return nil }
-        let key = try environment.writeOwned { _ in try keys.subjects.makeKeyOfLines() }
+        let key = try environment.writeOwned { transaction in
+            try keys.subjects.makeKeyOfLines(noted: StateRows.slots(transaction.reads, tables))
+        }
         return LineSealer(keys, storeID, writing: key)
     }
 }
@@ -103,7 +105,9 @@ extension EventLog {
         let ledger = try ledger()
         return try converting("overwriting keys of lines") {
             try access.environment.checkProcess()
-            return try access.environment.writeOwned { _ in try keys.subjects.forgetLines(slots, ledger) }
+            return try access.environment.writeOwned { transaction in
+                try keys.subjects.forgetLines(slots, ledger, noted: StateRows.slots(transaction.reads, access.tables))
+            }
         }
     }
 }

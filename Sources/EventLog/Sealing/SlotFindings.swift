@@ -14,6 +14,7 @@ struct SlotFindings {
     private static let shownMax = 1_000
     private var slots: [UInt32: Slot] = [:]
     private var numbers: [[UInt8]: UInt32] = [:]
+    private var shortage: SlotDamage?
 
     /// - Parameter damages: the damages that are known before the walk.
     init(_ damages: [SlotDamage] = []) {
@@ -22,6 +23,9 @@ struct SlotFindings {
             if damage.code.contains(where: { $0 != 0 }) { numbers[damage.code] = damage.number }
         }
     }
+
+    /// Notes that the file lacks slots at its end, or altogether.
+    mutating func note(shortage: SlotDamage) { self.shortage = shortage }
 
     /// Whether names of streams are needed to find out which stream a damaged slot belongs to.
     var wantsNames: Bool { !numbers.isEmpty }
@@ -40,7 +44,14 @@ struct SlotFindings {
     }
 
     func findings(_ store: String) -> [Finding] {
-        var findings = slots.sorted { $0.key < $1.key }.prefix(Self.shownMax).map { number, slot in
+        var findings = shortage.map { damage in
+            [
+                Finding(
+                    id: Self.id, message: damage.description,
+                    advice: "put back the file of a backup that was restored elsewhere, if there is one, and then \(Self.goOn(store))")
+            ]
+        } ?? []
+        findings += slots.sorted { $0.key < $1.key }.prefix(Self.shownMax).map { number, slot in
             var damage = SlotDamage(number, slot.reason)
             damage.isOfLines = slot.isOfLines
             var message = damage.words(of: slot.stream)

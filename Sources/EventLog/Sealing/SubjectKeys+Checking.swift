@@ -27,12 +27,28 @@ package struct SlotDamage: Error, CustomStringConvertible {
     }
 }
 
+extension SubjectKeys.Lack {
+    var reason: String {
+        "has \(has) slots, and keys were made up to slot \(handedOut): it is missing, cut short, or an older copy, and the next keys would "
+            + "get numbers of slots that events name"
+    }
+}
+
 extension SubjectKeys {
     // MARK: Looking at all of them
 
     /// How many slots a file has, but no more than there can be.
     func slots(in file: File) throws -> UInt32 {
         UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
+    }
+
+    /// How many slots the file has now; 0 where there is none.
+    func countInFile() throws -> UInt32 { try Directory.ownStatus(path) == nil ? 0 : slots(in: File(path, .read)) }
+
+    /// What the file lacks of the slots that were handed out, as damage of the whole file; nil where it has them all.
+    func shortage(noted: UInt32) throws -> SlotDamage? {
+        let count = try countInFile()
+        return count < noted ? SlotDamage(0, Lack(has: count, handedOut: noted).reason) : nil
     }
 
     func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }

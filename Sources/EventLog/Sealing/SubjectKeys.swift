@@ -14,11 +14,19 @@ package final class SubjectKeys: Sendable {
     static let head: [UInt8] = magic + [UInt8](repeating: 0, count: SubjectSlot.byteCount - magic.count)
     private static let magic = Array("evstore subjects 1\n".utf8)
 
+    /// How many slots the file has, and how many were handed out.
+    struct Lack {
+        var has: UInt32
+        var handedOut: UInt32
+    }
+
     private struct State {
         /// The newest slot of each subject, by the mark of the subject's code, as far as the file was read.
         var numbers: [UInt64: UInt32] = [:]
         /// How many slots were read.
         var count: UInt32 = 0
+        /// What the file lacked when the current commit began; nil where it has every slot that was handed out.
+        var lack: Lack?
         /// Slots that are not in the file yet.
         var pending: [SubjectSlot] = []
         /// Opened keys, each with the bytes of its slot.
@@ -128,13 +136,19 @@ package final class SubjectKeys: Sendable {
     // MARK: Writing
 
     /// Drops the new slots of a failed commit, and reads those that other processes have added.
-    func begin() throws {
-        state.withLock { state in
+    /// - Parameter noted: how many slots were handed out according to the log.
+    func begin(noted: UInt32) throws {
+        let known = state.withLock { state in
             for slot in state.pending { state.numbers[slot.mark] = nil }
             (state.pending, state.used) = ([], [:])
+            return state.count
         }
-        try learn()
+        let (count, handedOut) = (try learn(), max(known, noted))
+        state.withLock { $0.lack = count < handedOut ? Lack(has: count, handedOut: handedOut) : nil }
     }
+
+    /// How many slots of the file are known to be durable.
+    var durableCount: UInt32 { state.withLock { $0.count } }
 
     /// The key of a stream's subject. If no undamaged key exists, it is a new one, which must be written before the commit.
     func key(for stream: StreamName) throws -> DataKey {
@@ -177,7 +191,9 @@ package final class SubjectKeys: Sendable {
     }
 
     private func nextNumber() throws -> UInt32 {
-        let number = state.withLock { $0.count + UInt32($0.pending.count) + 1 }
+        let (number, lack) = state.withLock { ($0.count + UInt32($0.pending.count) + 1, $0.lack) }
+        // Events name the slots that are gone: under their numbers, other subjects' keys would pass for those of the events.
+        if let lack { throw damaged(lack.reason) }
         guard number <= Self.slotsMax else {
             throw EvstoreError.usage("a store has keys for the personal data of at most \(Self.slotsMax) streams")
         }
@@ -203,20 +219,27 @@ package final class SubjectKeys: Sendable {
 
     /// Overwrites the keys of some streams' subjects durably, in one pass over the file and one sync; of a stream that never had one, the
     /// result is nil.
-    /// - Parameter named: for each stream the slots that its events name, as far as they could be read.
-    func forget(_ streams: [(name: StreamName, named: Set<UInt32>)]) throws -> [ForgottenSubject?] {
-        try begin()
+    ///
+    /// Slots that the file lacks are forgotten too, in case an older copy of it that has them is put back.
+    /// - Parameters:
+    ///   - named: for each stream the slots that its events name, as far as they could be read.
+    ///   - noted: how many slots were handed out according to the log.
+    func forget(_ streams: [(name: StreamName, named: Set<UInt32>)], noted: UInt32) throws -> [ForgottenSubject?] {
+        try begin(noted: noted)
+        let lack = state.withLock { $0.lack }
         let codes = streams.map { ring.code(ofSubject: Array($0.name.text.utf8)) }
         let known = try slots(Set(codes))
         let slots = try zip(streams, codes).map { stream, code in
             let known = known[code] ?? []
             // A slot with a damaged code belongs to no stream, or to another one.
-            return try known + stream.named.subtracting(known).sorted().filter(isDamaged)
+            return try known + stream.named.subtracting(known).sorted().filter { try $0 <= lack?.has ?? .max && isDamaged($0) }
         }
         let new = try overwrite(zip(slots, codes).flatMap { slots, code in slots.map { ($0, code) } })
-        let through = state.withLock { $0.count }
-        return zip(slots, codes).map { slots, code in
-            slots.isEmpty ? nil : ForgottenSubject(code: code, through: through, isNew: slots.contains(where: new.contains))
+        let through = state.withLock { max($0.count, lack?.handedOut ?? 0) }
+        return zip(streams, zip(slots, codes)).map { stream, own in
+            let isGone = lack.map { lack in stream.named.contains { $0 > lack.has } } ?? false
+            if own.0.isEmpty && !isGone { return nil }
+            return ForgottenSubject(code: own.1, through: through, isNew: own.0.contains(where: new.contains))
         }
     }
 
@@ -263,16 +286,16 @@ package final class SubjectKeys: Sendable {
     // MARK: Keys of lines
 
     /// A new key for a file of lines, durable on return.
-    func makeKeyOfLines() throws -> DataKey {
-        try begin()
+    func makeKeyOfLines(noted: UInt32) throws -> DataKey {
+        try begin(noted: noted)
         let key = try addKey(code: ring.code(ofLines:))
         try flush()
         return key
     }
 
     /// Overwrites keys of lines durably, including revived ones that a ledger names; a slot's own fields say that it belongs to lines.
-    func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry]) throws -> [ForgottenSubject] {
-        try begin()
+    func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry], noted: UInt32) throws -> [ForgottenSubject] {
+        try begin(noted: noted)
         let numbers = try numbers.union(revived(ledger).map(\.number))
         let slots = try numbers.sorted().compactMap { number in try written(number).flatMap { isOfLines($0) ? (number, $0.code) : nil } }
         let new = try overwrite(slots)
@@ -281,19 +304,20 @@ package final class SubjectKeys: Sendable {
 
     func isOfLines(_ slot: SubjectSlot) -> Bool { slot.code == ring.code(ofLines: slot.number) }
 
-    private func learn() throws {
-        guard try Directory.ownStatus(path) != nil else { return }
-        let known = state.withLock { $0.count }
-        if try slots(in: File(path, .read)) == known { return }
+    /// Reads the slots that the file has got; returns how many it has.
+    private func learn() throws -> UInt32 {
+        let (known, there) = (state.withLock { $0.count }, try countInFile())
+        guard there > known else { return there }
         let file = try File(path, .write)
         let count = try slots(in: file)
-        guard count > known else { return }
+        guard count > known else { return count }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         try rewriteSlots(of: file, from: max(known, count - min(count, Self.pendingMax)) + 1)
         try forEachSlot(of: file, after: known, through: count) { number, bytes in
             if !bytes.isZero { state.withLock { $0.learn(number, bytes) } }
         }
         state.withLock { $0.count = count }
+        return count
     }
 
     /// Order: slots that a killed process has left are made durable before anything is sealed under them. They are written again, since

@@ -8,6 +8,7 @@ package import LMDB
 ///     numbers      0 u32 format · 4 store id, 16 bytes · 20 u32 epoch · 24 u32 floor · 28 u32 live ·
 ///                  32 u32 top · 36 u32 head · 40 history digest, 32 bytes
 ///     indexed      u64 how far the indexes are written: a position
+///     slots        u32 how many slots of the file `subjects` were handed out, at least; missing in logs that have used none
 ///     generations  for each, by rising fingerprint: u8 length, fingerprint in hex, u8 length, directory
 package enum StateRows {
     /// The newest format that this program reads, which is also the one that it writes.
@@ -16,6 +17,7 @@ package enum StateRows {
     private static let numbers = Array("numbers".utf8)
     private static let indexed = Array("indexed".utf8)
     private static let generations = Array("generations".utf8)
+    private static let slots = Array("slots".utf8)
 
     /// The key of the row "numbers".
     package static var numbersKey: [UInt8] { numbers }
@@ -104,6 +106,19 @@ package enum StateRows {
 
     static func put(indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try tables.state.put(indexed.lent, bytes(position.rawValue).lent, &transaction)
+    }
+
+    /// How many slots of the file `subjects` the log's events may name; 0 where the log has no note of it.
+    package static func slots(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt32 {
+        guard let row = try tables.state.get(slots.lent, transaction) else { return 0 }
+        guard row.byteCount == 4 else { throw damaged("slots") }
+        return row.load(UInt32.self, at: 0)
+    }
+
+    /// Notes that so many slots were handed out, all of which are durable. Older programs have noted nothing.
+    static func note(slots count: UInt32?, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        guard let count, try count > slots(transaction.reads, tables) else { return }
+        try tables.state.put(slots.lent, bytes(count).lent, &transaction)
     }
 
     @_lifetime(borrow transaction)
