@@ -72,6 +72,40 @@ struct ForgottenCopiesTests {
         #expect(try lines(archive, store).count == 4 && !FileManager.default.fileExists(atPath: archive + ".forgotten"))
     }
 
+    @Test("in archives, of data from before versions existed, become the event of version 1 without it; what is in no stream stays")
+    func adopted() async throws {
+        let version = """
+            evstore: 1
+            version: 1
+            adopt:
+              - {when: {path: /kind, equals: person}, as: Joined, keep: [/id], from: {/name: /who}}
+              - otherwise: quarantine
+            events:
+              Joined:
+                stream: "person-{/id}"
+                required: [id, name]
+                properties: {id: {type: string}, name: {type: string, personal: true}}
+            """
+        var options = Options.forTests
+        options.secret = .key([UInt8](repeating: 3, count: 32))
+        let temporary = try await TemporaryStore.make(SchemaFiles(versions: [version]).load(), at: SchemaVersion(1), options: options)
+        let store = temporary.store
+        _ = try await store.takeSnapshot("here")
+        let old = [(1, "person", "Ada"), (2, "person", "Alan"), (1, "other", "Ada")].map { id, kind, name in
+            #"{"kind":"\#(kind)","id":"\#(id)","who":"\#(name)","more":"\#(name)"}"# + "\n"
+        }
+        let file = try temporary.write(old.joined(), to: "old.jsonl")
+        _ = try await store.importLines(from: .file(file), as: SchemaVersion(0))
+        let archive = try #require(try await store.rollback(toSnapshot: "here", discardTail: true).archive)
+        let before = try lines(archive, store)
+        #expect(before.count == 3 && before.filter { $0.contains("Ada") }.count == 2, "\(before)")
+        let report = try await store.forget([StreamName("person-1")])
+        #expect(report.lines == 1 && report.archives.isEmpty)
+        let after = try lines(archive, store)
+        #expect(after[1...] == before[1...] && !after[0].contains("Ada"), "\(after)")
+        #expect(after[0].contains(#""type":"Joined","data":{"id":"1","name":""}"#) && after[0].contains(#""version":1"#))
+    }
+
     @Test("that a drill has left are overwritten before they go, and one that works is named")
     func scratch() async throws {
         let temporary = try await SealedPersons.store()

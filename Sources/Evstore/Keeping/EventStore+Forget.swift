@@ -58,26 +58,51 @@ private struct LineRedactor: Sendable {
     }
 
     /// Returns the line without its personal members; nil where it has none, or belongs to another stream. A line has its stream's name at
-    /// the event's birth version.
+    /// the event's birth version. Data from before versions existed becomes the event of version 1 that readers see, since no version says
+    /// which of its own members are personal.
     /// - Throws: `EvstoreError` where the line can't be read, or does not fit the shape that its version has now.
     func redacted(_ line: RawSpan) throws(EvstoreError) -> [UInt8]? {
         var parser = EventLineParser(LineForm(options: options, source: ""))
         let event = try parser.parse(line).event
-        guard let born = event.version, born.rawValue > 0 else { return nil }
+        guard let born = event.version else { return nil }
         // Steps that are not registered any more may have renamed any stream.
         guard born <= validator.history.head else {
             throw .unknownVersion("\(born)", known: validator.history.versions.map { "\($0.number)" })
         }
         guard versions[event.stream]?.contains(born) == true else { return nil }
-        let shape = try validator.entry(event.type, born).shape
-        try shape?.check(event.payload.lent, type: event.type, at: born)
-        let payload = try validator.stored(event, at: .now).forgotten
+        let shown = born.rawValue == 0 ? try adopted(event) : event
+        let shape = try validator.entry(shown.type, shown.version ?? born).shape
+        try shape?.check(shown.payload.lent, type: shown.type, at: shown.version ?? born)
+        let payload = try validator.stored(shown, at: .now).forgotten
         if payload.isEmpty { return nil }
         do {
             guard case .object(let members) = try JSONValue(parsing: line) else { return nil }
-            let data = try JSONValue(parsing: payload.lent)
-            return Array(JSONValue.object(members.map { $0.name == "data" ? .init(name: $0.name, value: data) : $0 }).text.utf8)
+            var values = ["data": try JSONValue(parsing: payload.lent)]
+            if born.rawValue == 0 {
+                values["type"] = .string(shown.type)
+                for name in ["version", "born"] { values[name] = .number("1") }
+            }
+            return Array(JSONValue.object(members.map { .init(name: $0.name, value: values[$0.name] ?? $0.value) }).text.utf8)
         } catch { throw EvstoreError(converting: error) }
+    }
+
+    /// The event of version 1 that readers see of data from before versions existed.
+    /// - Throws: `EvstoreError` where there is none, or its stream is another one than its template names.
+    private func adopted(_ event: NewEvent) throws(EvstoreError) -> NewEvent {
+        var adopted = event
+        adopted.version = SchemaVersion(1)
+        do {
+            let metadata = event.metadata ?? []
+            let source = SourceEvent(payload: event.payload.lent, time: event.time ?? .now, metadata: metadata.lent)
+            try validator.viewer.view(
+                source, of: TypeAtVersion(type: event.type, version: SchemaVersion(0)), stream: event.stream.text, at: SchemaVersion(1),
+                validating: true
+            ) { (adopted.type, adopted.payload) = ($0.type, [UInt8](copying: $0.payload)) }
+        } catch { throw EvstoreError(converting: error) }
+        guard try validator.isInItsStream(validator.stored(adopted, at: .now)) else {
+            throw .invalidLine(reason: "has data from before versions existed in another stream than version 1 names", pointer: "/stream")
+        }
+        return adopted
     }
 }
 
