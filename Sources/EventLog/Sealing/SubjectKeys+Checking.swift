@@ -27,6 +27,34 @@ package struct SlotDamage: Error, CustomStringConvertible {
     }
 }
 
+/// The file of subjects' keys as an earlier copy has it, every slot of which was proved then.
+package struct EarlierSlots {
+    /// Returns the next bytes, fewer than asked for only at the end.
+    private let next: (Int) -> [UInt8]
+    /// Whether slots of the earlier copy are different now.
+    package private(set) var haveChanged = false
+
+    package init(_ next: @escaping (Int) -> [UInt8]) { self.next = next }
+
+    static var none: EarlierSlots { EarlierSlots { _ in [] } }
+
+    fileprivate func skip(_ count: Int) { _ = next(count) }
+
+    /// Notes it as a change if the earlier copy has more slots.
+    fileprivate mutating func end() { if !next(1).isEmpty { haveChanged = true } }
+
+    /// Those of the next slots that the earlier copy does not have as they are.
+    fileprivate mutating func changed(_ slots: [SubjectSlot]) -> [SubjectSlot] {
+        let bytes = next(slots.count * SubjectSlot.byteCount)
+        let known = bytes.count / SubjectSlot.byteCount
+        let changed = slots.enumerated().filter { index, slot in
+            index >= known || !slot.bytes.lent.equals(bytes.lent.slice(index * SubjectSlot.byteCount, SubjectSlot.byteCount))
+        }
+        if changed.contains(where: { $0.offset < known }) { haveChanged = true }
+        return changed.map(\.element)
+    }
+}
+
 extension SubjectKeys.Lack {
     var reason: String {
         "has \(has) slots, and keys were made up to slot \(handedOut): it is missing, cut short, or an older copy, and the next keys would "
@@ -82,15 +110,17 @@ extension SubjectKeys {
     }
 
     /// Calls `body` with all slots of a file, and with the damage of each one that can't be proved. A slot of zeros may be left by a power
-    /// cut before a commit: it counts as damage only where an event names it.
-    private func forEachProven(of file: File, _ body: (SubjectSlot, SlotDamage?) throws -> Void) throws {
+    /// cut before a commit: it counts as damage only where an event names it. Slots that an earlier copy has too were proved for that one.
+    private func forEachProven(
+        of file: File, _ earlier: inout EarlierSlots, _ body: (SubjectSlot, SlotDamage?) throws -> Void
+    ) throws {
         let last = try slots(in: file)
         for first in stride(from: 1, through: last, by: Int(Self.slotsAtOnce)) {
             var slots: [SubjectSlot] = []
             try forEachSlot(of: file, after: first - 1, through: min(last, first + Self.slotsAtOnce - 1)) { number, bytes in
                 slots.append(SubjectSlot(number, [UInt8](copying: bytes)))
             }
-            let unproven = try unproven(slots)
+            let unproven = try unproven(earlier.changed(slots))
             for slot in slots {
                 guard unproven.contains(slot.number) else {
                     try body(slot, nil)
@@ -125,7 +155,8 @@ extension SubjectKeys {
         let file = try File(path, .read)
         if try isUnbegun(file) { return [] }
         var damages = try [headDamage(file)].compactMap(\.self)
-        try forEachProven(of: file) { _, damage in damages += [damage].compactMap(\.self) }
+        var earlier = EarlierSlots.none
+        try forEachProven(of: file, &earlier) { _, damage in damages += [damage].compactMap(\.self) }
         return damages
     }
 
@@ -187,14 +218,20 @@ extension SubjectKeys {
     // MARK: Copies
 
     /// Passes on the bytes of the file, in parts; nothing where no subject has a key.
-    /// - Throws: `EvstoreError.storeDamaged` where a slot is damaged: such a copy could not be restored.
-    package func copy(_ take: ([UInt8]) throws -> Void) throws {
+    /// - Parameters:
+    ///   - noted: how many slots were handed out according to the log.
+    ///   - earlier: an earlier copy, whose slots are not proved again.
+    /// - Throws: `EvstoreError.storeDamaged` where a slot is damaged or missing: such a copy could not be restored.
+    package func copy(noted: UInt32, _ earlier: inout EarlierSlots, _ take: ([UInt8]) throws -> Void) throws {
+        if let shortage = try shortage(noted: noted) { throw damaged(shortage.reason) }
+        defer { earlier.end() }
         guard try Directory.ownStatus(path) != nil else { return }
         let file = try File(path, .read)
         if try isUnbegun(file) { return }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         var part = Self.head
-        try forEachProven(of: file) { slot, damage in
+        earlier.skip(part.count)
+        try forEachProven(of: file, &earlier) { slot, damage in
             if let damage { throw damaged("has a slot \(damage.number) that \(damage.reason): verifying the store names its stream") }
             part += slot.bytes
             if part.count >= 1 << 20 {
@@ -232,7 +269,8 @@ extension SubjectKeys {
         }
         try put(Self.head, at: 0)
         if try Directory.ownStatus(path) != nil {
-            try forEachProven(of: File(path, .read)) { slot, damage in
+            var earlier = EarlierSlots.none
+            try forEachProven(of: File(path, .read), &earlier) { slot, damage in
                 if damage != nil || slot.isBlank { try lose(slot.number) } else { try put(slot.bytes, at: slot.number) }
             }
         }

@@ -63,13 +63,14 @@ package enum Backup {
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.
         let slots = try context.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
+        let earlier = try before.flatMap { try directory.earlier($0, shared.last?.base, context) }
         let number = (try directory.numbers().last ?? 0).plus(1)
         shared = try directory.joined(shared, by: number, context)
         let rowsName = BackupDirectory.rowsName(number)
         let made = "blocks/\(number).new"
         var blocks = FileWriter(directory.path + "/" + made)
         var rows = FileWriter(directory.path + "/" + rowsName)
-        let summary = try context.log.backUp(after: shared.last?.base, progress: { try report(context, $0, $1) }) { part, bytes in
+        let summary = try context.log.backUp(after: shared.last?.base, earlier, progress: { try report(context, $0, $1) }) { part, bytes in
             switch part {
             case .blocks: try blocks.write(bytes)
             case .rows: try rows.write(bytes)
@@ -104,6 +105,15 @@ extension BackupReport {
         self.init(
             position: summary.last.position, epoch: summary.last.epoch, content: summary.content.hex, bytes: summary.bytes,
             duration: duration, pruned: pruned)
+    }
+}
+
+extension BackupDirectory {
+    /// The rows of the run before, if the next one follows all of its blocks.
+    fileprivate func earlier(_ run: Run, _ base: BackupBase?, _ context: MigrationContext) throws -> EarlierRun? {
+        guard let base, run.blocks.last?.base == base, try Directory.status(path + "/" + run.rows) != nil else { return nil }
+        let source = FileSequence([path + "/" + run.rows])
+        return try EarlierRun(source.read, after: base, provenBy: context.log.access.keys?.codes)
     }
 }
 

@@ -25,10 +25,12 @@ extension EventLog {
 
     /// Passes the log as frames (`BackupFrame`) to `sink`, while appends go on, and checks every block. No transaction is open while `sink`
     /// runs.
-    /// - Parameter base: where an earlier backup ended: only later blocks are written, in frames that follow that backup's.
+    /// - Parameters:
+    ///   - base: where an earlier backup ended: only later blocks are written, in frames that follow that backup's.
+    ///   - earlier: that backup's rows.
     /// - Throws: `EvstoreError`: epochChanged where a cut has discarded blocks that were written already, corruptBlock.
-    package func backUp(
-        after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
+    func backUp(
+        after base: BackupBase? = nil, _ earlier: EarlierRun? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
         to sink: (BackupPart, RawSpan) throws -> Void
     ) throws -> BackupSummary {
         defer { withExtendedLifetime(self) {} }
@@ -55,10 +57,17 @@ extension EventLog {
                 try makeDurable()
                 let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
                 if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
-                try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
+                var slots = EarlierSlots { earlier?.nextSlots($0) ?? [] }
+                try access.keys?.subjects.copy(noted: end.slots, &slots) { part in
+                    try frames.write(.subjects, part.lent) { try sink(.rows, $0) }
+                }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
                 let content =
-                    if let hasher = pass.hasher { try digest(of: hasher) } else {
+                    if let hasher = pass.hasher {
+                        try digest(of: hasher)
+                    } else if !slots.haveChanged, let known = earlier?.content(asOf: end.last, end.link) {
+                        known
+                    } else {
                         try contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
                     }
                 let logEnd = LogEnd(last: end.last, link: end.link, content: content).encoded
@@ -115,6 +124,8 @@ private struct BackupPass {
     struct End {
         var last: Checkpoint
         var link: Digest
+        /// How many slots of the file of subjects' keys events may name.
+        var slots: UInt32
         /// The bodies of frames.
         var rows: [[UInt8]]
     }
@@ -153,6 +164,8 @@ private struct BackupPass {
         if scan.done < last { return nil }
         let now = try StateRows.numbers(transaction, access.tables).epoch
         let rows = try BackupRows.bodies(transaction, access.tables)
-        return End(last: Checkpoint(epoch: now, position: last), link: try Blocks.endLink(transaction, access), rows: rows)
+        return End(
+            last: Checkpoint(epoch: now, position: last), link: try Blocks.endLink(transaction, access),
+            slots: try StateRows.slots(transaction, access.tables), rows: rows)
     }
 }
