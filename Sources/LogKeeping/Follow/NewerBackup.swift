@@ -119,7 +119,12 @@ struct BackupExamination {
         let cuts = (rows[TableDescriptor.epochs.name] ?? [:]).compactMap { Epochs.cut($0.key.lent, $0.value.lent) }
         if let cut = own.cutOff(by: cuts) { throw EvstoreError.epochChanged(seen: own, cut: cut) }
         if let known, try log.read({ try $0.blockEnd(at: known.last) }) != known.link { differs = known.last }
-        if let differs { throw BackupDamage("the replica holds other events at position \(differs), and no cut explains that") }
+        if let differs {
+            throw BackupDamage(
+                "the replica holds other events at position \(differs), and no cut explains that. Two stores that were restored from one backup "
+                    + "within a second have one epoch: this may be the other one's backup. If it is the right one, make the replica again, in "
+                    + "another directory")
+        }
         return said
     }
 }
