@@ -12,7 +12,7 @@ struct FoundBlock: Hashable {
     let epoch: Epoch
     let time: Int64
     let tag: UInt64
-    let link: Link
+    let link: Digest
     let file: File
     let offset: Int
     let bytes: Int
@@ -21,24 +21,6 @@ struct FoundBlock: Hashable {
 
     var last: Position { first.plus(UInt64(count) - 1) }
 
-    /// 32 bytes without a heap allocation.
-    struct Link: Hashable {
-        private let a, b, c, d: UInt64
-
-        init(_ bytes: RawSpan) {
-            (a, b) = (bytes.load(UInt64.self, at: 0), bytes.load(UInt64.self, at: 8))
-            (c, d) = (bytes.load(UInt64.self, at: 16), bytes.load(UInt64.self, at: 24))
-        }
-
-        init(_ digest: Digest) { self.init(digest.bytes.lent) }
-
-        var digest: Digest {
-            var bytes = ByteBuffer(capacity: 32)
-            for word in [a, b, c, d] { bytes.append(littleEndian: word) }
-            return Digest(bytes.array()) ?? .zero
-        }
-    }
-
     /// Reads the header of a checked block.
     init(_ block: RawSpan, in file: File, at offset: Int, isPlaced: Bool) {
         first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
@@ -46,7 +28,19 @@ struct FoundBlock: Hashable {
         epoch = Epoch(block.load(UInt32.self, at: BlockLayout.Header.epoch))
         time = block.load(Int64.self, at: BlockLayout.Header.time)
         tag = block.load(UInt64.self, at: BlockLayout.Header.storeTag)
-        link = Link(block.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes))
+        link = Digest(block.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes)) ?? .zero
         (self.file, self.offset, bytes, self.isPlaced) = (file, offset, block.byteCount, isPlaced)
+    }
+}
+
+extension [FoundBlock] {
+    /// The first of these blocks, which ascend without overlaps, that ends at a position or after it.
+    func first(endingFrom position: Position) -> FoundBlock? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].last < position { low = middle + 1 } else { high = middle }
+        }
+        return low < count ? self[low] : nil
     }
 }

@@ -68,7 +68,7 @@ struct FoundLog {
 
     private struct Copy: Hashable {
         let first: Position
-        let link: FoundBlock.Link
+        let link: Digest
     }
 
     private static func rank(_ block: FoundBlock, _ remains: LogRemains) -> Int {
@@ -186,9 +186,9 @@ struct FoundLog {
         let bytes = try read(block)
         for index in candidates.prefix(Self.candidatesMax) where all[index].epoch <= block.epoch {
             let before = all[index]
-            let link = before.link.digest
+            let link = before.link
             let start = before.epoch == block.epoch ? link : Epochs.link(block.epoch, cut: before.last, link: link)
-            if BlockDraft.link(after: start, Self.body(bytes)) == block.link.digest || !Guard.salvageLink.isOn {
+            if BlockDraft.link(after: start, Self.body(bytes)) == block.link || !Guard.salvageLink.isOn {
                 if before.epoch < block.epoch { note(block.epoch, cut: before.last, link) }
                 return index
             }
@@ -204,9 +204,9 @@ struct FoundLog {
         guard let storeID else { return false }
         let genesis = Epochs.genesis(storeID)
         let bytes = try read(block)
-        if BlockDraft.link(after: genesis, Self.body(bytes)) == block.link.digest { return true }
+        if BlockDraft.link(after: genesis, Self.body(bytes)) == block.link { return true }
         let start = Epochs.link(block.epoch, cut: .start, link: genesis)
-        guard block.epoch > .first, BlockDraft.link(after: start, Self.body(bytes)) == block.link.digest else { return false }
+        guard block.epoch > .first, BlockDraft.link(after: start, Self.body(bytes)) == block.link else { return false }
         note(block.epoch, cut: .start, genesis)
         return true
     }
@@ -270,12 +270,5 @@ struct FoundLog {
         unconfirmed = kept.sorted { ($0.first, $0.epoch, $0.offset) < ($1.first, $1.epoch, $1.offset) }
     }
 
-    private func overlaps(_ block: FoundBlock) -> Bool {
-        var (low, high) = (0, blocks.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if blocks[middle].last < block.first { low = middle + 1 } else { high = middle }
-        }
-        return low < blocks.count && blocks[low].first <= block.last
-    }
+    private func overlaps(_ block: FoundBlock) -> Bool { blocks.first(endingFrom: block.first).map { $0.first <= block.last } ?? false }
 }

@@ -13,7 +13,7 @@ struct LogRemains {
         var epoch: Epoch
         var last: Position
         /// The link of the last block; nil where the source does not name it.
-        var link: FoundBlock.Link?
+        var link: Digest?
     }
 
     /// The rows of a table, by key.
@@ -61,7 +61,7 @@ struct LogRemains {
             try readManifest(store)
             if let anchor = try Anchor.newest(at: store) {
                 storeIDs.append(anchor.storeID)
-                claims.append(Claim(epoch: anchor.epoch, last: anchor.last, link: FoundBlock.Link(anchor.link)))
+                claims.append(Claim(epoch: anchor.epoch, last: anchor.last, link: anchor.link))
             }
         }
         if let ahead = source.ahead { try readAhead(ahead) }

@@ -30,19 +30,11 @@ struct SalvagedNames {
                 else { return }
                 let id = bytes.lent.load(UInt64.self, at: 0)
                 // Other streams have their names in their first events.
-                if noted[id] == nil, !Self.holds(blocks, id) { noted[id] = StreamName(unchecked: name) }
+                let isLost = blocks.first(endingFrom: Position(id)).map { $0.first > Position(id) } ?? true
+                if noted[id] == nil, isLost { noted[id] = StreamName(unchecked: name) }
             }
         }
         self.noted = noted
-    }
-
-    private static func holds(_ blocks: [FoundBlock], _ position: UInt64) -> Bool {
-        var (low, high) = (0, blocks.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if blocks[middle].last.rawValue < position { low = middle + 1 } else { high = middle }
-        }
-        return low < blocks.count && blocks[low].first.rawValue <= position
     }
 
     func knows(_ stream: UInt64) -> Bool { names[stream] != nil }
