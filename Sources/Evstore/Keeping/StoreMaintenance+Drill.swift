@@ -96,42 +96,27 @@ extension DrillReport {
         func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
         func seconds(_ value: Duration) -> JSONValue { .number(String((value.inSeconds * 1_000).rounded() / 1_000)) }
         func object(_ members: [(String, JSONValue)]) -> JSONValue { .object(members.map { .init(name: $0.0, value: $0.1) }) }
+        func list<T>(_ values: [T], _ members: (T) -> [(String, JSONValue)]) -> JSONValue { .array(values.map { object(members($0)) }) }
+        let steps = list(steps) { step in
+            let detail = isDetailed ? step.detail : ""
+            return [("name", .string(step.name)), ("ok", .bool(step.ok)), ("seconds", seconds(step.duration)), ("detail", .string(detail))]
+        }
+        let laws = list(laws) { law in
+            [("law", .string(law.law)), ("tried", number(law.tried)), ("failed", number(law.failed)), ("lossy", number(law.lossy))]
+        }
+        let loss = list(loss) { loss in
+            [
+                ("version", number(loss.version.rawValue)), ("type", .string(loss.type)), ("what", .string(loss.what)),
+                ("declared", .bool(loss.declared)), ("asks", .bool(loss.asks)), ("count", number(loss.count)),
+                ("first", loss.first.map { number($0.rawValue) } ?? .null),
+            ]
+        }
         return object([
             ("passed", .bool(passed)), ("from", from.map { number($0.rawValue) } ?? .null), ("to", to.map { number($0.rawValue) } ?? .null),
-            ("position", number(position.rawValue)),
-            (
-                "steps",
-                .array(
-                    steps.map {
-                        object([
-                            ("name", .string($0.name)), ("ok", .bool($0.ok)), ("seconds", seconds($0.duration)),
-                            ("detail", .string(isDetailed ? $0.detail : "")),
-                        ])
-                    })
-            ),
-            (
-                "laws",
-                .array(
-                    laws.map {
-                        object([
-                            ("law", .string($0.law)), ("tried", number($0.tried)), ("failed", number($0.failed)),
-                            ("lossy", number($0.lossy)),
-                        ])
-                    })
-            ),
+            ("position", number(position.rawValue)), ("steps", steps), ("laws", laws),
             ("notExercised", .array(notExercised.map { .string($0) })), ("appended", number(appended)), ("refused", number(refused)),
-            (
-                "loss",
-                .array(
-                    loss.map {
-                        object([
-                            ("version", number($0.version.rawValue)), ("type", .string($0.type)), ("what", .string($0.what)),
-                            ("declared", .bool($0.declared)), ("asks", .bool($0.asks)), ("count", number($0.count)),
-                            ("first", $0.first.map { number($0.rawValue) } ?? .null),
-                        ])
-                    })
-            ),
-            ("quarantined", number(quarantined)), ("seed", number(seed)), ("recoverySeconds", recovery.map(seconds) ?? .null),
+            ("loss", loss), ("quarantined", number(quarantined)), ("seed", number(seed)),
+            ("recoverySeconds", recovery.map(seconds) ?? .null),
             ("recoveryPointEvents", recoveryPointEvents.map { number($0) } ?? .null),
         ])
     }
