@@ -39,7 +39,7 @@ struct DamagedSlotTests {
 
     private func flip(slot: Int, at offset: Int) throws { try change { $0[slot * 128 + offset] ^= 3 } }
 
-    private func salvage(_ name: String = "new") throws -> SalvageSummary {
+    private func salvage(_ name: String = "new") throws -> SalvageReport {
         try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/" + name, options: scene.options) { _, _, lend in
             try lend { _, _, _ in }
         } finish: { update, _ in
@@ -160,7 +160,7 @@ struct DamagedSlotTests {
         try flip(slot: 2, at: 50)
         try change { $0 = Array($0[..<(3 * 128 + 70)]) }
         let summary = try salvage()
-        #expect(summary.events == 18 && summary.gaps.isEmpty && !summary.isRenumbered && summary.unopened == 0)
+        #expect(summary.events == 18 && summary.gaps.isEmpty && !summary.renumbered && summary.unopened == 0)
         #expect(summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-1 3", "person-2 3"])
         let log = try scene.open("new")
         for stream in 0 ..< 3 { #expect(try names(log, stream) == [false, false, false]) }
@@ -186,7 +186,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
         try flip(slot: 2, at: 75)
         let summary = try salvage()
-        #expect(summary.unopened == 6 && summary.dataKeys == [2] && summary.gaps == [13 ... 18] && summary.isRenumbered)
+        #expect(summary.unopened == 6 && summary.dataKeys == [2] && summary.gaps == [13 ... 18] && summary.renumbered)
         #expect(summary.events == 18 && summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-1 3"])
         let log = try scene.open("new")
         #expect(try names(log, 0) == [true, true, true] && names(log, 1) == [false, false, false])
@@ -271,7 +271,7 @@ struct DamagedSlotTests {
         #expect(try log.verify(deep: true).map(\.id) == ["STORE015", "STORE015", "STORE015"])
         try await log.close()
         let summary = try salvage()
-        #expect(summary.events == 12 && summary.gaps.isEmpty && summary.unopened == 0 && summary.isRenumbered)
+        #expect(summary.events == 12 && summary.gaps.isEmpty && summary.unopened == 0 && summary.renumbered)
         #expect(summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-0 1", "person-1 1", "person-2 1"])
         let new = try scene.open("new")
         for stream in 0 ..< 3 { #expect(try names(new, stream) == [false, true]) }

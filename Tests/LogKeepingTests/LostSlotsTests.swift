@@ -95,7 +95,7 @@ struct LostSlotsTests {
         let summary = try EventLog.salvage(
             at: scene.directory.store, into: scene.directory.path + "/new", options: scene.options,
             unconfirmed: { _, _, lend in try lend { _, _, _ in } }, finish: { update, _ in update.state.head = SchemaVersion(1) })
-        #expect(summary.lostKeys.map(\.stream.text) == ["person-2", "person-3"])
+        #expect(summary.lostKeys.map(\.stream) == ["person-2", "person-3"])
         let new = try scene.open("new")
         try await add(new, 2, 4)
         let shown = try (1 ... 4).map { person in try new.payloads("person-\(person)").map { $0.contains("Ada") } }

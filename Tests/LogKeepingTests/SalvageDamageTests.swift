@@ -60,15 +60,15 @@ struct SalvageDamageTests {
             for event in salvaged.events {
                 #expect(known.contains { $0.payload == event.payload && $0.stream == event.stream && $0.id == event.id }, what)
             }
-            #expect(salvaged.summary.events == UInt64(back.count) && salvaged.summary.isRenumbered == isBroken(salvaged), what)
+            #expect(salvaged.summary.events == UInt64(back.count) && salvaged.summary.renumbered == isBroken(salvaged), what)
             for path in [copy, salvaged.path] { try FileManager.default.removeItem(atPath: path) }
         }
     }
 
     /// Whether something is missing between events, or the store's own name.
     private func isBroken(_ salvaged: Salvaged) -> Bool {
-        salvaged.summary.gaps.contains { $0.upperBound < salvaged.summary.last.position.rawValue || $0.lowerBound == 1 }
-            || salvaged.summary.isRenumbered
+        salvaged.summary.gaps.contains { $0.upperBound < salvaged.summary.position.rawValue || $0.lowerBound == 1 }
+            || salvaged.summary.renumbered
     }
 
     @Test("of a file that was truncated anywhere, a salvage copies all blocks before the end")

@@ -123,7 +123,7 @@ struct SalvageScene {
 /// What a salvage gave back.
 struct Salvaged {
     let path: String
-    let summary: SalvageSummary
+    let summary: SalvageReport
     let events: [SalvageScene.Event]
     let content: [UInt8]
     let storeID: StoreID

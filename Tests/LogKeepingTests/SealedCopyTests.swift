@@ -119,7 +119,7 @@ struct SealedCopyTests {
             update, _ in
             update.state.head = SchemaVersion(1)
         }
-        #expect(summary.isRenumbered == hasGap && summary.gaps.isEmpty != hasGap, "\(summary)")
+        #expect(summary.renumbered == hasGap && summary.gaps.isEmpty != hasGap, "\(summary)")
         let new = try scene.open("new")
         let parts = try SealedScene.parts(new)
         #expect(hasGap ? parts.count == Int(summary.events) && parts.count < all.count && parts.count > 20 : parts == all)

@@ -4,20 +4,12 @@ internal import LMDB
 internal import Platform
 internal import Projections
 
-/// The result of examining a damaged log without opening it.
-package struct Examination: Sendable {
-    package var findings: [Finding]
-    /// How many events a salvage would copy.
-    package var events: UInt64
-    /// The highest position that the log is known to have had.
-    package var end: Position
-}
-
 extension EventLog {
     /// Examines a log that does not open, without LMDB: which pages and blocks are damaged, and how many events a salvage would copy.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, ioFailure.
-    package static func examine(at store: String, progress: (String, UInt64, UInt64) throws -> Void = { _, _, _ in }) throws -> Examination
-    {
+    package static func examine(
+        at store: String, progress: (String, UInt64, UInt64) throws -> Void = { _, _, _ in }
+    ) throws -> VerifyReport {
         do {
             let source = try SalvageSource(store)
             let salvage = try Salvage(source, nil, progress)
@@ -47,7 +39,7 @@ extension EventLog {
                 Finding(
                     id: "STORE020", severity: .note, message: "\(salvage.events) of \(salvage.log.end) events can be taken out",
                     advice: "\(.salvage(store: store))"))
-            return Examination(findings: findings, events: salvage.events, end: salvage.log.end)
+            return VerifyReport(ok: false, findings: findings, laws: [], events: salvage.events)
         } catch { throw EvstoreError(converting: error, at: store, doing: "examining \(store)") }
     }
 

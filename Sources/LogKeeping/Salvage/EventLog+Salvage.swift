@@ -6,31 +6,6 @@ internal import LMDB
 internal import Platform
 internal import Projections
 
-/// The result of salvaging a log.
-package struct SalvageSummary: Sendable {
-    package var last: Checkpoint
-    package var events: UInt64
-    /// Positions for which no block was found.
-    package var gaps: [ClosedRange<UInt64>]
-    /// How many events may have been committed or discarded: there is no proof of either.
-    package var unconfirmed: UInt64
-    /// Streams whose names were lost with their first events.
-    package var lostNames: [StreamName]
-    /// Tables of which the newest rows may be missing.
-    package var lostRows: [String]
-    /// Whether the newest commit is known.
-    package var isEndKnown: Bool
-    package var bytesScanned: UInt64
-    /// Whether events have new positions, in a store with a new id.
-    package var isRenumbered: Bool
-    /// Streams with a damaged key for personal data, and how many of their events have lost that data.
-    package var lostKeys: [(stream: StreamName, events: UInt64)]
-    /// Events in blocks that no key opens. They are not counted elsewhere; those that were committed are among the gaps.
-    package var unopened: UInt64
-    /// The missing data keys of these blocks.
-    package var dataKeys: [UInt32]
-}
-
 /// The rows that a salvage has found beside the blocks.
 package struct SalvagedRows: Sendable {
     /// The store's versions and the digest over them; nil where they were lost.
@@ -58,7 +33,7 @@ extension EventLog {
         progress: @escaping (String, UInt64, UInt64) throws -> Void = { _, _, _ in },
         unconfirmed: (String, LineSealer?, (UnconfirmedEvent) throws -> Void) throws -> Void,
         finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
-    ) throws -> SalvageSummary {
+    ) throws -> SalvageReport {
         do {
             // Order: checked before the lock is taken, which leaves a hint.
             try LMDBLibrary.require()
@@ -70,13 +45,13 @@ extension EventLog {
             guard !salvage.log.blocks.isEmpty || !salvage.log.unconfirmed.isEmpty else {
                 throw EvstoreError.nothingToSalvage(path: source)
             }
-            var summary: SalvageSummary?
+            var report: SalvageReport?
             try make(at: target, options) { made in
                 let writing = try SalvageWriter(salvage, made, options, progress)
-                summary = try writing.run(unconfirmed, finish)
+                report = try writing.run(unconfirmed, finish)
             }
-            guard let summary else { throw EvstoreError.misuse("a salvage ended without its result") }
-            return summary
+            guard let report else { throw EvstoreError.misuse("a salvage ended without its result") }
+            return report
         } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 }

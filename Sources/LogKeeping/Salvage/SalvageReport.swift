@@ -30,7 +30,7 @@ public struct SalvageReport: Hashable, Sendable {
     public var dataKeys: [UInt32]
     public var bytesScanned: UInt64
     /// How long it took.
-    public var duration: Duration
+    public var duration = Duration.zero
 
     /// Whether no event, name, row or key is known to be lost or in doubt.
     public var isComplete: Bool {

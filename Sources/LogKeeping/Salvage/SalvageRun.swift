@@ -30,7 +30,7 @@ package enum SalvageRun {
         let (source, target) = (request.source, request.target)
         let began = ContinuousClock.now
         do {
-            let summary = try EventLog.salvage(
+            var report = try EventLog.salvage(
                 at: source, into: target, options: request.options,
                 progress: { step, done, total in
                     try job.advance(step, done: done, total: total)
@@ -46,23 +46,18 @@ package enum SalvageRun {
                             outcome: rows.isRenumbered ? "renumbered" : "done"),
                         to: &update)
                 })
-            return SalvageReport(
-                position: summary.last.position, epoch: summary.last.epoch, events: summary.events, gaps: summary.gaps,
-                unconfirmed: summary.unconfirmed, lostNames: summary.lostNames.map(\.text), lostRows: summary.lostRows,
-                endKnown: summary.isEndKnown, renumbered: summary.isRenumbered,
-                lostKeys: summary.lostKeys.map { LostKey(stream: $0.stream.text, events: $0.events) }, unopened: summary.unopened,
-                dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, duration: began.duration(to: .now))
+            report.duration = began.duration(to: .now)
+            return report
         } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 
     /// Reports the damage of a store that can't be opened, and how many events a salvage would copy.
     package static func examine(_ store: String, _ job: Job) throws(EvstoreError) -> VerifyReport {
-        let found = try converting {
+        try converting {
             try EventLog.examine(at: store) { step, done, total in
                 try job.advance(step, done: done, total: total)
             }
         }
-        return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)
     }
 
     /// Writes events as lines in the form of an archive: each at its birth version.

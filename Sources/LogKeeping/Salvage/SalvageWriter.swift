@@ -38,7 +38,7 @@ struct SalvageWriter {
     func run(
         _ unconfirmed: (String, LineSealer?, (EventLog.UnconfirmedEvent) throws -> Void) throws -> Void,
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
-    ) throws -> SalvageSummary {
+    ) throws -> SalvageReport {
         let isWhole = salvage.isWhole && coverage?.isMixed != true
         let log = try LogBuilder(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.close() }
@@ -54,12 +54,12 @@ struct SalvageWriter {
             if isWhole { try continueEpochs(&update) }
             try finish(&update, rows)
         }
-        return SalvageSummary(
-            last: last, events: salvage.events, gaps: salvage.log.gaps,
-            unconfirmed: salvage.log.unconfirmed.sum { UInt64($0.count) }, lostNames: names.lost,
-            lostRows: salvage.remains.lostRows.sorted(), isEndKnown: salvage.remains.isEndKnown,
-            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: coverage?.lost(names) ?? [],
-            unopened: coverage?.unopened ?? 0, dataKeys: coverage?.dataKeys.sorted() ?? [])
+        return SalvageReport(
+            position: last.position, epoch: last.epoch, events: salvage.events, gaps: salvage.log.gaps,
+            unconfirmed: salvage.log.unconfirmed.sum { UInt64($0.count) }, lostNames: names.lost.map(\.text),
+            lostRows: salvage.remains.lostRows.sorted(), endKnown: salvage.remains.isEndKnown, renumbered: !isWhole,
+            lostKeys: (coverage?.lost(names) ?? []).map { LostKey(stream: $0.stream.text, events: $0.events) },
+            unopened: coverage?.unopened ?? 0, dataKeys: coverage?.dataKeys.sorted() ?? [], bytesScanned: salvage.bytesScanned)
     }
 
     private var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]] {
