@@ -7,7 +7,7 @@
 // 2. `EventLog.backUp` writes the later blocks as frames; `BackupPass.readBlocks` copies blocks, each time in a short transaction,
 //    and `BackupRows.bodies` the rows that can't be made from blocks.
 // 3. `FrameWriter.write` links each frame to the one before, so that none can be changed or left out unnoticed.
-// 4. `EventLog.checkBackup` reads what was written. `BackupDirectory.finish` makes the run valid, and `BackupDirectory.prune` removes
+// 4. `EventLog.checkEnd` reads what was written. `BackupDirectory.finish` makes the run valid, and `BackupDirectory.prune` removes
 //    old ones.
 //
 // A restore:

@@ -12,18 +12,6 @@ package enum Suite: UInt8, CaseIterable, Sendable {
     /// AES-256-GCM (NIST SP 800-38D). The nonce is zero, which is sound where a key is used once.
     case gcm = 2
 
-    package var name: String {
-        switch self {
-        case .cbcWithHMAC: "aes-256-cbc-hmac-sha256"
-        case .gcm: "aes-256-gcm"
-        }
-    }
-
-    package init?(name: String) {
-        guard let suite = Self.allCases.first(where: { $0.name == name }) else { return nil }
-        self = suite
-    }
-
     var vectorBytes: Int { self == .gcm ? 0 : 16 }
     var tagBytes: Int { self == .gcm ? 16 : 32 }
 

@@ -95,13 +95,7 @@ extension StoreMaintenance {
     /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
-    ///   - store: the path of the new store; `storeExists` is thrown unless nothing is there, or an empty directory.
-    ///   - target: nil restores everything. A position within an append is rounded down to the end of the append before, and
-    ///     `RestoreReport.leftOut` has the rest of that append. A position within the first append is an error.
-    ///   - options: the limits that hold meanwhile. Where the backup is sealed, `secret` has to open its keys; otherwise it has to be nil
-    ///     (`keysRefused`).
-    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the
-    ///     backup, and `total` is 0, since their number is not known before.
+    ///   - store: as for the other `restore`, and so are `target`, `options` and `progress`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, unconverted.
     public static func restore(

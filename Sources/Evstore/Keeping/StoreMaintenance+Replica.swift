@@ -36,10 +36,7 @@ extension StoreMaintenance {
     /// waits in a file in its directory until everything is checked. Waits as the other `follow` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
-    ///   - replica: the path of the replica; it is created where nothing is, or an empty directory.
-    ///   - options: the limits that hold meanwhile; `secret` has to be nil, since no replica is sealed (`keysRefused`).
-    ///   - progress: is called between parts of the work, on the threads that do it; nil reports nothing. `done` counts bytes of the backup
-    ///     while they are read (`total` is 0), and then positions of the replica.
+    ///   - replica: as for the other `follow`, and so are `options` and `progress`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, unconverted.
     public static func follow(

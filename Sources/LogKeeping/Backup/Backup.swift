@@ -80,8 +80,9 @@ package enum Backup {
         let isNew = try blocks.finish()
         if Guard.backupRead.isOn {
             let own = (isNew ? [made] : []) + [rowsName]
-            try EventLog.checkBackup(
-                from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, ends: summary)
+            try EventLog.checkEnd(
+                from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, position: summary.last.position,
+                content: summary.content.hex)
         }
         if isNew {
             let blocksName = BackupDirectory.blocksName(number, summary.last.position)

@@ -88,26 +88,6 @@ extension EventLog {
         return digest
     }
 
-    /// Reads the frames of a backup that follow `base`, and compares the last one with `summary`.
-    /// - Throws: `EvstoreError.backupDamaged`.
-    package static func checkBackup(
-        from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, ends summary: BackupSummary
-    ) throws {
-        do {
-            var frames = FrameReader(source, after: base.map { ($0.frame, $0.frameLink) })
-            while true {
-                let (kind, body) = try frames.next()
-                guard kind == .end else { continue }
-                guard let end = LogEnd(body), frames.bytes == summary.bytes, try frames.isAtEnd(), end.content == summary.content else {
-                    throw BackupDamage("its end is not what was written")
-                }
-                return
-            }
-        } catch let damage as BackupDamage {
-            throw EvstoreError.backupDamaged(path: "that was written", reason: damage.reason)
-        }
-    }
-
     /// Whether the log still has the last block of a backup.
     package func holds(_ base: BackupBase) throws -> Bool {
         try read { reader in

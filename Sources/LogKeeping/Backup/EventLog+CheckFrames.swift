@@ -17,7 +17,7 @@ extension EventLog {
         }
     }
 
-    /// Reads a file of row frames that follow `base`, and checks that the backup ends with this position and content.
+    /// Reads frames that follow `base`, and checks that the backup ends with this position and content.
     /// - Throws: `EvstoreError.backupDamaged`.
     package static func checkEnd(
         from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, position: Position, content: String

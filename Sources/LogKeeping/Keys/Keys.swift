@@ -118,7 +118,7 @@ extension StoreKey {
         let isSlot = entry.kind == .slot
         self.init(
             kind: isSlot ? .slot : .data, id: entry.id, openedBy: isSlot ? entry.stretching.words : nil,
-            suite: isSlot ? nil : CipherSuite(entry.suite), created: Timestamp(microseconds: entry.created), label: entry.label,
+            suite: isSlot ? nil : entry.suite == .gcm ? .gcm : .cbcWithHMAC, created: Timestamp(microseconds: entry.created), label: entry.label,
             isWriting: !isSlot && entry.id == file.writing)
     }
 }
@@ -128,17 +128,5 @@ extension Stretching {
 }
 
 extension CipherSuite {
-    fileprivate init(_ suite: Suite) {
-        switch suite {
-        case .gcm: self = .gcm
-        case .cbcWithHMAC: self = .cbcWithHMAC
-        }
-    }
-
-    var sealing: Suite {
-        switch self {
-        case .gcm: .gcm
-        case .cbcWithHMAC: .cbcWithHMAC
-        }
-    }
+    var sealing: Suite { self == .gcm ? .gcm : .cbcWithHMAC }
 }
