@@ -68,15 +68,17 @@ extension BackupCommand {
 extension BackupRun {
     /// - Parameter verdict: the run's damage, or "ok"; nil where it was not checked.
     fileprivate func write(_ verdict: String?, to output: Output) throws {
-        let isKnown = damage == nil
+        let known = damage == nil ? self : nil
         let object: Members = [
-            "number": number, "time": isKnown ? time : nil, "position": isKnown ? position : nil, "epoch": isKnown ? epoch : nil,
-            "content": isKnown ? content : nil, "bytes": isKnown ? bytes : nil, "verdict": verdict,
+            "number": number, "time": known?.time, "position": known?.position, "epoch": known?.epoch, "content": known?.content,
+            "bytes": known?.bytes, "verdict": verdict,
         ]
-        let known = isKnown ? [time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes)] : []
         try output.print(object) {
-            (["run \(number)".padded(to: 8)] + known + [isKnown && epoch > .first ? "epoch \(epoch)" : nil, verdict].compactMap(\.self))
-                .joined(separator: "   ")
+            [
+                "run \(number)".padded(to: 8), known?.time.description,
+                known.map { "at \(grouped($0.position.rawValue).aligned(to: 13))" }, known.map { size(bytes: $0.bytes) },
+                known.flatMap { $0.epoch > .first ? "epoch \($0.epoch)" : nil }, verdict,
+            ].compactMap(\.self).joined(separator: "   ")
         }
     }
 }

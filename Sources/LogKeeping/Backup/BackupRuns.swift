@@ -18,7 +18,7 @@ extension Backup {
         let directory = BackupDirectory(path)
         let numbers: [UInt64]
         do { numbers = try directory.numbers() } catch { return [] }
-        return numbers.suffix(limit).reversed().compactMap { number in
+        return numbers.suffix(limit).reversed().compactMap { number -> BackupRun? in
             do { return try BackupRun(number, directory.read(number), in: directory) } catch { return nil }
         }.filter { $0.damage == nil }
     }
