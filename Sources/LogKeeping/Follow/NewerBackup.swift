@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 
 /// The part of a backup that is new for a replica: every frame was read and checked before any of it is written.
 struct NewerBackup: Sendable {
@@ -142,5 +143,95 @@ extension BlockView {
     init(next bytes: RawSpan, at first: Position, of store: StoreID) throws(EvstoreError) {
         let size = bytes.byteCount < BlockLayout.headerBytes ? 0 : Int(bytes.load(UInt32.self, at: BlockLayout.Header.bytes))
         try self.init(checking: bytes.slice(0, min(size, bytes.byteCount)), at: first, storeTag: store.tag)
+    }
+}
+
+/// A file beside a replica's log for frames that come through a pipe and hold what the replica lacks: all of them are checked before the
+/// first one is used.
+struct FrameSpool {
+    private static let name = "/follow.new"
+    private let path: String
+    private var file: FileWriter
+    private var frames: FrameWriter?
+    private var blocks: NewerBackup.Blocks
+
+    /// - Parameter end: the end of the replica's log.
+    init(at store: String, behind end: Position) {
+        path = store + Self.name
+        file = FileWriter(path)
+        blocks = NewerBackup.Blocks(files: [], after: nil, start: end)
+    }
+
+    /// Adds a frame of blocks unchanged.
+    mutating func write(_ body: [UInt8], after before: (number: UInt64, link: Digest), from start: Position) throws {
+        if frames == nil {
+            frames = FrameWriter(after: before)
+            blocks = NewerBackup.Blocks(files: [path], after: before, start: start)
+        }
+        try frames?.write(.blocks, body.lent) { try file.write($0) }
+    }
+
+    /// The written frames; no files where there are none.
+    var written: NewerBackup.Blocks { blocks }
+
+    /// Removes the file, even one that a killed process has left.
+    static func remove(at store: String) throws { try Directory.remove(store + name) }
+}
+
+/// The blocks after a log's end, in pieces for one transaction each. A piece ends with an append, so that no reader sees half of one, and
+/// all of its blocks have one epoch.
+struct BlockPieces {
+    struct Piece: Sendable {
+        var bytes: [UInt8]
+        let epoch: Epoch
+        var last: Position
+    }
+
+    /// How many bytes a piece must have before it may end.
+    static let bytesWanted = 16 << 20
+
+    private let bytesWanted: Int
+    private let store: StoreID
+    /// Blocks up to here are skipped.
+    private let own: Position
+    private let last: Position
+    private var frames: FrameReader
+    private var read: Position
+    private var body: [UInt8] = []
+    private var offset = 0
+
+    init(_ newer: NewerBackup, behind own: Position, of store: StoreID, atOnce bytesWanted: Int = Self.bytesWanted) {
+        self.bytesWanted = bytesWanted
+        (self.store, self.own, last, read) = (store, own, newer.end.last.position, newer.blocks.start)
+        frames = FrameReader(FileSequence(newer.blocks.files).read, after: newer.blocks.after)
+    }
+
+    /// - Throws: `BackupDamage`; `EvstoreError.corruptBlock`.
+    mutating func next() throws -> Piece? {
+        var piece: Piece?
+        while read < last {
+            if offset == body.count {
+                let (kind, next) = try frames.next()
+                (body, offset) = (kind == .blocks ? next : [], 0)
+                continue
+            }
+            guard let (end, size) = try add(to: &piece) else { break }
+            (read, offset) = (end, offset + size)
+        }
+        return piece
+    }
+
+    /// Adds the next block; nil where it does not belong to this piece.
+    private func add(to piece: inout Piece?) throws -> (end: Position, size: Int)? {
+        let block = try BlockView(next: body.lent.slice(offset, body.count - offset), at: read.next, of: store)
+        if block.last > own {
+            if let begun = piece, block.epoch != begun.epoch || begun.bytes.count >= bytesWanted && !block.record(0).continuesAppend {
+                return nil
+            }
+            if piece == nil { piece = Piece(bytes: [], epoch: block.epoch, last: block.last) }
+            piece?.bytes += [UInt8](copying: block.bytes)
+            piece?.last = block.last
+        }
+        return (block.last, block.bytes.byteCount)
     }
 }

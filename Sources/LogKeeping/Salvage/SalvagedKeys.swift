@@ -53,3 +53,64 @@ struct SalvagedKeys {
         try keys.withOpener(storeID) { try $0.lend(block, .leftWhereLost, body) }
     }
 }
+
+/// Which of the found blocks the keys of a sealed log open, and which keys are missing.
+struct KeyCoverage {
+    /// Blocks that can't be opened, and the numbers of the data keys that they lack.
+    private(set) var unopenable: Set<FoundBlock> = []
+    private(set) var dataKeys: Set<UInt32> = []
+    /// Damaged or missing slots, with the streams whose keys they held.
+    private(set) var slots: [UInt32: StreamName] = [:]
+    /// How many confirmed events of each stream have lost their personal data.
+    private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
+    /// Whether a slot holds another key than the one that an event was sealed under, as after the file was lost and begun anew. Then all
+    /// events are written anew.
+    private(set) var isMixed = false
+
+    /// How many events are in blocks that can't be opened.
+    var unopened: UInt64 { unopenable.sum { UInt64($0.count) } }
+
+    /// The streams that have lost personal data, under their names in the new store.
+    func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {
+        lost.map { (names.name(ofStream: $0.key) ?? $0.value.name, $0.value.events) }.sorted { $0.0 < $1.0 }
+    }
+
+    init(_ salvage: Salvage, _ keys: SalvagedKeys, _ progress: Salvage.Progress) throws {
+        var names = try SalvagedNames(salvage)
+        let blocks = salvage.log.blocks + salvage.log.unconfirmed
+        let confirmed = salvage.log.blocks.count
+        for (index, found) in blocks.enumerated() {
+            if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
+            let bytes = try salvage.read(found)
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
+            // Rule 8: an unsealed block is refused, since anybody could have written it.
+            guard block.isSealed else {
+                unopenable.insert(found)
+                continue
+            }
+            do { try keys.open(block) { try noteLost($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
+                guard case .corruptBlock = error else { throw error }
+                unopenable.insert(found)
+                dataKeys.formUnion(block.dataKeys.filter { id in !keys.keys.file.dataKeys.contains { $0.id == id } })
+            }
+        }
+    }
+
+    /// Notes which records of an opened block have lost their personal data.
+    private mutating func noteLost(
+        _ block: borrowing BlockView, isConfirmed: Bool, _ names: inout SalvagedNames, _ keys: SalvagedKeys
+    ) throws {
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            guard record.isLost || record.streamName != nil else { continue }
+            let name = names.name(of: record)
+            if record.isLost {
+                if isConfirmed { lost[record.streamID, default: (name, 0)].events += 1 }
+                do {
+                    _ = try keys.keys.subjects.proven(record.subject)
+                    if isConfirmed { isMixed = true }
+                } catch is SlotDamage { slots[record.subject] = name }
+            }
+        }
+    }
+}

@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventLog
+package import EventLog
 public import EventModel
 internal import Hashing
 internal import JSONText
@@ -124,5 +124,111 @@ public struct SignedHead: Hashable, Sendable {
         do { return String(decoding: try Canonical.bytes(of: Array(value.text.utf8).lent), as: UTF8.self) } catch {
             throw .signatureInvalid(reason: "it has no RFC 8785 form: \(error.reason)")
         }
+    }
+}
+
+extension SignedHead {
+    /// Checks that the trusted key has signed the head.
+    /// - Throws: `EvstoreError.signatureInvalid` where another key has signed it.
+    func require(_ trusted: PublicKey) throws(EvstoreError) {
+        guard key == trusted else {
+            throw .signatureInvalid(reason: "it was signed by the key \(key), and the one that is trusted is \(trusted)")
+        }
+    }
+
+    /// Compares the log with the head; no findings where every byte up to the head's position is unchanged since it was signed.
+    ///
+    /// A link is the hash of everything before it, beginning with the store's id: if the chain is valid and the link is equal, every byte
+    /// is equal. Nothing shows which events a cut below the signed position has discarded.
+    /// - Parameter walk: the walk of the whole log, without findings, that asked for the link at this head's position.
+    package func findings(_ walk: LogWalk) -> [Finding] {
+        func finding(_ id: String, at place: Position? = nil, _ message: String, _ advice: Advice) -> [Finding] {
+            [Finding(id: id, position: place, message: message, advice: advice)]
+        }
+        let keep: Advice = "keep these files as they are; restore a backup beside them and compare: \(.restore)"
+        let signed = "position \(position) of epoch \(epoch), signed \(time)"
+        guard store == walk.store.description else {
+            return finding(
+                "STORE101", "the signed head is of the store \(store), and this one is \(walk.store): another store stands here",
+                "name the head of this store, or find out who put it here")
+        }
+        guard epoch <= walk.end.epoch || !Guard.headEpoch.isOn else {
+            return finding(
+                "STORE105", "the log is at epoch \(walk.end.epoch), and \(signed), is of a later one: an older copy was put back",
+                keep)
+        }
+        if let cut = walk.cuts.filter({ $0.epoch > epoch }).min(by: { $0.position < $1.position }), cut.position < position {
+            return finding(
+                "STORE104", at: cut.position,
+                "the log was cut at position \(cut.position) (epoch \(cut.epoch)) since \(signed); what was signed can't be shown any more",
+                "if the cut or the restore was yours (\(.journal)), say so: \(.acceptSigned)")
+        }
+        guard position <= walk.end.position else {
+            return finding(
+                "STORE102", at: walk.end.position,
+                "the log ends at position \(walk.end.position), and \(signed), is gone: its end was taken off, or an older copy put back",
+                keep)
+        }
+        guard walk.linkAsked?.hex == link || !Guard.headLink.isOn else {
+            return finding(
+                "STORE103", at: position,
+                "the log up to position \(position) is not what was signed \(time): an event was altered, left out, put in or moved",
+                keep)
+        }
+        return []
+    }
+
+    /// Compares versions, definitions, keys and ledger with the head; later additions are reported as a note.
+    func findings(_ now: SignedState, _ ledger: [ForgottenLedger.Entry]) -> [Finding] {
+        guard let state, Guard.headState.isOn else { return [] }
+        return state.findings(now, ledger, signed: time.description)
+    }
+
+    /// The ids of findings that the store's owner may have caused by a cut, a restore or a replay: only the signer can judge them.
+    package static let acceptable: Set<String> = ["STORE104", "STORE108"]
+}
+
+extension SignedHead {
+    package static let seriesBytesMax = 64 << 20
+
+    /// Reads heads, a line each, in the order in which they were signed; a single one may take several lines.
+    /// - Throws: `EvstoreError.signatureInvalid`, which names the line.
+    public static func series(parsing text: [UInt8]) throws(EvstoreError) -> [SignedHead] {
+        let space = Array(" \t\r".utf8)
+        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+            .map { (number: $0.offset + 1, text: Array($0.element)) }.filter { !$0.text.allSatisfy(space.contains) }
+        let endsInLine = lines.first?.text.last { !space.contains($0) } == UInt8(ascii: "}")
+        guard lines.count > 1, endsInLine else { return [try SignedHead(parsing: text)] }
+        var heads: [SignedHead] = []
+        for line in lines {
+            do { heads.append(try SignedHead(parsing: line.text)) } catch {
+                guard case .signatureInvalid(let reason) = error else { throw error }
+                throw .signatureInvalid(reason: "line \(line.number): \(reason)")
+            }
+        }
+        return heads
+    }
+
+    /// Checks a series: each head except the first names the head before it, so that none can be left out, exchanged or inserted unnoticed.
+    /// Missing heads at the end can't be noticed here: keep the newest head's position elsewhere.
+    static func findings(ofSeries heads: [SignedHead]) -> [Finding] {
+        var findings: [Finding] = []
+        for (index, (before, head)) in zip(heads, heads.dropFirst()).enumerated()
+        where Guard.headSeries.isOn && head.previous != before.digest {
+            let place = "head \(index + 2) of the series, of position \(head.position) and signed \(head.time),"
+            let what = head.previous == nil ? "names none before it" : "does not name the one before it here"
+            findings.append(
+                Finding(
+                    id: "STORE111", position: head.position, message: "\(place) \(what): one was left out, exchanged or put in",
+                    fix: head.previous.map { "look for the head that it names: the SHA-256 of that line is \($0)" }
+                        ?? "a series is one file: put what was begun anew into another"))
+        }
+        if heads.count > 1, let previous = heads.first?.previous {
+            findings.append(
+                Finding(
+                    id: "STORE113", severity: .note,
+                    message: "the series does not begin here: its first head names one before it, whose line's SHA-256 is \(previous)"))
+        }
+        return findings
     }
 }
