@@ -293,6 +293,7 @@ struct DamagedSlotTests {
         default: try Directory.remove(scene.directory.store + "/subjects")
         }
         if how.hasPrefix("anew") {
+            try await scene.log.update { _ in }
             try await scene.removeNoteOfSlots()
             let log = try scene.open("store")
             try await fill(log, how == "anew" ? 7 ..< 10 : 6 ..< 9)

@@ -75,8 +75,8 @@ extension SubjectKeys {
 
     /// What the file lacks of the slots that were handed out, as damage of the whole file; nil where it has them all.
     func shortage(noted: UInt32) throws -> SlotDamage? {
-        let count = try countInFile()
-        return count < noted ? SlotDamage(0, Lack(has: count, handedOut: noted).reason) : nil
+        let (count, handedOut) = (try countInFile(), max(noted, durableCount))
+        return count < handedOut ? SlotDamage(0, Lack(has: count, handedOut: handedOut).reason) : nil
     }
 
     func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }
