@@ -1,5 +1,5 @@
 package import EventLog
-package import EventModel
+internal import EventModel
 internal import LMDB
 internal import Platform
 internal import Projections
