@@ -90,6 +90,7 @@ struct ForgottenCopiesTests {
         options.secret = .key([UInt8](repeating: 3, count: 32))
         let temporary = try await TemporaryStore.make(SchemaFiles(versions: [version]).load(), at: SchemaVersion(1), options: options)
         let store = temporary.store
+        _ = try await store.append([.event("person-9", "Joined", #"{"id":"9","name":"Grace"}"#)])
         _ = try await store.takeSnapshot("here")
         let old = [(1, "person", "Ada"), (2, "person", "Alan"), (1, "other", "Ada")].map { id, kind, name in
             #"{"kind":"\#(kind)","id":"\#(id)","who":"\#(name)","more":"\#(name)"}"# + "\n"
@@ -103,7 +104,7 @@ struct ForgottenCopiesTests {
         #expect(report.lines == 1 && report.archives.isEmpty)
         let after = try lines(archive, store)
         #expect(after[1...] == before[1...] && !after[0].contains("Ada"), "\(after)")
-        #expect(after[0].contains(#""type":"Joined","data":{"id":"1","name":""}"#) && after[0].contains(#""version":1"#))
+        for part in [#""type":"Joined""#, #""id":"1""#, #""name":"""#, #""version":1"#] { #expect(after[0].contains(part), "\(after[0])") }
     }
 
     @Test("that a drill has left are overwritten before they go, and one that works is named")
