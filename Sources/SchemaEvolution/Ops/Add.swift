@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `add {path, value}` or `add {path, from}`: adds a member whose value is a constant or comes from beside the payload.
-struct Add: Op {
+struct Add: MemberOp {
     static let name = "add"
 
     let path: JSONPointer
@@ -42,8 +42,6 @@ struct Add: Op {
     /// Whether the value is the name of the event's stream at the version of the step.
     var readsStream: Bool { source?.readsStream ?? false }
 
-    var writes: [JSONPointer] { [path] }
-
     var isTotal: Bool {
         switch source {
         case .constant?, .time?: true
@@ -59,8 +57,6 @@ struct Add: Op {
         default: nil
         }
     }
-
-    var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)

@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `allow {path, down}`: version n allows more values at a pointer than the ops produce; `down` determines what the older version sees.
-struct Allow: Op {
+struct Allow: MemberOp {
     static let name = "allow"
 
     let path: JSONPointer
@@ -17,8 +17,6 @@ struct Allow: Op {
                 "down", of: "allow", choices: "absent, {value: x}, {table: {new: old}}, {absent-as: x}, block or {hide: why}",
                 guess: .string("absent")))
     }
-
-    var writes: [JSONPointer] { [path] }
 
     var isTotal: Bool {
         switch down.misfit {
@@ -34,8 +32,6 @@ struct Allow: Op {
     var blocks: Bool {
         if case .block? = down.misfit { true } else { false }
     }
-
-    var summary: OpSummary { OpSummary(verb: "allow", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)

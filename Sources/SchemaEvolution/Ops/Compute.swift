@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `compute {path, template}`: a text composed of other members; absent if one of them is absent.
-struct Compute: Op {
+struct Compute: MemberOp {
     static let name = "compute"
 
     let path: JSONPointer
@@ -22,11 +22,7 @@ struct Compute: Op {
         }
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var isTotal: Bool { true }
-
-    var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)

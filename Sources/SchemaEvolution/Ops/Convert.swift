@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `convert {path, to, using}`: a codec converts a value to another form.
-struct Convert: Op {
+struct Convert: MemberOp {
     static let name = "convert"
 
     let path: JSONPointer
@@ -45,13 +45,9 @@ struct Convert: Op {
         }
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var loss: String? { because ?? (codec as? Table)?.because }
 
     var trait: OpTrait? { codec.rounds ? .rounds(path) : nil }
-
-    var summary: OpSummary { OpSummary(verb: "convert", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let verb = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"

@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `copy {from, path, using}`: a copy of a member, optionally converted by a codec.
-struct Copy: Op {
+struct Copy: MemberOp {
     static let name = "copy"
 
     let from, path: JSONPointer
@@ -18,8 +18,6 @@ struct Copy: Op {
             throw arguments.problem("copy can't write \(path), which is inside \(from)", rule: Rule.opArgument)
         }
     }
-
-    var writes: [JSONPointer] { [path] }
 
     var isTotal: Bool { codec == nil }
 

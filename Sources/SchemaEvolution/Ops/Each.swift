@@ -2,7 +2,7 @@ internal import EventModel
 internal import JSONText
 
 /// `each {path, do}`: ops on every element of a list or every value of a map.
-struct Each: Op {
+struct Each: MemberOp {
     static let name = "each"
 
     let path: JSONPointer
@@ -14,11 +14,7 @@ struct Each: Op {
         entries = try OpRegistry.nested(try arguments.required("do", of: "each"))
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var inner: [OpEntry] { entries }
-
-    var summary: OpSummary { OpSummary(verb: "each", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let element = path.below(holder).appending("*")

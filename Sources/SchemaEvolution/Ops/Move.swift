@@ -29,8 +29,6 @@ struct Move: Op {
 
     var isTotal: Bool { true }
 
-    var summary: OpSummary { OpSummary(verb: "move") }
-
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let (old, new) = direction == .up ? (from, path) : (path, from)
         return [OpEffect(.moves(from: old.below(holder), to: new.below(holder)), "")]

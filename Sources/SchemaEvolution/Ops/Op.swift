@@ -43,6 +43,17 @@ protocol Op: Sendable {
     var trait: OpTrait? { get }
 }
 
+/// An op that changes the value of one member, by which summaries name it.
+protocol MemberOp: Op {
+    var path: JSONPointer { get }
+}
+
+extension MemberOp {
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: Self.name, object: path.description) }
+}
+
 /// A property of an op for the lint rules.
 package enum OpTrait: Sendable {
     /// Removes the member.
@@ -74,6 +85,8 @@ extension Op {
     var blocks: Bool { inner.contains { $0.op.blocks } }
 
     var inner: [OpEntry] { [] }
+
+    var summary: OpSummary { OpSummary(verb: Self.name) }
 
     /// This op and all ops inside it, outermost first.
     var nested: [any Op] { [self] + inner.flatMap(\.op.nested) }

@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `remove {path, restore, because}`: removes a member from images; its bytes stay in the log.
-struct Remove: Op {
+struct Remove: MemberOp {
     static let name = "remove"
 
     let path: JSONPointer
@@ -24,15 +24,11 @@ struct Remove: Op {
         because = try arguments.member("because")?.text("because")
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var isTotal: Bool { true }
 
     var loss: String? { because ?? "" }
 
     var trait: OpTrait? { .removes(path) }
-
-    var summary: OpSummary { OpSummary(verb: "remove", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)

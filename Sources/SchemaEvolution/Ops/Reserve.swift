@@ -20,8 +20,6 @@ struct Reserve: Op {
 
     var writes: [JSONPointer] { [] }
 
-    var summary: OpSummary { OpSummary(verb: "reserve") }
-
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] { [] }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? { nil }

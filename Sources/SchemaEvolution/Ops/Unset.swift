@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `unset {path, equals: X}`: turns a sentinel value into an absent member.
-struct Unset: Op {
+struct Unset: MemberOp {
     static let name = "unset"
 
     let path: JSONPointer
@@ -15,11 +15,7 @@ struct Unset: Op {
         sentinel = try arguments.required("equals", of: "unset").constant
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var isTotal: Bool { true }
-
-    var summary: OpSummary { OpSummary(verb: "unset", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let words =

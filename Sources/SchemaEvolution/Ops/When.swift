@@ -19,8 +19,6 @@ struct When: Op {
 
     var inner: [OpEntry] { entries + otherwise }
 
-    var summary: OpSummary { OpSummary(verb: "when") }
-
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         func guarded(_ entries: [OpEntry], _ condition: String) -> [OpEffect] {
             (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: holder) }.map { effect in

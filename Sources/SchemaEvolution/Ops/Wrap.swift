@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// `wrap {path, empty}`: a scalar becomes a list of one element; an absent scalar, or one equal to `empty`, becomes an empty list.
-struct Wrap: Op {
+struct Wrap: MemberOp {
     static let name = "wrap"
 
     let path: JSONPointer
@@ -15,10 +15,6 @@ struct Wrap: Op {
         path = try arguments.required("path", of: "wrap").pointer("path")
         empty = arguments.member("empty")?.constant
     }
-
-    var writes: [JSONPointer] { [path] }
-
-    var summary: OpSummary { OpSummary(verb: "wrap", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let none = empty.map { "\($0.text) becomes []" } ?? "absent becomes []\(path.around("where"))"
@@ -71,7 +67,7 @@ struct Wrap: Op {
 }
 
 /// `head {path, empty}`: a list is replaced by its first element.
-struct Head: Op {
+struct Head: MemberOp {
     static let name = "head"
 
     let path: JSONPointer
@@ -87,11 +83,7 @@ struct Head: Op {
         because = try arguments.member("because")?.text("because")
     }
 
-    var writes: [JSONPointer] { [path] }
-
     var loss: String? { because }
-
-    var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let required = "where the older version requires the list"
