@@ -46,8 +46,6 @@ struct AddEvent: EventOp {
         }
     }
 
-    func successors(of type: String) -> [String]? { nil }
-
     func predecessors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
 
     /// True for the new type and for those that the previous version sees in its place.
@@ -55,8 +53,6 @@ struct AddEvent: EventOp {
         if case .parts(let parts) = down, parts.contains(where: { $0.type.isSame(as: type) }) { return true }
         return type.isSame(as: self.type)
     }
-
-    var retired: [String] { [] }
 
     var loss: (type: String, why: String)? {
         if case .hide(let why) = down { (type, why) } else { nil }

@@ -16,8 +16,6 @@ struct DropEvent: EventOp {
 
     func successors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
 
-    func predecessors(of type: String) -> [String]? { nil }
-
     var retired: [String] { [type] }
 
     var loss: (type: String, why: String)? { (type, because) }

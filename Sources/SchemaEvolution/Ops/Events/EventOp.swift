@@ -35,6 +35,14 @@ protocol EventOp: Sendable {
 }
 
 extension EventOp {
+    func successors(of type: String) -> [String]? { nil }
+
+    func predecessors(of type: String) -> [String]? { nil }
+
+    var retired: [String] { [] }
+
+    var loss: (type: String, why: String)? { nil }
+
     func touches(_ type: String) -> Bool { predecessors(of: type) != nil }
 
     var inner: [OpEntry] { [] }

@@ -40,8 +40,6 @@ struct MergeEvents: EventOp {
 
     var retired: [String] { types.filter { !$0.isSame(as: into) } }
 
-    var loss: (type: String, why: String)? { nil }
-
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {

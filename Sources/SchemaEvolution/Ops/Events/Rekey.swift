@@ -20,14 +20,6 @@ struct Rekey: EventOp {
         guard from.template != to.template else { throw arguments.problem("rekey from \(from) to itself does nothing", rule: Rule.idle) }
     }
 
-    func successors(of type: String) -> [String]? { nil }
-
-    func predecessors(of type: String) -> [String]? { nil }
-
-    var retired: [String] { [] }
-
-    var loss: (type: String, why: String)? { nil }
-
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)
         if let stream, let made = old.renaming(stream, to: new) {

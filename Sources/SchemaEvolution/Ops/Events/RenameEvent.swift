@@ -51,8 +51,6 @@ struct RenameEvent: EventOp {
 
     var retired: [String] { targets.has(from) ? [] : [from] }
 
-    var loss: (type: String, why: String)? { nil }
-
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         switch (target, direction) {
         case (.one(let name), .up): return type.isSame(as: from) ? [EventEffect(type: name, words: "is called \(name)")] : nil
