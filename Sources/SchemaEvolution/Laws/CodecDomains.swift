@@ -156,7 +156,7 @@ struct CodecDomains: Sendable {
         guard let (content, kind) = value?.content else { return (value, true) }
         var output = ByteBuffer()
         do {
-            let isCanonical = try binding.codec.up(content.lent, kind, into: &output)
+            let isCanonical = try binding.codec.recode(content.lent, kind, .up, into: &output)
             return (try JSONValue(parsing: output.bytes), isCanonical)
         } catch { return nil }
     }

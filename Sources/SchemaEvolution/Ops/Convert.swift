@@ -81,7 +81,7 @@ extension Convert {
         let refused = values.filter { value in
             guard value != .null, let kind = JSONKind(firstByte: Array(value.text.utf8)[0]) else { return false }
             output.removeAll()
-            do { _ = try binding.codec.up(Array(value.word.utf8).lent, kind, into: &output) } catch { return true }
+            do { _ = try binding.codec.recode(Array(value.word.utf8).lent, kind, .up, into: &output) } catch { return true }
             return false
         }
         if refused.isEmpty { return }

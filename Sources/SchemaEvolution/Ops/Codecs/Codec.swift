@@ -37,19 +37,14 @@ struct CodecBinding {
 /// Takes a value's content (the decoded text of a string, the JSON text of other values), appends JSON text, and returns whether the input
 /// was in the codec's canonical form.
 protocol BoundCodec: Sendable {
-    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
-
-    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
+    func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 }
 
 extension BoundCodec {
     func recode(
         _ content: borrowing ByteBuffer, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer
     ) throws(CodecRefusal) -> Bool {
-        switch direction {
-        case .up: try up(content.bytes, kind, into: &output)
-        case .down: try down(content.bytes, kind, into: &output)
-        }
+        try recode(content.bytes, kind, direction, into: &output)
     }
 }
 

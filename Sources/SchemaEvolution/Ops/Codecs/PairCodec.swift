@@ -66,11 +66,8 @@ private struct BoundPair<Pair: PairCodec>: BoundCodec {
     let codec: Pair
     let isReversed: Bool
 
-    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        isReversed ? try codec.leftward(content, kind, into: &output) : try codec.rightward(content, kind, into: &output)
-    }
-
-    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        isReversed ? try codec.rightward(content, kind, into: &output) : try codec.leftward(content, kind, into: &output)
+    func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        isReversed == (direction == .up)
+            ? try codec.leftward(content, kind, into: &output) : try codec.rightward(content, kind, into: &output)
     }
 }

@@ -67,12 +67,8 @@ struct Scale: Codec {
 private struct BoundScale: BoundCodec {
     let up, down: Factor
 
-    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try up.apply(content, kind, into: &output)
-    }
-
-    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try down.apply(content, kind, into: &output)
+    func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try (direction == .up ? up : down).apply(content, kind, into: &output)
     }
 }
 

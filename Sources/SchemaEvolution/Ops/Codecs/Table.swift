@@ -251,18 +251,14 @@ private struct BoundTable: BoundCodec {
         }
     }
 
-    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        if find(content, kind, in: up, into: &output) { return true }
-        if let fallback {
+    func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        let isUp = direction == .up
+        if isUp ? find(content, kind, in: up, into: &output) : find(content, kind, in: down, into: &output) { return true }
+        if isUp, let fallback {
             output.append(fallback)
             return true
         }
-        return try keep(content, kind, up, into: &output)
-    }
-
-    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        if find(content, kind, in: down, into: &output) { return true }
-        return try keep(content, kind, down, into: &output)
+        return try isUp ? keep(content, kind, up, into: &output) : keep(content, kind, down, into: &output)
     }
 
     private func find(_ content: RawSpan, _ kind: JSONKind, in entries: [Entry], into output: inout ByteBuffer) -> Bool {

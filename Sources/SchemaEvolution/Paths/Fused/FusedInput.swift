@@ -395,9 +395,6 @@ extension FusedConverter {
     fileprivate borrowing func run(
         _ source: borrowing ByteBuffer, _ start: Int, _ count: Int, _ kind: JSONKind, into output: inout ByteBuffer
     ) throws(CodecRefusal) -> Bool {
-        switch direction {
-        case .up: try codec.up(source.slice(start, count), kind, into: &output)
-        case .down: try codec.down(source.slice(start, count), kind, into: &output)
-        }
+        try codec.recode(source.slice(start, count), kind, direction, into: &output)
     }
 }
