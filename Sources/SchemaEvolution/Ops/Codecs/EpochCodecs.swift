@@ -21,11 +21,7 @@ struct EpochForm: Sendable {
         (ticksInSecond, ticksInUnit) = (Self.power(digits), Self.power(digits - unit))
     }
 
-    private static func power(_ exponent: Int) -> Int64 {
-        var power: Int64 = 1
-        for _ in 0 ..< exponent { power *= 10 }
-        return power
-    }
+    private static func power(_ exponent: Int) -> Int64 { (0 ..< exponent).reduce(1) { power, _ in power * 10 } }
 
     /// The texts, in words.
     var words: String {
@@ -121,8 +117,26 @@ extension ByteBuffer {
     }
 }
 
+/// A codec between numbers relative to an origin and RFC 3339 texts in UTC.
+protocol EpochCodec: PairCodec {
+    var form: EpochForm { get }
+}
+
+extension EpochCodec {
+    var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
+    var right: CodecSide { CodecSide(.dateTime) }
+
+    func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendText(content, kind, into: &output)
+    }
+
+    func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendNumber(content, kind, into: &output)
+    }
+}
+
 /// `epoch-seconds{origin, digits}`: converts between `1767225600` and `"2026-01-01T00:00:00Z"`.
-struct EpochSeconds: PairCodec {
+struct EpochSeconds: EpochCodec {
     static let name = "epoch-seconds"
 
     let form: EpochForm
@@ -147,21 +161,10 @@ struct EpochSeconds: PairCodec {
         let origin = form.origin == 0 ? "1970" : "\(Timestamp(microseconds: form.origin * 1_000_000))"
         return "seconds since \(origin) <-> \(form.words)"
     }
-
-    var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
-    var right: CodecSide { CodecSide(.dateTime) }
-
-    func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try form.appendText(content, kind, into: &output)
-    }
-
-    func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try form.appendNumber(content, kind, into: &output)
-    }
 }
 
 /// `epoch-millis`: converts between `1767225600123` and `"2026-01-01T00:00:00.123Z"`.
-struct EpochMillis: PairCodec {
+struct EpochMillis: EpochCodec {
     static let name = "epoch-millis"
 
     let form = EpochForm(unit: 3, digits: 3)
@@ -169,15 +172,4 @@ struct EpochMillis: PairCodec {
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "milliseconds since 1970 <-> \(form.words)" }
-
-    var left: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
-    var right: CodecSide { CodecSide(.dateTime) }
-
-    func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try form.appendText(content, kind, into: &output)
-    }
-
-    func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        try form.appendNumber(content, kind, into: &output)
-    }
 }
