@@ -117,38 +117,33 @@ struct Add: MemberOp {
 
 private final class BoundAdd: StagedOp {
     let place: MemberLocation
-    let text: [UInt8]
-    let canonical: [UInt8]
     let source: Source
+    /// Nil if the value is not a constant.
+    let constant: ConstantText?
     let isRequired: Bool
 
     init(place: MemberLocation, source: Source, isRequired: Bool) {
         (self.place, self.source, self.isRequired) = (place, source, isRequired)
-        if case .constant(let value) = source {
-            (text, canonical) = (Array(value.text.utf8), value.canonical())
-        } else {
-            (text, canonical) = ([], [])
-        }
+        constant = if case .constant(let value) = source { ConstantText(value) } else { nil }
     }
 
     var readsStream: Bool { source.readsStream }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
-        switch (direction, source) {
-        case (.up, .constant):
-            if let holder = place.holder(in: &doc, at: object, forValue: false) { doc.set(place.name, of: holder, to: text) }
-        case (.up, _):
+        switch direction {
+        case .up:
             guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
-            if let value = doc.beside(source) {
+            if let constant {
+                doc.set(place.name, of: holder, to: constant.json)
+            } else if let value = doc.beside(source) {
                 doc.set(place.name, of: holder, toValueOf: value)
             } else if isRequired {
                 throw doc.refusal(at: place.pointer, expected: "in the event's metadata", found: .words("nothing"))
             }
-        case (.down, .constant):
-            if let node = doc.find(place.pointer, from: object) { doc.lose(node, unless: canonical) }
-            place.remove(from: &doc, at: object)
-        case (.down, _):
-            if let node = place.find(in: &doc, at: object) {
+        case .down:
+            if let constant {
+                if let node = doc.find(place.pointer, from: object) { doc.lose(node, unless: constant.canonical) }
+            } else if let node = place.find(in: &doc, at: object) {
                 let isSame = doc.beside(source).map { doc.means(node, $0) } ?? false
                 if !isSame { doc.lose(1) }
             }

@@ -41,6 +41,16 @@ extension StagedOp {
     }
 }
 
+/// A constant of an op.
+struct ConstantText: Sendable {
+    /// The JSON text that the op writes.
+    let json: [UInt8]
+    /// The canonical form, with which values are compared.
+    let canonical: [UInt8]
+
+    init(_ value: JSONValue) { (json, canonical) = (Array(value.text.utf8), value.canonical()) }
+}
+
 /// One of the ops that an op contains.
 struct BoundPart: Sendable {
     let op: any BoundOp

@@ -72,24 +72,21 @@ private final class BoundRemove: StagedOp {
     let path: JSONPointer
     let parent: JSONPointer
     let name: MemberName
-    let text: [UInt8]?
-    let canonical: [UInt8]
+    let restored: ConstantText?
 
     init(path: JSONPointer, parent: JSONPointer, name: MemberName, restore: JSONValue?) {
-        (self.path, self.parent, self.name) = (path, parent, name)
-        text = restore.map { Array($0.text.utf8) }
-        canonical = restore?.canonical() ?? []
+        (self.path, self.parent, self.name, restored) = (path, parent, name, restore.map { ConstantText($0) })
     }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
         case .up:
             guard let node = doc.find(path, from: object) else { return }
-            doc.lose(node, unless: text == nil ? nil : canonical)
+            doc.lose(node, unless: restored?.canonical)
             doc.detach(node)
         case .down:
-            guard let text, let holder = doc.value(at: parent, from: object), doc.kind(holder) == .object else { return }
-            doc.set(name, of: holder, to: text)
+            guard let restored, let holder = doc.value(at: parent, from: object), doc.kind(holder) == .object else { return }
+            doc.set(name, of: holder, to: restored.json)
         }
     }
 }

@@ -38,28 +38,28 @@ struct Unset: MemberOp {
         }
         let before = site.shape
         if sentinel == .null { member.isNullable = false }
-        let canonical = sentinel.canonical()
-        member.enumeration = member.enumeration?.filter { $0.canonical() != canonical }
+        let constant = ConstantText(sentinel)
+        member.enumeration = member.enumeration?.filter { $0.canonical() != constant.canonical }
         _ = site.shape.replace(at: path, with: member, required: false)
         guard let place = MemberLocation(path, here: before, there: site.shape) else { return nil }
-        return BoundUnset(place: place, text: Array(sentinel.text.utf8), canonical: canonical)
+        return BoundUnset(place: place, sentinel: constant)
     }
 }
 
 private final class BoundUnset: StagedOp {
     let place: MemberLocation
-    let text, canonical: [UInt8]
+    let sentinel: ConstantText
 
-    init(place: MemberLocation, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
+    init(place: MemberLocation, sentinel: ConstantText) { (self.place, self.sentinel) = (place, sentinel) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         switch direction {
-        case .up: if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
+        case .up: if let node = place.find(in: &doc, at: object), doc.equals(node, sentinel.canonical) { doc.detach(node) }
         case .down:
             guard let holder = place.holder(in: &doc, at: object, forValue: false), doc.member(place.name, of: holder) == nil else {
                 return
             }
-            doc.set(place.name, of: holder, to: text)
+            doc.set(place.name, of: holder, to: sentinel.json)
         }
     }
 }

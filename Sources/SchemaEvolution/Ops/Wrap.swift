@@ -122,8 +122,7 @@ struct Head: MemberOp {
 /// Converts between a scalar (older side of a wrap) and a list of it.
 private final class BoundWrap: StagedOp {
     let place: MemberLocation
-    let text: [UInt8]?
-    let canonical: [UInt8]
+    let empty: ConstantText?
     /// Whether the scalar is required, so that an empty list becomes the value of `empty`.
     let isRequired: Bool
     /// Whether an absent scalar becomes an empty list.
@@ -135,8 +134,7 @@ private final class BoundWrap: StagedOp {
 
     init(place: MemberLocation, empty: JSONValue?, isRequired: Bool, fills: Bool, wraps: Direction) {
         (self.place, self.isRequired, self.fills, self.wraps) = (place, isRequired, fills, wraps)
-        text = empty.map { Array($0.text.utf8) }
-        canonical = empty?.canonical() ?? []
+        self.empty = empty.map { ConstantText($0) }
     }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
@@ -150,7 +148,7 @@ private final class BoundWrap: StagedOp {
             }
             return
         }
-        if text != nil, doc.equals(node, canonical) {
+        if let empty, doc.equals(node, empty.canonical) {
             doc.replace(node, with: Self.emptyList)
         } else if doc.kind(node) != .null {
             doc.wrapInArray(node)
@@ -159,8 +157,8 @@ private final class BoundWrap: StagedOp {
 
     private func unwrap<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
         guard let node = place.find(in: &doc, at: object) else {
-            guard isRequired, let text, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
-            return doc.set(place.name, of: holder, to: text)
+            guard isRequired, let empty, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
+            return doc.set(place.name, of: holder, to: empty.json)
         }
         let kind = doc.kind(node)
         if kind == .null { return }
@@ -169,8 +167,8 @@ private final class BoundWrap: StagedOp {
             doc.replace(node, withValueOf: first)
         } else if !isRequired {
             doc.detach(node)
-        } else if let text {
-            doc.replace(node, with: text)
+        } else if let empty {
+            doc.replace(node, with: empty.json)
         } else {
             throw doc.refusal(at: place.pointer, expected: "a list with an element", found: .words("an empty list"))
         }
