@@ -280,7 +280,7 @@ private struct Bound {
 
     /// Nil where the words make no op, such as a move to where the member is.
     private static func op(_ text: String) -> (any Op)? {
-        do { return try OpRegistry.payloadOp(FileReader.read(text: Array(text.utf8), file: "ops.yaml")).op } catch { return nil }
+        do { return try OpRegistry.payloadOp(FileReader.read(text: Array(text.utf8), file: "ops.yaml")) } catch { return nil }
     }
 
     func path(_ direction: Direction) -> Path {

@@ -114,9 +114,10 @@ extension OpSummary {
 package struct OpEntry: Sendable {
     let op: any Op
     package let mark: FileLocation
-    package let name: String
     /// Counted from 1 over the whole step.
     let number: Int
+
+    package var name: String { type(of: op).name }
 
     /// The name of the op in errors.
     var label: String { "\(name) (op \(number))" }

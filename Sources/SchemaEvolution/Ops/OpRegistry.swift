@@ -18,19 +18,19 @@ package enum OpRegistry {
     private static let eventByName = Dictionary(uniqueKeysWithValues: eventOps.map { ($0.name, $0) })
 
     /// Reads one op of a `do` list.
-    static func payloadOp(_ node: FileNode) throws(FileProblem) -> (name: String, op: any Op) {
+    static func payloadOp(_ node: FileNode) throws(FileProblem) -> any Op {
         let member = try single(node, "an op")
         guard let type = payloadByName[member.name] else { throw unknown(member, known: payloadOps.map { $0.name }) }
-        return (member.name, try type.init(member.value))
+        return try type.init(member.value)
     }
 
     /// Reads an op on events, which is an item beside `- on:`.
-    static func eventOp(_ node: FileNode) throws(FileProblem) -> (name: String, op: any EventOp) {
+    static func eventOp(_ node: FileNode) throws(FileProblem) -> any EventOp {
         let member = try single(node, "an item")
         guard let type = eventByName[member.name] else {
             throw unknown(member, known: eventOps.map { $0.name } + [Reserve.name, "on"])
         }
-        return (member.name, try type.init(member.value))
+        return try type.init(member.value)
     }
 
     /// The maximum number of ops of a step for one type, and inside one op: binding costs the number of ops times the size of the shape.
@@ -44,13 +44,13 @@ package enum OpRegistry {
             throw node.problem("the list has \(items.count) ops, and may have \(opsMax)", rule: Rule.opArgument)
         }
         for item in items {
-            let (name, op) = try payloadOp(item)
+            let op = try payloadOp(item)
             if op is SwiftOp {
                 throw item.problem(
                     "a Swift step stands on its own in the list of a type", rule: Rule.swiftStep,
                     fix: "take it out of the op around it; its code can do what that op says")
             }
-            entries.append(OpEntry(op: op, mark: item.mark, name: name, number: entries.count + 1))
+            entries.append(OpEntry(op: op, mark: item.mark, number: entries.count + 1))
         }
         return entries
     }

@@ -70,8 +70,8 @@ struct Step: Sendable {
         let count = number
         return found.attempt { () throws(FileProblem) in
             if let names = node.member(Reserve.name) { return .reserve(try names.texts("reserve")) }
-            let (name, op) = try OpRegistry.eventOp(node)
-            return .event(op, label: "\(name) (op \(count))")
+            let op = try OpRegistry.eventOp(node)
+            return .event(op, label: "\(type(of: op).name) (op \(count))")
         }
     }
 
@@ -86,12 +86,8 @@ struct Step: Sendable {
         var entries: [OpEntry] = []
         for node in nodes {
             number += 1
-            let count = number
-            let entry = found.attempt { () throws(FileProblem) -> OpEntry in
-                let (name, op) = try OpRegistry.payloadOp(node)
-                return OpEntry(op: op, mark: node.mark, name: name, number: count)
-            }
-            if let entry { entries.append(entry) }
+            let op = found.attempt { () throws(FileProblem) in try OpRegistry.payloadOp(node) }
+            if let op { entries.append(OpEntry(op: op, mark: node.mark, number: number)) }
         }
         return .payload(on: selection, ops: entries)
     }
