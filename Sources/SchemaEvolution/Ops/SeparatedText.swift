@@ -1,17 +1,23 @@
 internal import JSONText
 
-/// Splits the text of one member into several members and joins them again: both directions of `split` and `join`.
-final class SeparatedText: Sendable {
+/// Splits the text of one member into several members in one direction, and joins them in the other.
+final class SeparatedText: StagedOp {
     let whole: MemberLocation
     let parts: [MemberLocation]
     let splitter: TextSplitter
+    /// The direction in which the op splits.
+    private let splits: Direction
 
-    init(whole: MemberLocation, parts: [MemberLocation], rule: SeparatorRule) {
-        (self.whole, self.parts) = (whole, parts)
+    init(whole: MemberLocation, parts: [MemberLocation], rule: SeparatorRule, splits: Direction) {
+        (self.whole, self.parts, self.splits) = (whole, parts, splits)
         splitter = TextSplitter(rule)
     }
 
-    func split<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
+    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
+        if direction == splits { try split(&doc, at: object) } else { try join(&doc, at: object) }
+    }
+
+    private func split<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
         guard let node = whole.find(in: &doc, at: object) else {
             whole.prune(in: &doc, at: object, taken: false)
             for part in parts { _ = part.holder(in: &doc, at: object, forValue: false) }
@@ -34,7 +40,7 @@ final class SeparatedText: Sendable {
         }
     }
 
-    func join<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
+    private func join<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) throws(OpStop) {
         var texts: [TextPiece<D.Node>] = []
         for (index, part) in parts.enumerated() {
             guard let node = part.find(in: &doc, at: object) else {

@@ -46,7 +46,7 @@ struct Split: Op {
         site.stream = site.stream.map { rule.split($0, path) }
         guard let whole = MemberLocation(path, here: before, there: site.shape) else { return nil }
         let parts = rule.parts.compactMap { MemberLocation($0, here: site.shape, there: before) }
-        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .up)
+        return SeparatedText(whole: whole, parts: parts, rule: rule, splits: .up)
     }
 }
 
@@ -109,19 +109,6 @@ struct Join: Op {
         }
         guard let whole = MemberLocation(path, here: site.shape, there: before) else { return nil }
         let parts = rule.parts.compactMap { MemberLocation($0, here: before, there: site.shape) }
-        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule), splits: .down)
-    }
-}
-
-/// Splits in one direction and joins in the other.
-private final class BoundSplit: StagedOp {
-    let text: SeparatedText
-    /// The direction in which the op splits.
-    let splits: Direction
-
-    init(text: SeparatedText, splits: Direction) { (self.text, self.splits) = (text, splits) }
-
-    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
-        if direction == splits { try text.split(&doc, at: object) } else { try text.join(&doc, at: object) }
+        return SeparatedText(whole: whole, parts: parts, rule: rule, splits: .down)
     }
 }
