@@ -117,24 +117,30 @@ struct Allow: MemberOp {
             site.note(Rule.wrongKind, "\(parent) is not an object that can have a member \(name)")
             return nil
         }
-        return BoundNewMember(path: path, down: down)
+        return BoundAllow(path: path, place: nil, old: nil, wasRequired: false, down: down)
     }
 }
 
-/// Handles a member that the previous version also has, with fewer values or as required.
 private final class BoundAllow: StagedOp {
     let path: JSONPointer
     let place: MemberLocation?
-    let old: EventShape
+    /// Nil if the previous version does not have the member.
+    let old: EventShape?
     let wasRequired: Bool
     let down: AllowedDown
 
-    init(path: JSONPointer, place: MemberLocation?, old: EventShape, wasRequired: Bool, down: AllowedDown) {
+    init(path: JSONPointer, place: MemberLocation?, old: EventShape?, wasRequired: Bool, down: AllowedDown) {
         (self.path, self.place, self.old, self.wasRequired, self.down) = (path, place, old, wasRequired, down)
     }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
         guard direction == .down else { return }
+        guard let old else {
+            guard let node = doc.value(at: path, from: object) else { return }
+            if down.stops { throw down.stop(&doc, at: path, expected: "absent", found: .node(node)) }
+            doc.lose(1)
+            return doc.detach(node)
+        }
         // The presence of the member is tested only where it matters.
         let mustBe = wasRequired && place != nil
         guard let node = mustBe ? doc.value(at: path, from: object) : doc.find(path, from: object) else {
@@ -155,24 +161,6 @@ private final class BoundAllow: StagedOp {
             doc.lose(1)
             doc.replace(node, with: value)
         case .block?, .hide?, nil: throw down.stop(&doc, at: path, expected: expected, found: .node(node))
-        }
-    }
-}
-
-/// Handles a member that the previous version does not have.
-private final class BoundNewMember: StagedOp {
-    let path: JSONPointer
-    let down: AllowedDown
-
-    init(path: JSONPointer, down: AllowedDown) { (self.path, self.down) = (path, down) }
-
-    func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
-        guard direction == .down, let node = doc.value(at: path, from: object) else { return }
-        switch down.misfit {
-        case .hide?, .block?: throw down.stop(&doc, at: path, expected: "absent", found: .node(node))
-        case .absent?, .value?, nil:
-            doc.lose(1)
-            doc.detach(node)
         }
     }
 }

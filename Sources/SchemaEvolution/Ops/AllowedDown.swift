@@ -27,42 +27,35 @@ struct AllowedDown: Sendable {
     let values: [JSONValue]
 
     init(_ node: FileNode) throws(FileProblem) {
-        if case .string(let word) = node.kind {
-            switch word {
-            case "absent": misfit = .absent
-            case "block": misfit = .block
-            default:
-                throw node.problem(
-                    "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
-                ).withRepairs(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
+        switch node.kind {
+        case .string("absent"): self.init(.absent)
+        case .string("block"): self.init(.block)
+        case .string(let word):
+            throw node.problem(
+                "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
+            ).withRepairs(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
+        default:
+            let members = try node.map("down", allowing: ["value", "table", "absent-as", "hide", "because"])
+            let value = node.member("value")?.constant
+            var misfit = value.map { Misfit.value(Array($0.text.utf8)) }
+            if let why = node.member("hide") {
+                guard misfit == nil else { throw node.problem("down has a value or hides the event, not both", rule: Rule.opArgument) }
+                misfit = .hide(try why.text("hide"))
             }
-            (table, rows, absentAs, absent, values) = ([], [], nil, nil, [])
-            return
+            let rows = try node.member("table").map { node throws(FileProblem) in try Table.rows(node, "table") } ?? []
+            guard members.contains(where: { $0.name != "because" }) else {
+                throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent")
+                    .withRepairs(node.becomes(.string("absent")))
+            }
+            self.init(misfit, value: value, rows: rows, absentAs: node.member("absent-as")?.constant)
         }
-        let members = try node.map("down", allowing: ["value", "table", "absent-as", "hide", "because"])
-        var values: [JSONValue] = []
-        var misfit: Misfit?
-        if let value = node.member("value") {
-            misfit = .value(Array(value.constant.text.utf8))
-            values.append(value.constant)
-        }
-        if let why = node.member("hide") {
-            guard misfit == nil else { throw node.problem("down has a value or hides the event, not both", rule: Rule.opArgument) }
-            misfit = .hide(try why.text("hide"))
-        }
-        var table: [(new: [UInt8], old: [UInt8])] = []
-        let rows = try node.member("table").map { node throws(FileProblem) in try Table.rows(node, "table") } ?? []
-        for row in rows {
-            for new in Self.spellings(row.key) { table.append((new, Array(row.value.text.utf8))) }
-            values.append(row.value)
-        }
-        absentAs = node.member("absent-as")?.constant
-        absent = (absentAs ?? node.member("value")?.constant).map { Array($0.text.utf8) }
-        if let absentAs { values.append(absentAs) }
-        guard members.contains(where: { $0.name != "because" }) else {
-            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").withRepairs(node.becomes(.string("absent")))
-        }
-        (self.misfit, self.table, self.rows, self.values) = (misfit, table, rows, values)
+    }
+
+    private init(_ misfit: Misfit?, value: JSONValue? = nil, rows: [Table.Row] = [], absentAs: JSONValue? = nil) {
+        (self.misfit, self.rows, self.absentAs) = (misfit, rows, absentAs)
+        table = rows.flatMap { row in Self.spellings(row.key).map { ($0, Array(row.value.text.utf8)) } }
+        absent = (absentAs ?? value).map { Array($0.text.utf8) }
+        values = [value].compactMap(\.self) + rows.map(\.value) + [absentAs].compactMap(\.self)
     }
 
     /// Whether an event with an unfitting value has no image at the older version.
