@@ -39,16 +39,12 @@ struct Table: Codec {
         case nil, .string("error")?: otherwise = .refuse
         case .string("keep")?: otherwise = .keep
         case .map(let members)? where members.count == 1 && members[0].name == "value": otherwise = .value(members[0].value.constant)
-        case .string(let word)?:
-            let meant = nearest(to: word, among: ["error", "keep"])
+        case let other:
+            let meant: String? = if case .string(let word)? = other { nearest(to: word, among: ["error", "keep"]) } else { nil }
             throw arguments.problem(
                 "otherwise is error, keep or {value: x}", rule: Rule.opArgument,
                 fix: meant.map { "did you mean \($0)?" } ?? "leave it out to refuse other values"
             ).withRepairs(arguments.mark.repair(meant.map { .set(JSONValue.string($0).text) } ?? .remove, at: "otherwise"))
-        default:
-            throw arguments.problem(
-                "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values"
-            ).withRepairs(arguments.mark.repair(.remove, at: "otherwise"))
         }
     }
 
@@ -93,43 +89,41 @@ struct Table: Codec {
                 repair: site.mark.repair("*", "to", to: .string("string")))
             return nil
         }
-        let binding = TableBinding(self, source: source, kind: kind, declared: declared ?? Shape(kind), &site)
-        return CodecBinding(result: binding.result, codec: binding.codec, keepsBounds: true)
+        return bound(to: source, kind, declared: declared ?? Shape(kind), &site)
     }
 }
 
-/// Binds a table to the values that a source can have.
-private struct TableBinding {
-    var result: Shape
-    var codec: BoundTable
-
-    init(_ table: Table, source: Shape, kind: Shape.Kind, declared: Shape, _ site: inout BindingContext) {
+extension Table {
+    /// Binds the table to the values that a source can have.
+    private func bound(to source: Shape, _ kind: Shape.Kind, declared: Shape, _ site: inout BindingContext) -> CodecBinding {
         let place = ["*", "using", Table.name]
         let old = { (key: String) in Shape.value(key, source.kind) }
-        for value in table.rows.map(\.value) + table.down.map({ Shape.value($0.key, kind) }) {
+        for value in rows.map(\.value) + down.map({ Shape.value($0.key, kind) }) {
             if let why = Shape(kind).rejection(of: value) {
                 site.note(Rule.opArgument, "the table makes \(value.text), which \(why.reason)")
             }
         }
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
-        let keys = Set(of: table.rows.map(\.key))
+        let keys = Set(of: rows.map(\.key))
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
-        Self.checkCoverage(table, of: domain, without: others, declared, &site)
+        checkCoverage(of: domain, without: others, declared, &site)
 
         // The values that the table produces, and what each becomes on the way down.
-        var made = table.rows.map(\.value)
-        var back: [(new: JSONValue, old: JSONValue)] = table.down.map { (Shape.value($0.key, kind), $0.value) }
+        var made = rows.map(\.value)
+        var back: [(new: JSONValue, old: JSONValue)] = down.map { (Shape.value($0.key, kind), $0.value) }
         var loses = false
-        for row in table.rows {
+        for row in rows {
             if let first = back.firstIndex(where: { $0.new.word.isSame(as: row.value.word) }) {
-                loses = loses || first >= table.down.count || table.rows.filter { $0.value.word.isSame(as: row.value.word) }.count > 1
+                loses = loses || first >= down.count || rows.filter { $0.value.word.isSame(as: row.value.word) }.count > 1
             } else {
                 back.append((row.value, old(row.key)))
             }
         }
-        switch table.otherwise {
+        var (isKeeping, fallback): (Bool, JSONValue?) = (false, nil)
+        switch otherwise {
         case .refuse: break
         case .keep:
+            isKeeping = true
             made += others ?? []
             for value in others ?? [] {
                 if let why = Shape(kind).rejection(of: value) {
@@ -143,11 +137,12 @@ private struct TableBinding {
                 site.isUnproved = true
             }
             if let others {
-                loses = loses || others.contains { other in table.rows.contains { $0.value.word.isSame(as: other.word) } }
+                loses = loses || others.contains { other in rows.contains { $0.value.word.isSame(as: other.word) } }
             } else {
                 site.opClass.insert(.partial)
             }
         case .value(let value):
+            fallback = value
             made.append(value)
             loses = true
             if !back.contains(where: { $0.new.word.isSame(as: value.word) }) {
@@ -161,59 +156,57 @@ private struct TableBinding {
         }
         if loses {
             site.opClass.insert(.narrow)
-            if table.because?.isEmpty ?? true {
+            if because?.isEmpty ?? true {
                 site.note(
                     Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table",
                     repair: site.mark.repair(.set(JSONValue.string(unexplainedReason).text), below: place + ["because"]))
             }
         }
-        for row in table.down {
+        for row in down {
             if let why = source.rejection(of: row.value) {
                 site.note(
                     Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
                     repair: site.mark.repair(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]))
             }
         }
-        result = Shape(kind)
-        var isKeeping = false
-        if case .keep = table.otherwise { isKeeping = true }
+        var result = Shape(kind)
         if domain != nil || !isKeeping {
             var values: [JSONValue] = []
             for value in made + back.map(\.new) where !values.contains(where: { $0.word.isSame(as: value.word) }) { values.append(value) }
             if source.isNullable { values.append(.null) }
             result.enumeration = values
         }
-        codec = BoundTable(
-            up: table.rows.map { BoundTable.Entry(old($0.key), $0.value) },
-            down: back.map { BoundTable.Entry($0.new, $0.old) },
-            otherwise: table.otherwise)
+        let codec = BoundTable(
+            up: rows.map { BoundTable.Entry(old($0.key), $0.value) }, down: back.map { BoundTable.Entry($0.new, $0.old) },
+            keeps: isKeeping, fallback: fallback.map { Array($0.text.utf8) })
+        return CodecBinding(result: result, codec: codec, keepsBounds: true)
     }
 
     /// - Parameters:
     ///   - domain: the values that the source can have; nil if they are unknown.
     ///   - others: the values in `domain` that the table does not contain.
-    private static func checkCoverage(
-        _ table: Table, of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout BindingContext
+    private func checkCoverage(
+        of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout BindingContext
     ) {
         guard let domain, let others else {
             site.opClass.insert(.partial)
             site.note(Rule.undecided, .note, "the source has no enum: whether the table has all of its values is known from the data alone")
             return
         }
-        if case .refuse = table.otherwise, !others.isEmpty {
+        if case .refuse = otherwise, !others.isEmpty {
             // The repair uses a value that no other row produces, so that the way down stays unambiguous.
             var free = declared
-            free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word.isSame(as: word.word) } }
+            free.enumeration = declared.enumeration?.filter { word in !rows.contains { $0.value.word.isSame(as: word.word) } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
-            let rows = others.map { other in
+            let repairs = others.map { other in
                 site.mark.repair(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word])
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
-                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", repair: rows)
+                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", repair: repairs)
         }
         let words = Set(of: domain.map(\.word))
-        for key in Set(of: table.rows.map(\.key)).sorted().map(\.text) where !words.contains(key) {
+        for key in Set(of: rows.map(\.key)).sorted().map(\.text) where !words.contains(key) {
             site.note(
                 Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
                 repair: [site.mark.repair(.remove, below: ["*", "using", Table.name, "map", key])])
@@ -239,17 +232,10 @@ private struct BoundTable: BoundCodec {
     }
 
     let up, down: [Entry]
+    /// Whether a value without a row is kept.
     let keeps: Bool
+    /// The value above of a value without a row.
     let fallback: [UInt8]?
-
-    init(up: [Entry], down: [Entry], otherwise: Table.Otherwise) {
-        (self.up, self.down) = (up, down)
-        switch otherwise {
-        case .refuse: (keeps, fallback) = (false, nil)
-        case .keep: (keeps, fallback) = (true, nil)
-        case .value(let value): (keeps, fallback) = (false, Array(value.text.utf8))
-        }
-    }
 
     func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         let isUp = direction == .up
