@@ -92,56 +92,27 @@ extension StreamPattern {
 struct BoundRekey: Sendable {
     let from, to: StreamPattern
     let label: String
-    private let up, down: PatternChange
-
-    init(from: StreamPattern, to: StreamPattern, label: String) {
-        (self.from, self.to, self.label) = (from, to, label)
-        (up, down) = (PatternChange(from, to: to), PatternChange(to, to: from))
-    }
 
     /// The name on the other side; nil if that name would not convert back to this one.
     func renamed(_ name: String, _ direction: Direction) -> String? {
-        let (there, back) = direction == .up ? (up, down) : (down, up)
+        let (here, there) = direction == .up ? (from, to) : (to, from)
         let bytes = Array(name.utf8)
-        let result = there.changed(bytes)
-        guard back.changed(result) == bytes else { return nil }
+        let result = here.changed(bytes, to: there)
+        guard there.changed(result, to: here) == bytes else { return nil }
         return result == bytes ? name : String(decoding: result, as: UTF8.self)
     }
 }
 
-/// Converts names that match a pattern to names of another pattern with the same captures.
-private struct PatternChange: Sendable {
-    private enum Piece: Sendable {
-        case literal([UInt8])
-        /// The index of a capture of the first pattern.
-        case capture(Int)
-    }
-
-    private let pattern: StreamPattern
-    private let pieces: [Piece]
-
-    init(_ pattern: StreamPattern, to other: StreamPattern) {
-        self.pattern = pattern
-        let captures = pattern.template.members
-        pieces = other.template.parts.compactMap { part in
+extension StreamPattern {
+    /// The name in another pattern with the same captures. A name that does not match stays unchanged.
+    fileprivate func changed(_ name: [UInt8], to other: StreamPattern) -> [UInt8] {
+        guard let captured = match(name) else { return name }
+        let captures = template.members
+        return other.template.parts.flatMap { part in
             switch part {
-            case .literal(let text): .literal(Array(text.utf8))
-            case .member(let name): captures.firstIndex(of: name).map(Piece.capture)
+            case .literal(let text): Array(text.utf8)
+            case .member(let capture): captures.firstIndex(of: capture).map { Array(name[captured[$0]]) } ?? []
             }
         }
-    }
-
-    /// A name that does not match stays unchanged.
-    func changed(_ name: [UInt8]) -> [UInt8] {
-        guard let captured = pattern.match(name) else { return name }
-        var made: [UInt8] = []
-        made.reserveCapacity(name.count + 16)
-        for piece in pieces {
-            switch piece {
-            case .literal(let text): made += text
-            case .capture(let index): made += name[captured[index]]
-            }
-        }
-        return made
     }
 }
