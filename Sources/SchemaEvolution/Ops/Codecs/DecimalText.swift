@@ -21,10 +21,6 @@ struct DecimalText: PairCodec {
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        if case .string = kind, let number = canonicalNumber(content) {
-            output.append(digits: number)
-            return true
-        }
         guard case .string = kind, let number = WrittenNumber(content), !number.isNegative || !number.isZero(in: content) else {
             throw refusal
         }
@@ -40,23 +36,6 @@ struct DecimalText: PairCodec {
             for _ in fraction.count ..< scale { output.append(UInt8(ascii: "0")) }
         }
         return !number.hasPlus && number.leadingZeros(in: content) == 0 && number.fraction.count == scale
-    }
-
-    /// The digits of a short canonical text as a number: digits, a point, `scale` digits. Nil for other texts.
-    private func canonicalNumber(_ content: RawSpan) -> UInt64? {
-        let whole = scale == 0 ? content.byteCount : content.byteCount - scale - 1
-        guard whole > 0, content.byteCount <= 18, whole == 1 || content.byte(at: 0) != UInt8(ascii: "0") else { return nil }
-        var number: UInt64 = 0
-        for offset in 0 ..< content.byteCount {
-            if offset == whole {
-                if content.byte(at: offset) != UInt8(ascii: ".") { return nil }
-                continue
-            }
-            let digit = content.byte(at: offset) &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
-            number = number &* 10 &+ UInt64(digit)
-        }
-        return number
     }
 
     /// Appends digits, skipping zeros while no other digit has been written since `start`.

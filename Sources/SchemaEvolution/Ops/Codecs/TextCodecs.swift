@@ -91,7 +91,7 @@ struct NumberText: PairCodec {
 struct BooleanText: PairCodec {
     static let name = "boolean-text"
 
-    private static let words: [(text: [UInt8], kind: JSONKind)] = [(Array("true".utf8), .true), (Array("false".utf8), .false)]
+    private static let words = [Array("true".utf8), Array("false".utf8)]
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
@@ -102,9 +102,9 @@ struct BooleanText: PairCodec {
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .string else { throw CodecRefusal(expected: "\"true\" or \"false\"") }
-        for word in Self.words where isSame(content, word.text, ignoringCase: true) {
-            output.append(word.text)
-            return isSame(content, word.text, ignoringCase: false)
+        for word in Self.words where isSpelled(content, word) {
+            output.append(word)
+            return content.equals(word.lent)
         }
         throw CodecRefusal(expected: "\"true\" or \"false\"")
     }
@@ -117,11 +117,8 @@ struct BooleanText: PairCodec {
         return true
     }
 
-    private func isSame(_ content: RawSpan, _ word: [UInt8], ignoringCase: Bool) -> Bool {
-        guard content.byteCount == word.count else { return false }
-        for index in word.indices {
-            guard content.byte(at: index) | (ignoringCase ? 0x20 : 0) == word[index] else { return false }
-        }
-        return true
+    /// Whether the content is the word in letters of any case.
+    private func isSpelled(_ content: RawSpan, _ word: [UInt8]) -> Bool {
+        content.byteCount == word.count && word.indices.allSatisfy { content.byte(at: $0) | 0x20 == word[$0] }
     }
 }
