@@ -56,13 +56,11 @@ package struct Adopt: Sendable {
                 fix: meant.map { "did you mean \($0)?" } ?? "there are: \(file.types.joined(separator: ", "))"
             ).withRepairs(meant.map { node.mark.repair("as", to: .string($0)) })
         }
-        if let template = node.member("stream") {
+        stream = try node.member("stream").map { template throws(FileProblem) in
             let text = try template.text("stream")
-            do { stream = try StreamTemplate(stream: text) } catch {
+            do throws(ExpressionError) { return try StreamTemplate(stream: text) } catch {
                 throw template.problem("\(quoted(text)) is not a stream template: \(error.reason)", rule: Rule.opArgument, fix: error.fix)
             }
-        } else {
-            stream = nil
         }
         var moves: [Move] = []
         for kept in try node.member("keep")?.list("keep") ?? [] {
@@ -82,8 +80,7 @@ package struct Adopt: Sendable {
         }
         var ops: [any BoundOp] = [BoundAdopt(moves: moves, defaults: defaults)]
         let listed = try node.member("convert")?.list("convert") ?? []
-        var converts: [Convert] = []
-        for convert in listed { converts.append(try Convert(convert)) }
+        let converts = try listed.map { convert throws(FileProblem) in try Convert(convert) }
         for (index, first) in converts.enumerated() where !converts[..<index].contains(where: { $0.path == first.path }) {
             let chain = zip(converts, listed).filter { $0.0.path == first.path }
             ops += try Self.bind(chain.map(\.0), at: chain.map(\.1.mark), shape, type, label)

@@ -86,9 +86,7 @@ package struct PathCounts: Hashable, Sendable {
 
     package init() {}
 
-    package static func + (a: PathCounts, b: PathCounts) -> PathCounts {
-        a.combined(with: b, +)
-    }
+    package static func + (a: PathCounts, b: PathCounts) -> PathCounts { a.combined(with: b, +) }
 
     /// Whether all values since an earlier count were in their codec's canonical form, and whether in addition nothing was lost.
     func forms(since before: PathCounts) -> (isCanonical: Bool, isLossless: Bool) {
@@ -96,9 +94,7 @@ package struct PathCounts: Hashable, Sendable {
     }
 
     /// The difference to an earlier count.
-    package static func - (a: PathCounts, b: PathCounts) -> PathCounts {
-        a.combined(with: b, -)
-    }
+    package static func - (a: PathCounts, b: PathCounts) -> PathCounts { a.combined(with: b, -) }
 
     private func combined(with other: PathCounts, _ combine: (Int, Int) -> Int) -> PathCounts {
         var made = PathCounts()

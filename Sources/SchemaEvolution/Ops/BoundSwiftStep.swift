@@ -14,22 +14,18 @@ final class BoundSwiftStep: BoundOp {
     let words: String
     /// A description of what the program lacks; nil if it can run the step.
     let missing: String?
-    private let id: String
+    private let op: SwiftOp
     private let type: String
-    private let reads, visibleBelow, writes: [JSONPointer]
+    private let visibleBelow: [JSONPointer]
     private let written: [WrittenMember]
     private let step: (any SwiftStep)?
-    private let isOneWay: Bool
-    /// Whether events born at or above the step keep a shadow for the versions below.
-    let keepsShadow: Bool
 
     /// - Parameters:
     ///   - before: the shape before the step.
     ///   - site: holds the shape after the step.
     init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: BindingContext) {
         let after = site.shape
-        (id, type, reads, writes, isOneWay) = (op.id, site.type, op.reads, op.writes, op.down == .oneWay)
-        keepsShadow = op.down == .shadow
+        (self.op, type) = (op, site.type)
         let words = op.words(site.version)
         self.words = words
         visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
@@ -48,19 +44,22 @@ final class BoundSwiftStep: BoundOp {
         self.step = step
     }
 
+    /// Whether events born at or above the step keep a shadow for the versions below.
+    var keepsShadow: Bool { op.down == .shadow }
+
     func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop) {
         switch direction {
         case .up:
             let step = try runnable()
-            try copy(reads, from: &doc.splice, at: object, &doc.run)
+            try copy(op.reads, from: &doc.splice, at: object, &doc.run)
             do { try step.up(&doc.run.members) } catch { throw stop(error) }
         case .down:
-            if isOneWay {
+            if op.down == .oneWay {
                 throw .failed(
-                    pointer: "", expected: "born below the one-way step \(id), while the floor is below it", found: "born above it")
+                    pointer: "", expected: "born below the one-way step \(op.id), while the floor is below it", found: "born above it")
             }
             guard let step = try runnable() as? any ReversibleSwiftStep else {
-                throw .failed(pointer: "", expected: "a step \(id) that leads down", found: "one that leads up only")
+                throw .failed(pointer: "", expected: "a step \(op.id) that leads down", found: "one that leads up only")
             }
             try copy(visibleBelow, from: &doc.splice, at: object, &doc.run)
             do { try step.down(&doc.run.members) } catch { throw stop(error) }
@@ -70,12 +69,12 @@ final class BoundSwiftStep: BoundOp {
 
     private func runnable() throws(OpStop) -> any SwiftStep {
         if let missing { throw .programNeeded(missing) }
-        guard let step else { throw .programNeeded("the step \(id)") }
+        guard let step else { throw .programNeeded("the step \(op.id)") }
         return step
     }
 
     private func copy(_ visible: [JSONPointer], from doc: inout JSONEditor, at object: JSONEditor.Node, _ run: inout OpRun) throws(OpStop) {
-        do { try run.members.begin(type, reads: visible, writes: writes) } catch { throw stop(error) }
+        do { try run.members.begin(type, reads: visible, writes: op.writes) } catch { throw stop(error) }
         for pointer in visible {
             guard let node = doc.find(pointer, from: object) else { continue }
             run.members.copy(node, of: doc, at: pointer)
@@ -97,7 +96,7 @@ final class BoundSwiftStep: BoundOp {
             if let value {
                 guard let holder else {
                     throw .failed(
-                        pointer: member.pointer.description, expected: "an object to hold what the step \(id) writes", found: "none")
+                        pointer: member.pointer.description, expected: "an object to hold what the step \(op.id) writes", found: "none")
                 }
                 let made = doc.take(member: value)
                 doc.set(target.name, of: holder, toValueOf: made)
@@ -112,8 +111,8 @@ final class BoundSwiftStep: BoundOp {
     private func check(
         _ node: JSONEditor.Node, _ pointer: JSONPointer, _ doc: inout JSONEditor, at object: JSONEditor.Node, _ run: inout OpRun
     ) throws(OpStop) {
-        if writes.contains(where: { pointer.hasPrefix($0) }) { return }
-        if writes.contains(where: { $0.hasPrefix(pointer) }), run.members.doc.kind(node) == .object {
+        if op.writes.contains(where: { pointer.hasPrefix($0) }) { return }
+        if op.writes.contains(where: { $0.hasPrefix(pointer) }), run.members.doc.kind(node) == .object {
             var child = run.members.doc.firstChild(of: node)
             while let next = child {
                 try check(next, pointer.appending(run.members.doc.name(of: next)), &doc, at: object, &run)
@@ -127,7 +126,7 @@ final class BoundSwiftStep: BoundOp {
         do { made = try Canonical.bytes(of: run.output.bytes) } catch { throw stop(error) }
         guard let old = doc.find(pointer, from: object), doc.equals(old, made.lent) else {
             throw .failed(
-                pointer: pointer.description, expected: "as it was: the step \(id) does not declare to write it",
+                pointer: pointer.description, expected: "as it was: the step \(op.id) does not declare to write it",
                 found: run.members.doc.words(node))
         }
     }
@@ -136,6 +135,6 @@ final class BoundSwiftStep: BoundOp {
         if let failure = error as? StepFailure {
             return .failed(pointer: failure.pointer, expected: failure.expected, found: failure.found)
         }
-        return .failed(pointer: "", expected: "a payload that the step \(id) takes", found: "\(error)")
+        return .failed(pointer: "", expected: "a payload that the step \(op.id) takes", found: "\(error)")
     }
 }

@@ -10,7 +10,6 @@ struct Convert: MemberOp {
     /// The kind of the converted value.
     let kind: Shape.Kind
     let codec: any Codec
-    let codecName: String
     /// Whether values that the codec could read are refused unless they are in its canonical form.
     let isStrict: Bool
     /// The reason for losing what the codec can't restore.
@@ -36,7 +35,6 @@ struct Convert: MemberOp {
         let choices = CodecRegistry.names.joined(separator: ", ")
         codec = try CodecRegistry.codec(
             try arguments.required("using", of: "convert", choices: "one of \(choices)", guess: guess.map { .string($0) }))
-        codecName = type(of: codec).name
         because = try arguments.member("because")?.text("because")
         switch try arguments.member("canonical")?.text("canonical") {
         case nil: isStrict = false
@@ -68,8 +66,10 @@ struct Convert: MemberOp {
         var made = binding.result
         made.isNullable = old.isNullable
         _ = site.shape.replace(at: path, with: made)
-        return BoundConvert(
-            path: path, codec: binding.codec, isStrict: isStrict, below: old.kind.jsonKind, above: binding.result.kind.jsonKind)
+        func conversion(_ direction: Direction, to kind: Shape.Kind) -> Conversion {
+            Conversion(codec: binding.codec, direction: direction, pointer: path, makes: kind.jsonKind, isStrict: isStrict)
+        }
+        return BoundConvert(up: conversion(.up, to: binding.result.kind), down: conversion(.down, to: old.kind))
     }
 }
 
@@ -87,27 +87,20 @@ extension Convert {
         if refused.isEmpty { return }
         let rows = values.filter { $0 != .null }.map { "\($0.word): …" }.joined(separator: ", ")
         site.note(
-            Rule.upNotTotal, site.mayChange ? .error : .warning, "\(codecName) can't read \(refused.map(\.text).joined(separator: ", "))",
+            Rule.upNotTotal, site.mayChange ? .error : .warning,
+            "\(type(of: codec).name) can't read \(refused.map(\.text).joined(separator: ", "))",
             fix: "using: {table: {map: {\(rows)}}}")
     }
 }
 
 private final class BoundConvert: StagedOp {
-    let path: JSONPointer
-    let codec: any BoundCodec
-    let isStrict: Bool
-    /// The kinds of the values on both sides.
-    let below, above: JSONKind?
+    let up, down: Conversion
 
-    init(path: JSONPointer, codec: any BoundCodec, isStrict: Bool, below: JSONKind?, above: JSONKind?) {
-        (self.path, self.codec, self.isStrict) = (path, codec, isStrict)
-        (self.below, self.above) = (below, above)
-    }
+    init(up: Conversion, down: Conversion) { (self.up, self.down) = (up, down) }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
-        let conversion = Conversion(
-            codec: codec, direction: direction, pointer: path, makes: direction == .up ? above : below, isStrict: isStrict)
-        guard let node = doc.find(path, from: object), let made = try doc.convert(node, conversion) else { return }
+        let conversion = direction == .up ? up : down
+        guard let node = doc.find(conversion.pointer, from: object), let made = try doc.convert(node, conversion) else { return }
         doc.replace(node, withValueOf: made)
     }
 }

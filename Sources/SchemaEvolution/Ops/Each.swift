@@ -49,31 +49,28 @@ struct Each: MemberOp {
 }
 
 private final class BoundEach: StagedOp {
-    let path: JSONPointer
     let parts: [BoundPart]
     let holder: OpSummary
-    /// Whether the ops apply to objects. Data from before versions existed may contain other elements; these stay unchanged, and the image
-    /// then does not fit its shape.
-    let isOfObjects: Bool
+    let up, down: ElementRun
 
     init(path: JSONPointer, parts: [BoundPart], holder: OpSummary, isOfObjects: Bool) {
-        (self.path, self.parts, self.holder, self.isOfObjects) = (path, parts, holder, isOfObjects)
+        (self.parts, self.holder) = (parts, holder)
+        let ops = parts.map(\.op)
+        up = ElementRun(ops: ops, direction: .up, path: path, isOfObjects: isOfObjects)
+        down = ElementRun(ops: ops.reversed(), direction: .down, path: path, isOfObjects: isOfObjects)
     }
 
     var readsStream: Bool { parts.contains { $0.op.readsStream } }
 
     func parts(losing loss: OpLoss) -> [BoundPart] {
         parts.map { part in
-            let op = BoundEach(path: path, parts: [part], holder: holder, isOfObjects: isOfObjects)
+            let op = BoundEach(path: up.path, parts: [part], holder: holder, isOfObjects: up.isOfObjects)
             return BoundPart(op: op, loss: part.loss.within(holder))
         }
     }
 
     func change<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) throws(OpStop) {
-        guard let holder = doc.find(path, from: object) else { return }
-        let ops = parts.map(\.op)
-        try doc.each(
-            holder,
-            ElementRun(ops: direction == .up ? ops : ops.reversed(), direction: direction, path: path, isOfObjects: isOfObjects))
+        let run = direction == .up ? up : down
+        if let elements = doc.find(run.path, from: object) { try doc.each(elements, run) }
     }
 }

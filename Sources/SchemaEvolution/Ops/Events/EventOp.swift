@@ -51,14 +51,13 @@ extension EventOp {
 /// An op on events that is bound to the shapes on both of its sides.
 struct BoundEventOp: Sendable {
     /// The changes of events: on the way up by the type before the op, on the way down by the type after it.
-    var up, down: [Name: EventChange]
+    var up: [Name: EventChange] = [:]
+    var down: [Name: EventChange] = [:]
     /// The change of stream names; nil if there is none.
     var rekey: BoundRekey?
     /// The op's name and its intended loss.
     var name = ""
     var loss: (type: String, why: String)?
-
-    init(up: [Name: EventChange] = [:], down: [Name: EventChange] = [:]) { (self.up, self.down) = (up, down) }
 }
 
 /// What an event becomes.
