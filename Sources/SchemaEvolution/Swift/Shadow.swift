@@ -112,12 +112,6 @@ extension CompiledStep {
 extension Path {
     /// For each step of the path that declares `down: shadow`, the version below it; highest first.
     fileprivate var shadowVersions: [SchemaVersion] {
-        var found: Set<SchemaVersion> = []
-        root.visit { segment in
-            for op in segment.ops where op.direction == .down && (op.op as? BoundSwiftStep)?.keepsShadow == true {
-                found.insert(op.step.previous)
-            }
-        }
-        return found.sorted(by: >)
+        Set(swiftSteps(.down).filter { $0.bound.keepsShadow }.map { $0.op.step.previous }).sorted(by: >)
     }
 }

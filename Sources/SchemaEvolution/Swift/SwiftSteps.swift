@@ -94,27 +94,27 @@ extension CompiledStep {
 }
 
 extension Path {
-    /// The Swift steps above a version that run on the way up.
-    fileprivate func swiftStepsUp(from: SchemaVersion) -> Set<String> {
-        var found: Set<String> = []
+    /// The Swift steps on the path in one direction.
+    func swiftSteps(_ direction: Direction) -> [(bound: BoundSwiftStep, op: PathOp)] {
+        var found: [(bound: BoundSwiftStep, op: PathOp)] = []
         root.visit { segment in
-            for op in segment.ops where op.direction == .up && op.step > from {
-                if let bound = op.op as? BoundSwiftStep { found.insert(bound.words) }
+            for op in segment.ops where op.direction == direction {
+                if let bound = op.op as? BoundSwiftStep { found.append((bound, op)) }
             }
         }
         return found
     }
 
+    /// The Swift steps above a version that run on the way up.
+    fileprivate func swiftStepsUp(from: SchemaVersion) -> Set<String> {
+        Set(swiftSteps(.up).filter { $0.op.step > from }.map { $0.bound.words })
+    }
+
     /// The Swift steps that run whenever an event is downcast. Steps above one that keeps a shadow do not run, since the downcast starts
     /// from the shadow.
     fileprivate var swiftStepsDown: Set<String> {
-        var (running, kept): ([(words: String, step: SchemaVersion)], SchemaVersion?) = ([], nil)
-        root.visit { segment in
-            for op in segment.ops where op.direction == .down && !op.blocks {
-                guard let bound = op.op as? BoundSwiftStep else { continue }
-                if bound.keepsShadow { kept = min(kept ?? op.step, op.step) } else { running.append((bound.words, op.step)) }
-            }
-        }
-        return Set(running.filter { step in kept.map { step.step < $0 } ?? true }.map(\.words))
+        let steps = swiftSteps(.down).filter { !$0.op.blocks }
+        let kept = steps.filter { $0.bound.keepsShadow }.map { $0.op.step }.min()
+        return Set(steps.filter { one in !one.bound.keepsShadow && kept.map { one.op.step < $0 } ?? true }.map { $0.bound.words })
     }
 }
