@@ -57,6 +57,30 @@ func absentMembers() throws {
     #expect(history.check().contains { $0.severity == .warning && $0.message.contains("need not have /n") })
 }
 
+@Test(
+    "a rekey is warned of if a member may contain the text at which its capture ends, on either side",
+    arguments: [
+        ("{type: string}", "s-{/a}:{/n}", "r-{a}:{n}", true), ("{type: string}", "s-{/n}", "r-{n}", false),
+        ("{type: integer}", "s-{/a}:{/n}", "r-{a}:{n}", false), ("{type: integer}", "s-{/a}-{/n}", "r-{a}-{n}", true),
+        ("{type: string, enum: [x, y]}", "s-{/a}:{/n}", "r-{a}:{n}", false),
+        ("{type: string, enum: [x, 'y:z']}", "s-{/a}:{/n}", "r-{a}:{n}", true),
+        ("{type: string, enum: [x, 'y-']}", "s-{/a}--{/n}", "r-{a}--{n}", true),
+        ("{type: string, enum: [x, 'y:z']}", "s-{/n}/{/a}", "r-{a}/{n}", true),
+        ("{type: string, enum: [x, 'y:z']}", "s-{/a}/{/n}", "r-{a}:{n}", true),
+    ])
+func ambiguousCaptures(a: String, template: String, to: String, isWarned: Bool) throws {
+    let from = template.replacing("{/", with: "{")
+    func events(_ stream: String) -> String {
+        "events: {E: {stream: \"\(stream)\", required: [a, n], properties: {a: \(a), n: {type: string}}}}"
+    }
+    let history = try SchemaEvolutionTests.history([
+        events(template), "upcast: [{rekey: {from: \"\(from)\", to: \"\(to)\"}}]\n" + events(to.replacing("{", with: "{/")),
+    ])
+    let findings = history.check()
+    #expect(findings.errors == [])
+    #expect(findings.contains { $0.severity == .warning && $0.message.contains("where its capture ends") } == isWarned)
+}
+
 @Test("what happens to a type names the rekeys of its streams, and not those of others")
 func rekeysAreNamed() throws {
     let history = try rekeyed(#"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#, stream: "pkg-{/n}:{/a}", "package:{/a}:{/n}")

@@ -34,6 +34,7 @@ struct Rekey: EventOp {
             guard let template = site.types[type]?.stream else { continue }
             if let made = from.renaming(template, to: to) {
                 noteAbsent(template, type, &site)
+                noteAmbiguous([template, made], type, &site)
                 site.types[type]?.stream = made
             } else if from.mayMatch(template) {
                 site.note(
@@ -57,6 +58,35 @@ struct Rekey: EventOp {
             fix: "require it, or name the streams by what is always there")
     }
 
+    /// Warns if a member may contain the literal behind it in one of the templates: its capture ends there, so that the rekey gives another
+    /// name than the template.
+    private func noteAmbiguous(_ templates: [StreamTemplate], _ type: String, _ site: inout StepContext) {
+        for parts in templates.map(\.parts) {
+            for case (.member(let pointer), .literal(let literal)) in zip(parts, parts.dropFirst()) {
+                guard site.types[type]?.shape.shape(at: pointer)?.mayContain(literal) == true else { continue }
+                site.note(
+                    Rule.undecided, .warning,
+                    "\(type): \(pointer) may contain \(quoted(literal)), where its capture ends: the rekey takes such an event into a "
+                        + "stream that the template does not name, to which nothing can be appended",
+                    fix: "see that no \(pointer) contains it: a drill, and the laws on the whole log, prove it on the data")
+                return
+            }
+        }
+    }
+}
+
+extension Shape {
+    /// Whether the text of a value, as a stream's name has it, may end too early if it ends at the first occurrence of a literal.
+    fileprivate func mayContain(_ literal: String) -> Bool {
+        if let choices {
+            let pattern = StreamPattern(Template(parts: [.member(""), .literal(literal)]))
+            return choices.contains { value in
+                let text = Array(StreamName.encoded(value.word).utf8)
+                return text.isEmpty || pattern.match(text + literal.utf8) != [0 ..< text.count]
+            }
+        }
+        return ![.integer, .number].contains(kind) || literal.utf8.allSatisfy("0123456789+-.eE".utf8.contains)
+    }
 }
 
 extension StreamPattern {
