@@ -148,6 +148,26 @@ struct LawTrialTests {
         #expect(failure.shrunk(wrong).example(wrong) == "{\"o\":{}}")
     }
 
+    @Test(
+        "an empty object around a member that is made of others goes with it, which is counted and breaks no law",
+        arguments: ["copy: {from: /a, path: /o/b}", "compute: {path: /o/b, template: \"{/a}\"}"])
+    func emptyAround(op: String) throws {
+        func events(_ members: String) -> String {
+            "events: {E: {required: [a], properties: {a: {type: string}, o: {type: object, properties: {\(members)}}}}}"
+        }
+        let history = try history([
+            events("c: {type: integer}"), "upcast: [{on: E, do: [{\(op)}]}]\n" + events("c: {type: integer}, b: {type: string}"),
+        ])
+        #expect(history.check().errors == [])
+        let tally = trial(history).tally
+        let stable = try #require(tally.counts["L3"])
+        #expect(tally.failures.isEmpty && stable.failed == 0 && stable.lossy > 0, "\(tally.failures)")
+        // An object that is empty already stays, and one that the op empties goes.
+        let viewer = PathRunner(history)
+        #expect(try viewer.image("E", #"{"a":"1","o":{}}"#, from: 2, to: 1) == #"{"a":"1","o":{}}"#)
+        #expect(try viewer.image("E", #"{"a":"1","o":{"b":"1"}}"#, from: 2, to: 1) == #"{"a":"1"}"#)
+    }
+
     @Test("what is refused at its own shape, or has no image below, breaks L8")
     func accepted() throws {
         let history = try history([

@@ -16,6 +16,15 @@ struct Step: Sendable {
         case payload(on: Selection, ops: [OpEntry])
         case event(any EventOp, label: String)
         case reserve([String])
+
+        /// The ops on payloads.
+        fileprivate var ops: [OpEntry] {
+            switch self {
+            case .payload(_, let entries): entries
+            case .event(let op, _): op.inner
+            case .reserve: []
+            }
+        }
     }
 
     struct Item: Sendable {
@@ -31,6 +40,8 @@ struct Step: Sendable {
     private(set) var rekeysStreams = false
     /// Whether an op reads a member with a codec.
     private(set) var converts = false
+    /// Whether an op makes a member from others within an object, which it makes too if it is absent.
+    private(set) var derivesWithinObjects = false
     /// The indices of the items that name a type, and of those that may concern any type.
     private var naming: [Name: [Int]] = [:]
     private var general: [Int] = []
@@ -52,6 +63,7 @@ struct Step: Sendable {
         if case .payload(_, let entries) = action {
             converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
         }
+        derivesWithinObjects = derivesWithinObjects || action.ops.contains { $0.op.nested.contains(where: \.derivesWithinObject) }
         switch action {
         // Items without ops are skipped, since a list may contain many thousands of them.
         case .payload(_, let entries) where entries.isEmpty: break
@@ -116,5 +128,11 @@ struct Step: Sendable {
         let named = naming[type].flatMap { rows in rows.first(from: index).map { rows[$0] } }
         guard let general = general.first(from: index).map({ general[$0] }) else { return named }
         return named.map { min($0, general) } ?? general
+    }
+}
+
+extension Op {
+    fileprivate var derivesWithinObject: Bool {
+        ((self as? Copy)?.path ?? (self as? Compute)?.path).map { $0.tokens.count > 1 } ?? false
     }
 }
