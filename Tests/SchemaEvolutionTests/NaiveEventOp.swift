@@ -197,13 +197,18 @@ struct NaivePassage {
                 back = nil
             }
         }
-        // Objects of which parts take, or give, something count by their members.
+        return names(of: event, dividedBy: parts).count { name in
+            !chosen.contains { $0.takes(name) } && !isSame(back?[name], event[name])
+        }
+    }
+
+    /// The members of an event; objects of which parts take, or give, something count by their members.
+    private func names(of event: NaiveEvent, dividedBy parts: [NaiveEventOp.Part]) -> [String] {
         let named = parts.flatMap { $0.pick + $0.fills.map(\.name) }
-        let names = event.members.flatMap { member -> [String] in
+        return event.members.flatMap { member -> [String] in
             guard named.contains(where: { $0.outer == member.name }), case .object(let inner) = member.value else { return [member.name] }
             return inner.map { "\(member.name)/\($0.name)" }
         }
-        return names.count { name in !chosen.contains { $0.takes(name) } && !isSame(back?[name], event[name]) }
     }
 
     private func isSame(_ one: JSONValue?, _ other: JSONValue?) -> Bool {
@@ -241,10 +246,13 @@ struct NaivePassage {
                 hidden += 1
                 return []
             }
+            lost += names(of: event, dividedBy: parts).count { name in !parts.contains { $0.takes(name) } }
             return made(of: event, parts)
-        case .merge(let types, event.type, _):
+        case .merge(let types, event.type, let on):
             let parts = types.filter { type in type.own.map { event[$0] != nil } ?? true }
             if parts.isEmpty { throw Refusal() }
+            let others = types.filter { type in !parts.contains { $0.type == type.type } }.flatMap(\.members)
+            lost += others.count { !on.contains($0) && event[$0] != nil }
             return made(of: event, parts.map { .init(type: $0.type, pick: $0.members) })
         default: break
         }

@@ -97,7 +97,9 @@ struct AddEvent: EventOp {
                 if let part = rule.bind(declared, of: type, &site) { parts.append(part) }
             }
             guard parts.count == rules.count else { return nil }
-            bound.down[type] = .parts(parts, losses: [])
+            let picked = rules.flatMap(\.pick)
+            let unpicked = declared.shape.members(dividedBy: picked).filter { member in !picked.contains { member.hasPrefix($0) } }
+            bound.down[type] = .parts(parts, losses: unpicked.map { PartLoss(pointer: $0) })
         }
         site.types[type] = StepContext.TypeState(shape: declared.shape, stream: declared.stream)
         return bound

@@ -87,7 +87,18 @@ struct MergeEvents: EventOp {
         let parts = zip(types, states).map { part($0, $1.shape) }
         let whole = MultipartEvent(
             type: into, arms: parts.map { SplitArm(pick: $0.pick, ops: [], lone: .alone(nil)) }, on: on)
-        var bound = BoundEventOp(down: [Name(into): .parts(parts, losses: [])])
+        let keys = on.map(\.description).joined(separator: ", ")
+        for part in parts where part.test == nil {
+            site.note(
+                Rule.undecided, .warning,
+                "\(part.type) requires nothing beside \(keys) that tells whether \(into) holds one: on the way down every \(into) becomes one",
+                fix: "require a member of \(part.type) in the version before")
+        }
+        let losses = parts.enumerated().flatMap { index, part in
+            part.test == nil
+                ? [] : part.pick.filter { !isKey($0.name.text) }.map { PartLoss(pointer: $0.pointer, takers: 1 << UInt64(index)) }
+        }
+        var bound = BoundEventOp(down: [Name(into): .parts(parts, losses: losses)])
         for (index, type) in types.enumerated() { bound.up[type] = .rejoin(whole, arm: index) }
         return bound
     }

@@ -135,7 +135,7 @@ struct SplitEvent: EventOp {
     /// The members that may be lost: those taken by no part or only by parts with a guard, each with the values that parts supply in its
     /// place.
     private func losses(of shape: Shape) -> [PartLoss] {
-        members(of: shape, at: JSONPointer(tokens: [])).map { pointer in
+        shape.members(dividedBy: parts.flatMap { $0.pick + $0.fills.map(\.pointer) }).map { pointer in
             var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
             for (index, part) in parts.enumerated() {
                 for fill in part.fills where pointer.tokens.first == fill.pointer.tokens.first {
@@ -150,16 +150,6 @@ struct SplitEvent: EventOp {
             }
             return loss
         }.filter { $0.takers & unguarded == 0 }
-    }
-
-    /// The outermost members that parts take, or supply values to, either completely or not at all.
-    private func members(of shape: Shape, at pointer: JSONPointer) -> [JSONPointer] {
-        let named = parts.flatMap { $0.pick + $0.fills.map(\.pointer) }
-        return shape.properties.flatMap { property in
-            let member = pointer.appending(property.name)
-            let isDivided = named.contains { $0 != member && $0.hasPrefix(member) }
-            return isDivided ? members(of: property.shape, at: member) : [member]
-        }
     }
 
     private var unguarded: UInt64 { bits { $0.test == nil } }
@@ -301,6 +291,16 @@ extension Shape {
         (1 ..< max(pointer.tokens.count, 1)).contains { depth in
             let object = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
             return !isRequired(at: object) && shape(at: object)?.required.isEmpty == true
+        }
+    }
+
+    /// The outermost members of which parts take, or supply values to, either everything or nothing.
+    /// - Parameter named: the members that parts take or supply.
+    func members(dividedBy named: [JSONPointer], at pointer: JSONPointer = JSONPointer()) -> [JSONPointer] {
+        properties.flatMap { property in
+            let member = pointer.appending(property.name)
+            let isDivided = named.contains { $0 != member && $0.hasPrefix(member) }
+            return isDivided ? property.shape.members(dividedBy: named, at: member) : [member]
         }
     }
 
