@@ -1,5 +1,78 @@
 package import EventModel
 
+/// A change of a payload that no op can express: the code behind a `swift` op of a version file.
+///
+/// It must be a pure function: equal members give equal results, regardless of the time, the machine and the order of events. It receives
+/// the members that the op declares to read, and may change those that the op declares to write. If it throws, the event has no image; a
+/// `StepFailure` says where and why.
+public protocol SwiftStep: Sendable {
+    /// The id in the version file.
+    var id: String { get }
+    /// The revision in the version file. Until the version is released, raise it whenever the code's results change.
+    var revision: Int { get }
+
+    /// Converts the members of the older version to those of the newer one.
+    func up(_ members: inout StepMembers) throws
+}
+
+/// A step that can also convert back to the older version.
+public protocol ReversibleSwiftStep: SwiftStep {
+    /// Converts the members of the newer version to those of the older one: the inverse of `up`, as far as the declared class promises.
+    func down(_ members: inout StepMembers) throws
+}
+
+/// Why a step can't convert an event.
+public struct StepFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// An RFC 6901 pointer from the payload's root.
+    public var pointer: String
+    public var expected: String
+    public var found: String
+
+    public init(at pointer: String = "", expected: String, found: String) {
+        (self.pointer, self.expected, self.found) = (pointer, expected, found)
+    }
+
+    public var description: String { "\(pointer.isEmpty ? "the payload" : pointer) should be \(expected), found \(found)" }
+}
+
+/// A `swift` step between two Swift types: the payload before the step and the payload after it.
+///
+/// The older type is decoded from the members that the op reads. From the encoded newer type, the members that the op writes are taken
+/// over; all other members must be absent or unchanged. If a closure throws, the event has no image.
+public struct TypedStep<Old: Codable & Sendable, New: Codable & Sendable>: ReversibleSwiftStep {
+    public let id: String
+    public let revision: Int
+    private let newer: @Sendable (Old) throws -> New
+    private let older: @Sendable (New) throws -> Old
+
+    public init(
+        _ id: String, revision: Int, from old: Old.Type = Old.self, to new: New.Type = New.self,
+        up: @escaping @Sendable (Old) throws -> New, down: @escaping @Sendable (New) throws -> Old
+    ) {
+        (self.id, self.revision, newer, older) = (id, revision, up, down)
+    }
+
+    public func up(_ members: inout StepMembers) throws { try members.encode(newer(members.decode())) }
+
+    public func down(_ members: inout StepMembers) throws { try members.encode(older(members.decode())) }
+}
+
+/// A `swift` step between two Swift types that can't convert back, for `down: one-way`.
+public struct OneWayTypedStep<Old: Decodable & Sendable, New: Encodable & Sendable>: SwiftStep {
+    public let id: String
+    public let revision: Int
+    private let newer: @Sendable (Old) throws -> New
+
+    public init(
+        _ id: String, revision: Int, from old: Old.Type = Old.self, to new: New.Type = New.self,
+        up: @escaping @Sendable (Old) throws -> New
+    ) {
+        (self.id, self.revision, newer) = (id, revision, up)
+    }
+
+    public func up(_ members: inout StepMembers) throws { try members.encode(newer(members.decode())) }
+}
+
 /// The Swift steps that a program contains, by id.
 package struct SwiftSteps: Sendable {
     package static let none = SwiftSteps()
