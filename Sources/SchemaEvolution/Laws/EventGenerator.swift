@@ -172,3 +172,98 @@ extension EventGenerator: ValueGenerator {
         }
     }
 }
+
+/// Values that are likely to reveal errors in a step.
+enum BoundaryValues {
+    static let texts = ["", " ", "a b", "ü \"q\"", "\u{0}\u{1F}", "x/y~z", "日本語", "e\u{301}", "🧭", "\\", "null", "a  b ", "%"]
+    /// Texts that codecs can parse.
+    static let codecTexts = [
+        "0", "42", "-7", "007", "9007199254740993", "12.50", "0.00", "-3.07", "1e3", "true", "false", "2026-03-02T10:00:00Z",
+        "2026-03-02T10:00:00", "2026-03-02 10:00:00", "2026-03-02", "1970-01-01 00:00:00",
+    ]
+    static let integers = ["0", "1", "-1", "2", "1700000000", "9007199254740991", "9007199254740993", "-9007199254740993"]
+    static let fractions = ["0.5", "-0.25", "12.50", "1e3", "0.1"]
+    static let times = [
+        "2026-03-02T10:00:00Z", "1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2024-02-29T12:00:00.5Z", "2026-03-02T10:00:00.123456Z",
+        "2026-03-02T00:30:00+02:00", "2026-03-02T23:30:00-05:30", "9999-12-31T23:59:59Z",
+    ]
+    static let dates = ["2026-03-02", "1970-01-01", "2024-02-29", "9999-12-31"]
+    static let names = ["a", "", "x/y~z", "ü"]
+    static let anything: [JSONValue] = [
+        .null, .bool(true), .number("9007199254740993"), .string(""), .string("a"), .array([.null, .number("1")]),
+        .object([.init(name: "a", value: .object([.init(name: "", value: .array([]))]))]),
+    ]
+
+    /// The values with which the codecs of a scalar are tried.
+    static func candidates(_ shape: Shape, _ constants: StepConstants) -> [JSONValue] {
+        if let values = shape.enumeration { return values }
+        if let constant = shape.constant { return [constant] }
+        return switch shape.kind {
+        case .string: (texts + codecTexts + constants.texts + times + dates + pairs(constants.separators)).map { .string($0) }
+        case .integer: integers.map { .number($0) }
+        case .number: (integers + fractions).map { .number($0) }
+        case .boolean: [.bool(true), .bool(false)]
+        case .object, .array, .null, .any: []
+        }
+    }
+
+    private static func pairs(_ separators: [String]) -> [String] {
+        let parts = ["0", "42", "-7", "007", "2026-03-02", "a", "ü"]
+        return separators.flatMap { separator in parts.flatMap { first in parts.map { first + separator + $0 } } }
+    }
+}
+
+/// The constants in the steps of a history: generated events that contain them reach branches that other events do not.
+struct StepConstants {
+    private(set) var texts: [String] = []
+    private(set) var separators: [String] = []
+    /// The metadata members that steps read.
+    private(set) var metadata: [String] = []
+
+    init(_ history: History) {
+        for file in history.versions {
+            if let upcast = file.upcast { visit(upcast.json, under: "") }
+        }
+        texts += ["", "0", "1.0.0", "9.9.9"]
+    }
+
+    private mutating func visit(_ value: JSONValue, under name: String) {
+        switch value {
+        case .string(let text) where name == "separator": add(text, to: \.separators)
+        case .string(let text) where text.hasPrefix("$metadata/"): add(String(text.dropFirst("$metadata/".count)), to: \.metadata)
+        case .string(let text) where text.utf8.count < 40 && !text.hasPrefix("/") && !text.hasPrefix("$"): add(text, to: \.texts)
+        case .array(let elements): for element in elements { visit(element, under: name) }
+        case .object(let members):
+            for member in members {
+                if ["map", "down", "table", "to"].contains(name) { add(member.name, to: \.texts) }
+                visit(member.value, under: member.name)
+            }
+        default: break
+        }
+    }
+
+    private mutating func add(_ text: String, to list: WritableKeyPath<StepConstants, [String]>) {
+        if !self[keyPath: list].contains(text) { self[keyPath: list].append(text) }
+    }
+}
+
+/// A random number generator whose sequence depends only on its seed, on every machine.
+package struct SeededRandom: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// A random element; the list must not be empty.
+    package mutating func pick<T>(_ elements: [T]) -> T { elements[Int.random(in: elements.indices, using: &self)] }
+
+    /// True with a probability of one in `times`.
+    package mutating func once(in times: Int) -> Bool { Int.random(in: 0 ..< times, using: &self) == 0 }
+}
