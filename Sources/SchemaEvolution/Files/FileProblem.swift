@@ -1,4 +1,5 @@
 package import EventModel
+package import JSONText
 
 /// A problem with a file.
 package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
@@ -64,4 +65,88 @@ package enum FileRule {
     package static let format = [Finding].newerFormat
     /// A name looks like another one but has different bytes.
     package static let lookAlike = "FILE008"
+}
+
+extension FileLocation {
+    /// A repair of the value at this location, or of one below it.
+    package func repair(_ change: Repair.Change, at path: String...) -> Repair {
+        Repair(file: file, line: line, column: column, path: path, change)
+    }
+
+    package func repair(_ change: Repair.Change, below path: [String]) -> Repair {
+        Repair(file: file, line: line, column: column, path: path, change)
+    }
+
+    /// The repair after which the op at this location hides the events that it now blocks.
+    package var hiding: Repair { repair(.swap("block", "{\"hide\":\"\(unexplainedReason)\"}")) }
+
+    /// A repair that sets a member of the value at this location.
+    package func repair(_ path: String..., to value: JSONValue) -> Repair {
+        Repair(file: file, line: line, column: column, path: path, .set(value.text))
+    }
+}
+
+extension FileProblem {
+    /// A copy of the problem with additional repairs.
+    package func withRepairs(_ repairs: Repair?...) -> FileProblem {
+        var problem = self
+        problem.finding.repairs += repairs.compactMap(\.self)
+        return problem
+    }
+}
+
+extension FileNode {
+    /// A repair that replaces this value.
+    package func becomes(_ value: JSONValue) -> Repair { mark.repair(.set(value.text)) }
+}
+
+extension JSONValue {
+    /// An op or item in the form of a version file.
+    static func op(_ name: String, _ arguments: [(name: String, value: JSONValue)]) -> JSONValue {
+        .object([.init(name: name, value: .object(arguments.map { .init(name: $0.name, value: $0.value) }))])
+    }
+}
+
+/// The placeholder for a reason that only the author can give.
+package let unexplainedReason = Finding.reasonMissing
+
+extension [Finding] {
+    private struct Cause: Hashable {
+        var finding: Finding
+        var rest: Substring
+    }
+
+    /// The maximum number of types that a message names.
+    private static let namesMax = 20
+
+    /// Merges findings that differ only in their type into one that names all types, at the location of the first.
+    /// - Parameter ignoringPlaces: whether findings at different locations are merged too.
+    package func merged(ignoringPlaces: Bool = false) -> [Finding] {
+        var order: [Cause] = []
+        var types: [Cause: [String]] = [:]
+        var firsts: [Cause: Finding] = [:]
+        for (index, finding) in enumerated() {
+            var cause = Cause(finding: finding, rest: finding.message.dropFirst(finding.subject?.count ?? 0))
+            (cause.finding.message, cause.finding.subject) = (finding.subject == nil ? "\(index)" : "", nil)
+            if ignoringPlaces { (cause.finding.file, cause.finding.line, cause.finding.column) = (nil, nil, nil) }
+            if firsts[cause] == nil {
+                order.append(cause)
+                firsts[cause] = finding
+            }
+            if let type = finding.subject { types[cause, default: []].append(type) }
+        }
+        return order.compactMap { cause in
+            guard var finding = firsts[cause] else { return nil }
+            if let names = types[cause], names.count > 1 {
+                let subject = Self.list(names)
+                (finding.message, finding.subject) = (subject + cause.rest, subject)
+            }
+            return finding
+        }
+    }
+
+    private static func list(_ names: [String]) -> String {
+        let shown = names.count > namesMax ? names.prefix(namesMax) + ["\(names.count - namesMax) other types"] : names[...]
+        return shown.dropLast().joined(separator: ", ") + " and " + (shown.last ?? "")
+    }
 }
