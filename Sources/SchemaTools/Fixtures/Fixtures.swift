@@ -230,3 +230,145 @@ extension Fixtures {
                 : "where that is meant: \(.recordFixtures(overwriting: true))")
     }
 }
+
+/// The fixtures of one version as seen at another, one image per line: `fixtures/vN/seen/vM.jsonl`.
+///
+/// `{"of":"events.jsonl:3","stream":…,"type":…,"data":…}`, with `part` if it is above 0; `{"of":…,"hidden":true}` if a step hides or drops
+/// the event; `{"of":…,"error":…}` if it has no image.
+package struct FixtureRendering: Sendable {
+    package let born: SchemaVersion
+    package let seen: SchemaVersion
+    package let file: String
+    package let text: String
+    /// Events without an image at a newer version, where they must have one.
+    package let failures: [Finding]
+}
+
+extension Fixtures {
+    /// The fixtures of every version as seen at every other version.
+    package func renderings(_ history: History) throws(EvstoreError) -> [FixtureRendering] {
+        try history.requireSwiftSteps(through: history.head)
+        var renderings: [FixtureRendering] = []
+        for born in lines.keys.sorted() {
+            // Paths from one version are not needed for the next.
+            let viewer = PathRunner(history)
+            for seen in history.versions.map(\.number) where seen != born {
+                renderings.append(rendering(of: born, at: seen, viewer))
+            }
+        }
+        return renderings
+    }
+
+    private func rendering(of born: SchemaVersion, at seen: SchemaVersion, _ viewer: PathRunner) -> FixtureRendering {
+        var text = ""
+        var failures: [Finding] = []
+        for line in lines[born] ?? [] {
+            let place = JSONValue.string("\(line.file.split(separator: "/").last ?? ""):\(line.number)")
+            do {
+                let images = try line.images(born: born, at: seen, viewer)
+                for image in images { text += JSONValue.object([.init(name: "of", value: place)] + image).text + "\n" }
+                if images.isEmpty {
+                    text += JSONValue.object([.init(name: "of", value: place), .init(name: "hidden", value: .bool(true))]).text + "\n"
+                }
+            } catch {
+                let why = (error as? EvstoreError)?.message ?? "\(error)"
+                text += JSONValue.object([.init(name: "of", value: place), .init(name: "error", value: .string(why))]).text + "\n"
+                if seen > born {
+                    failures.append(
+                        Finding(
+                            id: Rule.upNotTotal, file: line.file, line: line.number, column: 1,
+                            message: "this \(line.type) of \(born) has no image at \(seen): \(why)",
+                            fix: "change the steps up to \(seen): what was written once must remain readable forever"))
+                }
+            }
+        }
+        return FixtureRendering(born: born, seen: seen, file: "\(directory)/\(born)/seen/\(seen).jsonl", text: text, failures: failures)
+    }
+}
+
+extension Fixtures.Line {
+    /// The images of the event, as the members of their lines.
+    func images(born: SchemaVersion, at seen: SchemaVersion, _ viewer: PathRunner) throws -> [[JSONValue.Member]] {
+        let name = try viewer.history.streamName(stream, from: born, to: seen).text
+        var images: [[JSONValue.Member]] = []
+        var failure: ImageFailure?
+        func take(_ image: borrowing Image) throws {
+            let data = try JSONValue(parsing: image.payload)
+            images.append(
+                [.init(name: "stream", value: .string(name)), .init(name: "type", value: .string(image.type))]
+                    + (image.part > 0 ? [.init(name: "part", value: .number("\(image.part)"))] : [])
+                    + [.init(name: "data", value: data)])
+        }
+        let path = try viewer.path(type: type, born: born, to: seen)
+        if path.merges {
+            // A single line counts as an append of one event.
+            let event = AppendedEvent(type: type, payload: payload, metadata: metadata, time: time, stream: stream.text)
+            var broken: (any Error)?
+            try viewer.view(appended: [event], born: born, at: seen, failed: { failure = $1 }) { _, image in
+                do { try take(image) } catch { broken = error }
+            }
+            if let broken { throw broken }
+        } else {
+            let source = SourceEvent(payload: payload.lent, time: time, metadata: metadata.lent)
+            try viewer.run(path, source, stream: stream.text, validating: true, take)
+        }
+        if let failure { throw EvstoreError.noImage(failure) }
+        return images
+    }
+}
+
+/// The files that recording fixtures would write, compared with the existing ones.
+package struct FixtureFiles: Sendable {
+    package struct Change: Hashable, Sendable {
+        package let file: String
+        package let text: String
+        /// The current contents of the file; nil if it is new.
+        package let old: String?
+        /// Whether the file depends only on released versions, so that it must never change.
+        package let isFixed: Bool
+
+        /// Whether the change only appends to the existing contents.
+        package var isGrowth: Bool { old.map { text.hasPrefix($0) } ?? false }
+
+        /// The first line that differs, before and after.
+        package var difference: (line: Int, old: String?, new: String?) {
+            let (a, b) = (Self.lines(old ?? ""), Self.lines(text))
+            let same = zip(a, b).prefix { $0 == $1 }.count
+            return (same + 1, same < a.count ? a[same] : nil, same < b.count ? b[same] : nil)
+        }
+
+        private static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
+    }
+
+    /// The files whose contents differ from the expected ones.
+    package private(set) var changes: [Change] = []
+    package private(set) var unchanged = 0
+
+    package init() {}
+
+    package mutating func add(_ file: String, _ text: String, isFixed: Bool) throws(EvstoreError) {
+        var old: String?
+        if FileManager.default.fileExists(atPath: file) {
+            old = String(decoding: try onFiles("reading \(file)") { try Data(contentsOf: URL(filePath: file)) }, as: UTF8.self)
+        }
+        if old == text { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
+    }
+
+    /// Adds the renderings of a directory's fixtures.
+    package mutating func add(_ renderings: [FixtureRendering], _ history: History) throws(EvstoreError) {
+        for rendering in renderings {
+            let isFixed = history[rendering.born]?.isReleased == true && history[rendering.seen]?.isReleased == true
+            try add(rendering.file, rendering.text, isFixed: isFixed)
+        }
+    }
+
+    package func write() throws(EvstoreError) {
+        for change in changes {
+            let folder = change.file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+            try onFiles("writing \(change.file)") {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try Data(change.text.utf8).write(to: URL(filePath: change.file), options: .atomic)
+            }
+        }
+    }
+}
