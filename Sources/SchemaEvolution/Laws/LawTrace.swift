@@ -6,7 +6,10 @@ internal import JSONText
 /// was unchanged afterwards. Events with equal traces execute the same instructions, so the laws that a few of them obey, and the losses
 /// that they have, apply to all of them.
 struct LawTrace: Hashable {
-    fileprivate let route, image: Int
+    fileprivate let kind: TypeAtVersion
+    fileprivate let target: SchemaVersion
+    /// The type index of the image.
+    fileprivate let image: Int
     fileprivate let there, back: Leg
     fileprivate let isSame: Bool
 
@@ -47,18 +50,8 @@ struct LawTrace: Hashable {
     fileprivate static let most = 1 << 14
 }
 
-/// Converts events to versions and back to determine their traces. Caches the paths for each type.
+/// Converts events to versions and back to determine their traces.
 struct LawTracer: ~Copyable {
-    /// The paths for events of one type and birth version to one target version and back.
-    private struct Route {
-        let kind: TypeAtVersion
-        let target: SchemaVersion
-        /// Nil if an event may have several images, or if its ops run one by one.
-        let there: Path?
-        /// By the type index of the image.
-        var back: [Int: Path?] = [:]
-    }
-
     /// A copy of an image.
     fileprivate struct Made: ~Copyable {
         var payload = ByteBuffer(capacity: 4096)
@@ -102,9 +95,6 @@ struct LawTracer: ~Copyable {
     }
 
     private let viewer: PathRunner
-    private var routes: [Route] = []
-    /// The route of the previous event.
-    private var latest = 0
     private var there = Leader()
     private var returned = Leader()
 
@@ -116,41 +106,21 @@ struct LawTracer: ~Copyable {
         of event: borrowing SourceEvent, _ kind: TypeAtVersion, at target: SchemaVersion, stream: (SchemaVersion) throws -> String
     ) -> LawTrace? {
         do {
-            let index = try route(kind, target)
-            guard let path = routes[index].there,
+            guard let path = try single(kind, to: target),
                 let there = try there.lead(path, event, stream: try stream(kind.version)),
-                let path = try back(index),
+                let path = try single(TypeAtVersion(type: self.there.made.type, version: target), to: kind.version),
                 let back = try returned.lead(path, self.there.made, of: event, stream: try stream(target))
             else { return nil }
             let isSame = returned.made.isSame(as: event, kind.type)
             if !isSame { try viewer.history.requireShape(of: returned.made.type, at: kind.version).validate(returned.made.payload.bytes) }
-            return LawTrace(route: index, image: self.there.made.index, there: there, back: back, isSame: isSame)
+            return LawTrace(kind: kind, target: target, image: self.there.made.index, there: there, back: back, isSame: isSame)
         } catch { return nil }
     }
 
-    private mutating func route(_ kind: TypeAtVersion, _ target: SchemaVersion) throws -> Int {
-        func isRoute(_ route: Route) -> Bool { route.target == target && route.kind == kind }
-        if latest < routes.count, isRoute(routes[latest]) { return latest }
-        if let known = routes.firstIndex(where: isRoute) {
-            latest = known
-        } else {
-            routes.append(Route(kind: kind, target: target, there: try single(kind.type, from: kind.version, to: target)))
-            latest = routes.count - 1
-        }
-        return latest
-    }
-
-    /// The path back from the image that was made last.
-    private mutating func back(_ route: Int) throws -> Path? {
-        if let known = routes[route].back[there.made.index] { return known }
-        let path = try single(there.made.type, from: routes[route].target, to: routes[route].kind.version)
-        routes[route].back.updateValue(path, forKey: there.made.index)
-        return path
-    }
-
-    private func single(_ type: String, from: SchemaVersion, to: SchemaVersion) throws -> Path? {
-        if from.number == 0 { return nil }
-        let path = try viewer.path(type: type, born: from, to: to)
+    /// The path to a version; nil if an event may have several images, or if its ops run one by one.
+    private func single(_ kind: TypeAtVersion, to target: SchemaVersion) throws -> Path? {
+        if kind.version.number == 0 { return nil }
+        let path = try viewer.path(type: kind.type, born: kind.version, to: target)
         return (path.fused != nil || path.unchanged != nil) && !path.merges ? path : nil
     }
 }
@@ -165,9 +135,9 @@ extension LawTracer.Made {
 
 /// Shared by the copies of a trial, only one of which is in use.
 final class SharedLawTracer {
-    var routes: LawTracer
+    var tracer: LawTracer
 
-    init(_ viewer: PathRunner) { routes = LawTracer(viewer) }
+    init(_ viewer: PathRunner) { tracer = LawTracer(viewer) }
 }
 
 extension LawTrial {
@@ -188,7 +158,7 @@ extension LawTrial {
         of event: borrowing SourceEvent, _ kind: TypeAtVersion, at target: SchemaVersion, stream: (SchemaVersion) throws -> String
     ) -> LawTrace? {
         guard triesEach < .max, traces.count < LawTrace.most, kind.version.number > 0, kind.version != target else { return nil }
-        return leader.routes.trace(of: event, kind, at: target, stream: stream)
+        return shared.tracer.trace(of: event, kind, at: target, stream: stream)
     }
 
     /// Counts an event of the log without a trial if enough events with an equal trace were tried.

@@ -24,7 +24,7 @@ package struct LawTrial {
     /// The append that is being read from a log.
     var append = OpenAppend()
     let probe: LossProbe
-    let leader: SharedLawTracer
+    let shared: SharedLawTracer
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
 
@@ -35,7 +35,7 @@ package struct LawTrial {
     package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
         (viewer, self.isFull, self.triesEach) = (PathRunner(history, opsMax: Self.opsMax), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
-        leader = SharedLawTracer(viewer)
+        shared = SharedLawTracer(viewer)
     }
 
     var history: History { viewer.history }
