@@ -120,3 +120,313 @@ struct LayoutRules {
         }
     }
 }
+
+/// Writes nodes as YAML, with the comments from the original text.
+struct YAMLLayout {
+    private struct Line {
+        var text: String
+        var comment: String?
+        /// The column of a value that may be moved to the right; nil if there is none.
+        var valueColumn: Int?
+    }
+
+    private let root: FileNode
+    private let source: YAMLSource?
+    private let places: LayoutRules
+    private var pending: ArraySlice<YAMLSource.Comment>
+    /// The last line whose preceding blank line was handled: several entries may begin on one line.
+    private var led = 0
+
+    init(_ root: FileNode, _ source: YAMLSource?) {
+        (self.root, self.source) = (root, source)
+        places = LayoutRules(root)
+        pending = (source?.comments ?? [])[...]
+    }
+
+    /// Can be read only once, since it consumes the comments.
+    var text: String {
+        mutating get {
+            var lines = block(places.ordered(root, hasComments: !pending.isEmpty), [], 0)
+            for comment in pending { lines.append(Line(text: comment.text)) }
+            pending = []
+            while lines.first?.text.isEmpty == true { lines.removeFirst() }
+            return Self.aligned(lines).joined(separator: "\n") + "\n"
+        }
+    }
+
+    // MARK: Lines
+
+    /// Writes a node on as many lines as it has entries, without indentation.
+    private mutating func block(_ node: FileNode, _ path: [String], _ indent: Int) -> [Line] {
+        switch node.kind {
+        case .list(let nodes) where !nodes.isEmpty:
+            return nodes.flatMap { node in
+                let before = leading(node.mark.line)
+                var lines = value(node, path + ["*"], indent + 2, used: indent + 2)
+                for index in lines.indices where !(lines[index].text.isEmpty && lines[index].comment == nil) {
+                    lines[index].text = (index == 0 ? "- " : "  ") + lines[index].text
+                }
+                return before + lines
+            }
+        case .map(let members) where !members.isEmpty:
+            var lines: [Line] = []
+            for member in members {
+                lines += leading(member.place.line)
+                lines += entry(member, path + [member.name], indent)
+            }
+            return places.alignsValues(of: path) ? Self.columns(lines) : lines
+        default: return value(node, path, indent, used: indent)
+        }
+    }
+
+    private mutating func entry(_ member: FileNode.Member, _ path: [String], _ indent: Int) -> [Line] {
+        let name = scalar(member.name, at: member.place) + ":"
+        if isBlock(member.value, path, used: indent + name.count + 1) {
+            let head = Line(text: name, comment: trailing(member.place.line))
+            return [head]
+                + block(member.value, path, indent + 2).map { line in
+                    Line(text: line.text.isEmpty ? "" : "  " + line.text, comment: line.comment)
+                }
+        }
+        let line = Line(
+            text: name + " " + flow(member.value), comment: trailing(source?.lastLine(of: member.value)), valueColumn: name.count + 1)
+        return [line]
+    }
+
+    private mutating func value(_ node: FileNode, _ path: [String], _ indent: Int, used: Int) -> [Line] {
+        if isBlock(node, path, used: used) { return block(node, path, indent) }
+        return [Line(text: flow(node), comment: trailing(source?.lastLine(of: node)))]
+    }
+
+    private func isBlock(_ node: FileNode, _ path: [String], used: Int) -> Bool {
+        switch node.kind {
+        case .list(let nodes) where !nodes.isEmpty: break
+        case .map(let members) where !members.isEmpty: break
+        default: return false
+        }
+        if places.isBlock(path) || used + flow(node).count > FileLayout.width { return true }
+        guard let source else { return false }
+        if !source.isFlow(node) { return true }
+        let last = source.lastLine(of: node)
+        return pending.contains { $0.line >= node.mark.line && $0.line < last }
+    }
+
+    private func flow(_ node: FileNode) -> String {
+        switch node.kind {
+        case .null: "null"
+        case .bool(let value): String(value)
+        case .number(let text): text
+        case .string(let text): scalar(text, at: node.mark)
+        case .list(let nodes): "[" + nodes.map(flow).joined(separator: ", ") + "]"
+        case .map(let members):
+            "{" + members.map { "\(scalar($0.name, at: $0.place)): \(flow($0.value))" }.joined(separator: ", ") + "}"
+        }
+    }
+
+    /// A text as its author wrote it, but in double quotes if it was on several lines or in single quotes.
+    private func scalar(_ value: String, at mark: FileLocation) -> String {
+        guard let source else { return value.yamlScalar }
+        guard let written = source.text(at: mark), !written.hasPrefix("'"), !written.hasPrefix("|"), !written.hasPrefix(">") else {
+            return value.yamlQuoted
+        }
+        return written
+    }
+
+    // MARK: Comments
+
+    /// The comments above a line, and the blank line above them.
+    private mutating func leading(_ line: Int) -> [Line] {
+        guard let source, line > led else { return [] }
+        led = line
+        var lines: [Line] = []
+        var first = line
+        while let comment = pending.first, comment.line < line {
+            if lines.isEmpty { first = comment.line }
+            if !lines.isEmpty, source.isBlank(comment.line - 1) { lines.append(Line(text: "")) }
+            lines.append(Line(text: comment.text))
+            pending.removeFirst()
+        }
+        if !lines.isEmpty, first != line, source.isBlank(line - 1) { lines.append(Line(text: "")) }
+        return source.isBlank(first - 1) ? [Line(text: "")] + lines : lines
+    }
+
+    /// The comment at the end of a line.
+    private mutating func trailing(_ line: Int?) -> String? {
+        guard let comment = pending.first, comment.line == line, !comment.isAlone else { return nil }
+        pending.removeFirst()
+        return comment.text
+    }
+
+    // MARK: Columns
+
+    /// Aligns the values of adjacent lines in one column.
+    private static func columns(_ lines: [Line]) -> [Line] {
+        var lines = lines
+        var start = 0
+        while start < lines.count {
+            var end = start
+            while end < lines.count, lines[end].valueColumn != nil { end += 1 }
+            let width = lines[start ..< end].compactMap(\.valueColumn).max() ?? 0
+            for index in start ..< end {
+                guard let column = lines[index].valueColumn else { continue }
+                let place = lines[index].text.index(lines[index].text.startIndex, offsetBy: column)
+                lines[index].text.insert(contentsOf: String(repeating: " ", count: width - column), at: place)
+            }
+            start = end + 1
+        }
+        return lines
+    }
+
+    /// Aligns the comments of adjacent lines in one column.
+    private static func aligned(_ lines: [Line]) -> [String] {
+        var result: [String] = []
+        var start = 0
+        while start < lines.count {
+            var end = start
+            while end < lines.count, lines[end].comment != nil { end += 1 }
+            let width = lines[start ..< end].map(\.text.count).max() ?? 0
+            for line in lines[start ..< end] {
+                result.append(line.text + String(repeating: " ", count: width - line.text.count + 2) + (line.comment ?? ""))
+            }
+            if end < lines.count { result.append(lines[end].text) }
+            start = end + 1
+        }
+        return result
+    }
+}
+
+/// The text from which a file's nodes were read: the notation of each scalar, and the comments.
+struct YAMLSource {
+    struct Comment: Hashable {
+        /// Includes the leading `#`.
+        let text: String
+        let line: Int
+        /// Whether nothing precedes the comment on its line.
+        let isAlone: Bool
+    }
+
+    struct LineColumn: Hashable {
+        let line, column: Int
+    }
+
+    let lines: [[Unicode.Scalar]]
+    private(set) var comments: [Comment] = []
+    /// The notation of each scalar on a single line, by its start location.
+    private var written: [LineColumn: String] = [:]
+    /// The end of each scalar, counted from 0, by its start location.
+    private var ends: [LineColumn: LineColumn] = [:]
+    // The current location of the scan, counted from 0.
+    private var line = 0
+    private var column = 0
+
+    init(_ text: String, _ root: FileNode) {
+        lines = YAMLFileReader.lines(of: text)
+        scan(root)
+        skip(to: lines.count, 0)
+    }
+
+    /// Whether a line is blank; false for lines outside the text.
+    func isBlank(_ line: Int) -> Bool { lines.indices.contains(line - 1) && lines[line - 1].allSatisfy { $0 == " " } }
+
+    /// Whether a list or map is written in brackets.
+    func isFlow(_ node: FileNode) -> Bool {
+        guard lines.indices.contains(node.mark.line - 1), lines[node.mark.line - 1].indices.contains(node.mark.column - 1) else {
+            return false
+        }
+        return ["{", "["].contains(lines[node.mark.line - 1][node.mark.column - 1])
+    }
+
+    /// The notation of a scalar, if it is on a single line.
+    func text(at mark: FileLocation) -> String? { written[LineColumn(line: mark.line, column: mark.column)] }
+
+    /// The line in which the last scalar of a node ends.
+    func lastLine(of node: FileNode) -> Int {
+        switch node.kind {
+        case .list(let nodes): nodes.last.map(lastLine) ?? node.mark.line
+        case .map(let members): members.last.map { lastLine(of: $0.value) } ?? node.mark.line
+        default: ends[LineColumn(line: node.mark.line, column: node.mark.column)].map { $0.line + 1 } ?? node.mark.line
+        }
+    }
+
+    /// The end of the scalar that begins at a location, counted from 0.
+    func end(ofScalarAt mark: FileLocation) -> LineColumn? { ends[LineColumn(line: mark.line, column: mark.column)] }
+
+    private mutating func scan(_ node: FileNode) {
+        switch node.kind {
+        case .null: pass("null", at: node.mark)
+        case .bool(let value): pass(String(value), at: node.mark)
+        case .number(let text), .string(let text): pass(text, at: node.mark)
+        case .list(let nodes): for node in nodes { scan(node) }
+        case .map(let members):
+            for member in members {
+                pass(member.name, at: member.place)
+                scan(member.value)
+            }
+        }
+    }
+
+    /// Moves from one scalar to the next; only structure and comments lie between them.
+    private mutating func skip(to targetLine: Int, _ targetColumn: Int) {
+        while line < lines.count, (line, column) < (targetLine, targetColumn) {
+            let text = lines[line]
+            if column < text.count, text[column] == "#" {
+                let isAlone = text[..<column].allSatisfy { $0 == " " }
+                var words = text[column...]
+                while words.last == " " { words.removeLast() }
+                comments.append(Comment(text: String(String.UnicodeScalarView(words)), line: line + 1, isAlone: isAlone))
+                column = text.count
+            }
+            column += 1
+            if column >= text.count { (line, column) = (line + 1, 0) }
+        }
+    }
+
+    private mutating func pass(_ value: String, at mark: FileLocation) {
+        skip(to: mark.line - 1, mark.column - 1)
+        (line, column) = (mark.line - 1, mark.column - 1)
+        guard lines.indices.contains(line), column < lines[line].count else { return }
+        let (start, text) = (column, lines[line])
+        switch text[column] {
+        case "\"", "'": passQuoted(text[column])
+        case "|", ">":
+            while column < lines[line].count, lines[line][column] != " " { column += 1 }
+            skip(to: line + 1, 0)
+            passPlain(value)
+        default: passPlain(value)
+        }
+        let place = LineColumn(line: mark.line, column: mark.column)
+        ends[place] = LineColumn(line: line, column: column)
+        if line == mark.line - 1 { written[place] = String(String.UnicodeScalarView(text[start ..< column])) }
+    }
+
+    private mutating func passQuoted(_ quote: Unicode.Scalar) {
+        column += 1
+        while line < lines.count {
+            let text = lines[line]
+            while column < text.count {
+                if text[column] == "\\", quote == "\"" {
+                    column += 2
+                } else if text[column] == quote {
+                    column += 1
+                    guard quote == "'", column < text.count, text[column] == "'" else { return }
+                    column += 1
+                } else {
+                    column += 1
+                }
+            }
+            (line, column) = (line + 1, 0)
+        }
+    }
+
+    /// Skips the characters of a scalar, ignoring any spaces and line breaks between them.
+    private mutating func passPlain(_ value: String) {
+        for scalar in value.unicodeScalars where scalar != " " && scalar != "\n" {
+            while line < lines.count, column >= lines[line].count || lines[line][column] == " " {
+                column += 1
+                if column >= lines[line].count { (line, column) = (line + 1, 0) }
+            }
+            guard line < lines.count, lines[line][column] == scalar else { return }
+            column += 1
+        }
+    }
+}
