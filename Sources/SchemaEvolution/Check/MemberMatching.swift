@@ -59,14 +59,10 @@ struct MemberMatching {
     }
 
     /// The pairs that move to this pointer or to one inside it.
-    func moves(to place: JSONPointer) -> [Pair] {
-        arriving[place] ?? []
-    }
+    func moves(to place: JSONPointer) -> [Pair] { arriving[place] ?? [] }
 
     /// The pairs that move from this pointer or from one inside it.
-    func moves(from place: JSONPointer) -> [Pair] {
-        leaving[place] ?? []
-    }
+    func moves(from place: JSONPointer) -> [Pair] { leaving[place] ?? [] }
 
     /// The members that may have moved to an unmatched new pointer.
     func candidates(for place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {

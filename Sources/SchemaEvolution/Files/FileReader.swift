@@ -58,16 +58,14 @@ package enum FileReader {
 enum JSONFileReader {
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
         var lines = LineCounter(file: file)
-        do {
-            var limits = JSONLimits()
-            (limits.bytes, limits.depth, limits.members) = (FileReader.bytesMax, FileReader.depthMax, FileReader.valuesMax)
+        var limits = JSONLimits()
+        (limits.bytes, limits.depth, limits.members) = (FileReader.bytesMax, FileReader.depthMax, FileReader.valuesMax)
+        do throws(JSONError) {
             _ = try JSONScanner.validate(text.lent, limits: limits)
+            var walk = JSONWalker(text.lent)
+            walk.skipSpaces()
+            return try node(&walk, &lines)
         } catch {
-            throw FileProblem(FileRule.syntax, "not valid JSON: \(error.reason)", at: lines.mark(of: error.offset, in: text.lent))
-        }
-        var walk = JSONWalker(text.lent)
-        walk.skipSpaces()
-        do { return try node(&walk, &lines) } catch {
             throw FileProblem(FileRule.syntax, "not valid JSON: \(error.reason)", at: lines.mark(of: error.offset, in: text.lent))
         }
     }

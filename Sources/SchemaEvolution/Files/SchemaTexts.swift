@@ -47,10 +47,7 @@ package struct SchemaTexts: Sendable {
 
     /// The lines of a file; empty if the file does not exist.
     package func lines(path: String) -> [[Unicode.Scalar]] {
-        switch changed[path] {
-        case .some(let text): text.map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []
-        case nil: FileManager.default.contents(atPath: path).map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []
-        }
+        text(of: path).map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []
     }
 
     /// Whether a version file is released or locked. If the file can't be parsed, whether its text contains the word `released`.
@@ -86,7 +83,7 @@ package struct SchemaTexts: Sendable {
     package mutating func apply(_ edits: [FileEdit]) -> Bool {
         var made = changed
         for file in Set(edits.map(\.file)) {
-            var lines = text(of: file).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
+            var lines = (text(of: file) ?? []).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
             guard changed[file] == nil && lines.count == 1 || lines.count == self.lines(path: file).count else { return false }
             let isCRLF = lines.count > 1 && lines[0].last == UInt8(ascii: "\r")
             // Edits are applied from the last line to the first, so that line numbers of the remaining edits stay valid.
@@ -111,8 +108,8 @@ package struct SchemaTexts: Sendable {
         return true
     }
 
-    private func text(of file: String) -> [UInt8] {
-        if let text = changed[file] { return text ?? [] }
-        return FileManager.default.contents(atPath: file).map { [UInt8]($0) } ?? []
+    private func text(of file: String) -> [UInt8]? {
+        if let text = changed[file] { return text }
+        return FileManager.default.contents(atPath: file).map { [UInt8]($0) }
     }
 }

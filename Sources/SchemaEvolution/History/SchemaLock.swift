@@ -19,12 +19,10 @@ package struct SchemaLock: Hashable, Sendable {
     }
 
     package init(text: [UInt8], file: String) throws(EvstoreError) {
-        var problems = FindingList()
-        // The lock is JSON regardless of its file name.
-        let root: FileNode
-        do throws(FileProblem) { root = try JSONFileReader.read(text, file: file) } catch { throw .schemaInvalid([error.finding]) }
         digests = [:]
         do throws(FileProblem) {
+            // The lock is JSON regardless of its file name.
+            let root = try JSONFileReader.read(text, file: file)
             try root.map("the lock", allowing: ["algorithm", "versions"])
             let algorithm = try root.required("algorithm", of: "the lock")
             let name = try algorithm.text("algorithm")
@@ -42,8 +40,7 @@ package struct SchemaLock: Hashable, Sendable {
                 }
                 digests[SchemaVersion(number)] = digest
             }
-        } catch { problems.add(error) }
-        if problems.hasErrors { throw .schemaInvalid(problems.findings) }
+        } catch { throw .schemaInvalid([error.finding]) }
     }
 
     /// The lock as file contents.

@@ -156,12 +156,7 @@ package struct ShapeMembers: Hashable, Sendable {
 
 /// Looks up and edits members by pointer. Pointers lead only through named members of objects, never into arrays or maps.
 extension Shape {
-    package func shape(at pointer: JSONPointer) -> Shape? { shape(at: pointer.tokens[...]) }
-
-    private func shape(at tokens: ArraySlice<MemberName>) -> Shape? {
-        guard let first = tokens.first else { return self }
-        return property(first.text)?.shape(at: tokens.dropFirst())
-    }
+    package func shape(at pointer: JSONPointer) -> Shape? { pointer.tokens.reduce(self) { $0?.property($1.text) } }
 
     /// The shape at a pointer, which may also lead through maps and through values of any kind.
     package func at(_ pointer: JSONPointer) -> Shape? {
@@ -193,7 +188,7 @@ extension Shape {
     /// Appends a member to an object. Returns false if the object does not exist or already has the member.
     package mutating func insert(_ shape: Shape, at pointer: JSONPointer, required: Bool) -> Bool {
         guard let name = pointer.last?.text else { return false }
-        return editParent(of: pointer) { parent in
+        return edit(pointer.tokens.dropLast()) { parent in
             guard parent.kind == .object, !parent.isMap, parent.members.place(of: name) == nil else { return false }
             parent.members.append(Property(name, shape))
             if required { parent.required.insert(name) }
@@ -206,7 +201,7 @@ extension Shape {
     package mutating func remove(at pointer: JSONPointer) -> (shape: Shape, required: Bool)? {
         guard let name = pointer.last?.text else { return nil }
         var taken: (shape: Shape, required: Bool)?
-        _ = editParent(of: pointer) { parent in
+        _ = edit(pointer.tokens.dropLast()) { parent in
             guard let member = parent.members.remove(name) else { return false }
             taken = (member.shape, parent.required.remove(Name(name)) != nil)
             return true
@@ -220,7 +215,7 @@ extension Shape {
             self = shape
             return true
         }
-        return editParent(of: pointer) { parent in
+        return edit(pointer.tokens.dropLast()) { parent in
             guard let place = parent.members.place(of: name) else { return false }
             parent.members.edit(place) { $0 = shape }
             switch required {
@@ -232,14 +227,10 @@ extension Shape {
         }
     }
 
-    private mutating func editParent(of pointer: JSONPointer, _ edit: (inout Shape) -> Bool) -> Bool {
-        reach(pointer.tokens.dropLast(), edit)
-    }
-
-    private mutating func reach(_ tokens: ArraySlice<MemberName>, _ edit: (inout Shape) -> Bool) -> Bool {
-        guard let first = tokens.first else { return edit(&self) }
+    private mutating func edit(_ tokens: ArraySlice<MemberName>, _ change: (inout Shape) -> Bool) -> Bool {
+        guard let first = tokens.first else { return change(&self) }
         guard let place = members.place(of: first.text) else { return false }
-        return members.edit(place) { $0.reach(tokens.dropFirst(), edit) }
+        return members.edit(place) { $0.edit(tokens.dropFirst(), change) }
     }
 }
 

@@ -31,14 +31,10 @@ package struct ShapeDifference: Hashable, Sendable {
 
     /// Compares what the ops make of shape[n-1] with what version n declares; empty if they agree.
     package static func compare(_ made: EventShape, _ declared: EventShape) -> [ShapeDifference] {
-        var comparison = ShapeComparison()
-        if made.stream?.description != declared.stream?.description {
-            comparison.note(
-                .init(tokens: []), .stream,
-                "the stream is \(made.stream.map { "\($0)" } ?? "any") and \(declared.stream.map { "\($0)" } ?? "any") is declared")
-        }
-        comparison.compare(made.shape, declared.shape, at: .init(tokens: []))
-        return comparison.differences
+        let (differences, old, new) = (compare(made.shape, declared.shape), made.stream?.description, declared.stream?.description)
+        if old == new { return differences }
+        let words = "the stream is \(old ?? "any") and \(new ?? "any") is declared"
+        return [ShapeDifference(JSONPointer(), .stream, words)] + differences
     }
 
     package static func compare(_ made: Shape, _ declared: Shape) -> [ShapeDifference] {
