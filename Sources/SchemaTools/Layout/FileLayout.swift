@@ -295,6 +295,15 @@ struct YAMLLayout {
     }
 }
 
+/// A location in a text, with lines and columns counted from 0.
+struct LineColumn: Hashable {
+    let line, column: Int
+
+    init(line: Int, column: Int) { (self.line, self.column) = (line, column) }
+
+    init(_ mark: FileLocation) { (line, column) = (mark.line - 1, mark.column - 1) }
+}
+
 /// The text from which a file's nodes were read: the notation of each scalar, and the comments.
 struct YAMLSource {
     struct Comment: Hashable {
@@ -305,15 +314,11 @@ struct YAMLSource {
         let isAlone: Bool
     }
 
-    struct LineColumn: Hashable {
-        let line, column: Int
-    }
-
     let lines: [[Unicode.Scalar]]
     private(set) var comments: [Comment] = []
     /// The notation of each scalar on a single line, by its start location.
     private var written: [LineColumn: String] = [:]
-    /// The end of each scalar, counted from 0, by its start location.
+    /// The end of each scalar, by its start location.
     private var ends: [LineColumn: LineColumn] = [:]
     // The current location of the scan, counted from 0.
     private var line = 0
@@ -337,19 +342,19 @@ struct YAMLSource {
     }
 
     /// The notation of a scalar, if it is on a single line.
-    func text(at mark: FileLocation) -> String? { written[LineColumn(line: mark.line, column: mark.column)] }
+    func text(at mark: FileLocation) -> String? { written[LineColumn(mark)] }
 
     /// The line in which the last scalar of a node ends.
     func lastLine(of node: FileNode) -> Int {
         switch node.kind {
         case .list(let nodes): nodes.last.map(lastLine) ?? node.mark.line
         case .map(let members): members.last.map { lastLine(of: $0.value) } ?? node.mark.line
-        default: ends[LineColumn(line: node.mark.line, column: node.mark.column)].map { $0.line + 1 } ?? node.mark.line
+        default: ends[LineColumn(node.mark)].map { $0.line + 1 } ?? node.mark.line
         }
     }
 
-    /// The end of the scalar that begins at a location, counted from 0.
-    func end(ofScalarAt mark: FileLocation) -> LineColumn? { ends[LineColumn(line: mark.line, column: mark.column)] }
+    /// The end of the scalar that begins at a location.
+    func end(ofScalarAt mark: FileLocation) -> LineColumn? { ends[LineColumn(mark)] }
 
     private mutating func scan(_ node: FileNode) {
         switch node.kind {
@@ -382,8 +387,9 @@ struct YAMLSource {
     }
 
     private mutating func pass(_ value: String, at mark: FileLocation) {
-        skip(to: mark.line - 1, mark.column - 1)
-        (line, column) = (mark.line - 1, mark.column - 1)
+        let place = LineColumn(mark)
+        skip(to: place.line, place.column)
+        (line, column) = (place.line, place.column)
         guard lines.indices.contains(line), column < lines[line].count else { return }
         let (start, text) = (column, lines[line])
         switch text[column] {
@@ -394,9 +400,8 @@ struct YAMLSource {
             passPlain(value)
         default: passPlain(value)
         }
-        let place = LineColumn(line: mark.line, column: mark.column)
         ends[place] = LineColumn(line: line, column: column)
-        if line == mark.line - 1 { written[place] = String(String.UnicodeScalarView(text[start ..< column])) }
+        if line == place.line { written[place] = String(String.UnicodeScalarView(text[start ..< column])) }
     }
 
     private mutating func passQuoted(_ quote: Unicode.Scalar) {

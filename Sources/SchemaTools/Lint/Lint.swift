@@ -35,9 +35,8 @@ package struct Lint {
     mutating func note(
         _ id: String, _ severity: Finding.Severity, _ mark: FileLocation, _ message: String, _ advice: Advice, repair: Repair? = nil
     ) {
-        var finding = Finding(
-            id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, advice: advice)
-        finding.repairs = repair.map { [$0] } ?? []
+        var finding = Finding(id, severity, at: mark, message, repairs: repair.map { [$0] } ?? [])
+        finding.advice = advice
         findings.append(finding)
     }
 
@@ -252,17 +251,13 @@ extension Lint {
 struct OpUse: Sendable {
     let name: String
     let mark: FileLocation
-    let trait: OpTrait?
+    fileprivate(set) var trait: OpTrait?
     /// Whether the op is inside another op, so that its pointers are relative to that op's pointer.
-    let isNested: Bool
+    fileprivate(set) var isNested = false
     /// The types that the op affects; nil means all.
-    private let types: [String]?
+    fileprivate var types: [String]?
 
     func concerns(_ type: String) -> Bool { types?.has(type) ?? true }
-
-    fileprivate init(name: String, mark: FileLocation, trait: OpTrait? = nil, isNested: Bool = false, types: [String]? = nil) {
-        (self.name, self.mark, self.trait, self.isNested, self.types) = (name, mark, trait, isNested, types)
-    }
 }
 
 extension History {
@@ -334,7 +329,7 @@ package struct LintRules: Sendable {
             }
         }
         errors = Set(try root.member("error")?.texts("error") ?? [])
-        forward = try root.member("forward")?.integer("forward", from: 1).asVersion
+        if let node = root.member("forward") { forward = SchemaVersion(try node.integer("forward", from: 1)) }
         for node in try root.member("waive")?.list("waive") ?? [] {
             try node.map("a waiver", allowing: ["id", "file", "because", "until"])
             let because = try node.member("because")?.text("because") ?? ""
@@ -355,8 +350,4 @@ package struct LintRules: Sendable {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         return parts.map(\.count) == [4, 2, 2] && parts.allSatisfy { $0.allSatisfy(\.isNumber) }
     }
-}
-
-extension Int {
-    fileprivate var asVersion: SchemaVersion { SchemaVersion(self) }
 }

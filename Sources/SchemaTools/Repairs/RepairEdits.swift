@@ -64,7 +64,7 @@ package enum RepairEdits {
                     return nil
                 }
             }
-            var made = TextSplice.edits(splices, of: file, lines)
+            var made = TextSplice.groups(splices).map { TextSplice.edit($0, of: file, lines) }
             if let renamed {
                 if made.isEmpty { made = [FileEdit(file: file, line: 1)] }
                 made[made.count - 1].renamed = renamed
@@ -92,18 +92,11 @@ final class EditableSources {
 
 /// A replacement of the characters between two locations; lines and columns are counted from 0.
 struct TextSplice {
-    typealias LineColumn = YAMLSource.LineColumn
-
     var from: LineColumn
     var to: LineColumn
     var text: String
     /// The index of the finding that it fixes, if there are several.
     var owner = 0
-
-    /// Converts splices to edits of whole lines.
-    static func edits(_ splices: [TextSplice], of file: String, _ lines: [[Unicode.Scalar]]) -> [FileEdit] {
-        groups(splices).map { edit($0, of: file, lines) }
-    }
 
     /// Whether no sorted splice begins before the end of the previous one.
     static func areApart(_ splices: [TextSplice]) -> Bool {
@@ -157,8 +150,6 @@ struct TextSplice {
 
 /// A file's text with its parsed nodes, used to locate the start and end of values.
 struct EditableSource {
-    typealias LineColumn = YAMLSource.LineColumn
-
     let lines: [[Unicode.Scalar]]
     let isJSON: Bool
     /// Nil if the text can't be parsed; only repairs of characters and lines can then be applied.
@@ -177,7 +168,7 @@ struct EditableSource {
     /// The text edit for a repair; nil if the text has no value at the repair's location.
     func splice(_ repair: Repair) -> TextSplice? {
         let mark = FileLocation(file: repair.file, line: repair.line, column: repair.column)
-        let here = LineColumn(line: repair.line - 1, column: repair.column - 1)
+        let here = LineColumn(mark)
         switch repair.change {
         case .text(let count, let text):
             return TextSplice(from: here, to: LineColumn(line: here.line, column: here.column + count), text: text)
@@ -245,7 +236,7 @@ struct EditableSource {
 
     func isFlow(_ node: FileNode) -> Bool { read?.source.isFlow(node) ?? false }
 
-    func start(of node: FileNode) -> LineColumn { LineColumn(line: node.mark.line - 1, column: node.mark.column - 1) }
+    func start(of node: FileNode) -> LineColumn { LineColumn(node.mark) }
 
     /// The location behind a node.
     func end(of node: FileNode) -> LineColumn? {
@@ -339,7 +330,7 @@ extension EditableSource {
         guard let last = members.last else { return end(of: map).map { TextSplice(from: start(of: map), to: $0, text: "{\(text)}") } }
         let next = members.first { $0.name == before }
         if isFlow(map) {
-            if let next { return inserted(text + ", ", at: LineColumn(line: next.place.line - 1, column: next.place.column - 1)) }
+            if let next { return inserted(text + ", ", at: LineColumn(next.place)) }
             // A map with one line for each member gets another line.
             let gap = last.place.line == map.mark.line ? " " : "\n" + String(repeating: " ", count: last.place.column - 1)
             return end(of: last.value).flatMap { inserted("," + gap + text, at: $0) }
@@ -375,8 +366,7 @@ extension EditableSource {
         let parts: [(start: LineColumn, value: FileNode)]
         switch holder.kind {
         case .list(let nodes): parts = nodes.map { (start(of: $0), $0) }
-        case .map(let members):
-            parts = members.map { (LineColumn(line: $0.place.line - 1, column: $0.place.column - 1), $0.value) }
+        case .map(let members): parts = members.map { (LineColumn($0.place), $0.value) }
         default: return nil
         }
         guard let index = parts.firstIndex(where: { $0.value.mark == node.mark }), let end = end(of: node), let whole = self.end(of: holder)
