@@ -23,13 +23,10 @@ extension AppendValidator {
     func check(_ line: LineFields, _ entry: Entry, _ text: borrowing ByteBuffer, time: Timestamp) throws(EvstoreError) -> Bool {
         let payload = text.slice(line.payload.lowerBound, line.payload.count)
         let stream = text.slice(line.stream.lowerBound, line.stream.count)
-        var isInItsStream = !entry.isTemplated
-        if let plain = entry.plain, plain.accepts(validIn: text, line.payload, &scratch) {
-            isInItsStream = isInItsStream || plain.isNamed(stream, text.bytes, scratch)
-        } else if let shape = entry.shape {
-            try shape.check(payload, type: entry.type, at: entry.birth)
-        }
-        if !isInItsStream, let template = entry.shape?.stream {
+        let isPlain = entry.plain?.accepts(validIn: text, line.payload, &scratch) ?? false
+        if !isPlain, let shape = entry.shape { try shape.check(payload, type: entry.type, at: entry.birth) }
+        var isInItsStream = true
+        if let template = entry.shape?.stream {
             isInItsStream = template.names(stream, for: payload, using: &streamName)
             if !isInItsStream, rules.enforcesStream {
                 throw streamMismatch(given: String(utf8: stream) ?? "", payload, template, entry.type, at: entry.birth)
@@ -54,22 +51,19 @@ extension AppendValidator {
     }
 }
 
-extension PlainPayloadValidator {
-    /// - Parameter name: a buffer that this call may overwrite.
-    func isNamed(
-        _ stream: StreamName, _ payload: RawSpan, _ scratch: borrowing PlainPayloadScratch, using name: inout ByteBuffer
-    ) -> Bool {
-        name.removeAll()
-        name.append(stream.text)
-        return isNamed(name.bytes, payload, scratch)
-    }
-}
-
 extension StreamTemplate {
-    fileprivate func names(_ stream: RawSpan, for payload: RawSpan, using name: inout ByteBuffer) -> Bool {
+    /// Whether it names a stream for a valid payload.
+    /// - Parameter name: a buffer that the call overwrites.
+    func names(_ stream: RawSpan, for payload: RawSpan, using name: inout ByteBuffer) -> Bool {
         name.removeAll()
         do { try appendName(for: payload, to: &name) } catch { return false }
         return name.bytes.equals(stream)
+    }
+
+    func names(_ stream: StreamName, for payload: RawSpan, using name: inout ByteBuffer) -> Bool {
+        name.removeAll()
+        do { try appendName(for: payload, to: &name) } catch { return false }
+        return name.bytes.equals(utf8: stream.text)
     }
 }
 

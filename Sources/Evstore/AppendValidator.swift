@@ -49,7 +49,6 @@ final class AppendValidator: @unchecked Sendable {
         /// Nil for data from before versions existed.
         let shape: EventShape?
         let plain: PlainPayloadValidator?
-        let isTemplated: Bool
         /// The versions (floor … max(born, live), except born) that need an image, each with the path to it and the names of streams there.
         let targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)]
         /// The versions up to the top at which an event of this type is seen together with others of its append. A pair that was split
@@ -63,7 +62,7 @@ final class AppendValidator: @unchecked Sendable {
 
         init(_ type: String, _ birth: SchemaVersion, _ shape: EventShape?, seenAt views: Views, sealed isSealed: Bool) {
             (self.type, self.birth, self.shape) = (type, birth, shape)
-            (plain, isTemplated) = (shape?.plain(), shape?.stream != nil)
+            plain = shape?.plain()
             (targets, merging, shadowed) = (views.targets, views.merging, views.shadowed)
             persons = isSealed ? shape.flatMap { PersonalMembers($0) } : nil
         }
@@ -124,8 +123,8 @@ final class AppendValidator: @unchecked Sendable {
     /// Whether one pass proves that the event fits its shape and stream; false where the full check must decide and name the reason.
     private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {
         guard let plain = entry.plain, allows(entry.birth), plain.accepts(event.payload.lent, limits, &scratch) else { return false }
-        return !rules.enforcesStream || !entry.isTemplated
-            || plain.isNamed(event.stream, event.payload.lent, scratch, using: &streamName)
+        guard rules.enforcesStream, let template = entry.shape?.stream else { return true }
+        return template.names(event.stream, for: event.payload.lent, using: &streamName)
     }
 
     private func admit(

@@ -34,7 +34,7 @@ package struct EventShape: Hashable, Sendable {
 
     /// A faster validator for plain payloads; nil for shapes that it does not support. Make one for each thread: reference counting of
     /// shared objects would cost as much as the validation itself.
-    package func plain() -> PlainPayloadValidator? { PlainPayloadValidator(program, stream) }
+    package func plain() -> PlainPayloadValidator? { PlainPayloadValidator(program) }
 
     /// Validates a payload that is known to be valid JSON.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
