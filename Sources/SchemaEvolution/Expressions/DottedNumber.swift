@@ -11,43 +11,23 @@ package struct DottedNumber: Comparable, Sendable, CustomStringConvertible {
     /// Nil unless the text consists of numbers of at most 19 digits, separated by dots.
     package init?(_ text: RawSpan) {
         var numbers: [UInt64] = []
-        var offset = 0
-        repeat {
-            guard let number = Self.number(in: text, at: &offset) else { return nil }
-            numbers.append(number)
-        } while offset <= text.byteCount
+        var (number, digits): (UInt64, Int) = (0, 0)
+        for offset in 0 ... text.byteCount {
+            if offset < text.byteCount, isDigit(text.byte(at: offset)) {
+                if digits == Self.digitsMax { return nil }
+                (number, digits) = (number * 10 + UInt64(text.byte(at: offset) - UInt8(ascii: "0")), digits + 1)
+            } else {
+                guard digits > 0, offset == text.byteCount || text.byte(at: offset) == UInt8(ascii: ".") else { return nil }
+                numbers.append(number)
+                (number, digits) = (0, 0)
+            }
+        }
         self.numbers = numbers
     }
 
     package init?(_ text: String) { self.init(Array(text.utf8).lent) }
 
-    /// Parses the number at the offset and moves the offset behind the dot or end that follows; nil if there is no number.
-    private static func number(in text: RawSpan, at offset: inout Int) -> UInt64? {
-        let start = offset
-        var number: UInt64 = 0
-        while offset < text.byteCount, isDigit(text.byte(at: offset)) {
-            if offset - start == digitsMax { return nil }
-            number = number * 10 + UInt64(text.byte(at: offset) - UInt8(ascii: "0"))
-            offset += 1
-        }
-        guard offset > start, offset == text.byteCount || text.byte(at: offset) == UInt8(ascii: ".") else { return nil }
-        offset += 1
-        return number
-    }
-
     private func number(_ index: Int) -> UInt64 { index < numbers.count ? numbers[index] : 0 }
-
-    /// Whether a text is a dotted number below this one; false for other texts. Allocates nothing.
-    func isAbove(_ text: RawSpan) -> Bool {
-        var isBelow: Bool?
-        var (offset, index) = (0, 0)
-        repeat {
-            guard let other = Self.number(in: text, at: &offset) else { return false }
-            if isBelow == nil, other != number(index) { isBelow = other < number(index) }
-            index += 1
-        } while offset <= text.byteCount
-        return isBelow ?? numbers.dropFirst(index).contains { $0 > 0 }
-    }
 
     package var description: String { numbers.map(String.init).joined(separator: ".") }
 

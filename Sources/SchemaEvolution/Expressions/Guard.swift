@@ -128,7 +128,7 @@ extension Guard.Bound {
     func isAbove(_ content: RawSpan, _ kind: JSONKind) -> Bool {
         switch self {
         case .number(let limit): kind == .number && DecimalNumber(json: content).map { $0 < limit } ?? false
-        case .dotted(let limit): (kind == .string || kind == .number) && limit.isAbove(content)
+        case .dotted(let limit): (kind == .string || kind == .number) && DottedNumber(content).map { $0 < limit } ?? false
         case .moment(let limit): kind == .string && instant(of: content).map { $0 < limit.microseconds } ?? false
         case .unordered: false
         }
