@@ -98,11 +98,10 @@ extension CompiledStep {
                 []
             }
         if proposal.isNote {
-            var note = Finding(
-                proposal.rule, .note, at: declared.mark, "\(what): \(difference.words)",
-                fix: "nothing to do: plan and replay prove it on the data")
-            note.subject = type
-            return notes.append(note)
+            return notes.append(
+                Finding(
+                    proposal.rule, .note, at: declared.mark, "\(what): \(difference.words)",
+                    fix: "nothing to do: plan and replay prove it on the data", subject: type))
         }
         note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, repair: repair)
     }

@@ -37,12 +37,11 @@ extension History {
                 do {
                     guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
                     let mark = block.mark ?? file.events[type]?.mark ?? file.mark
-                    var finding = Finding(
+                    let finding = Finding(
                         Rule.downNotTotal, file.forward == nil ? .warning : .error, at: mark,
                         "\(type) of \(file.number) may have no image at \(target): \(block.why)",
                         fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")",
-                        repairs: [mark.hiding])
-                    finding.subject = type
+                        repairs: [mark.hiding], subject: type)
                     findings.append(finding)
                 } catch {
                     findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, advice: error.details.advice))

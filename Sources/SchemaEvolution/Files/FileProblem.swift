@@ -5,8 +5,8 @@ package import JSONText
 package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
     package var finding: Finding
 
-    package init(_ id: String, _ message: String, at mark: FileLocation, fix: String? = nil) {
-        finding = Finding(id, at: mark, message, fix: fix)
+    package init(_ id: String, _ message: String, at mark: FileLocation, fix: String? = nil, repairs: [Repair] = []) {
+        finding = Finding(id, at: mark, message, fix: fix, repairs: repairs)
     }
 
     package init(_ finding: Finding) { self.finding = finding }
@@ -17,10 +17,11 @@ package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
 extension Finding {
     /// A finding at a location in a file.
     package init(
-        _ id: String, _ severity: Severity = .error, at mark: FileLocation, _ message: String, fix: String? = nil, repairs: [Repair] = []
+        _ id: String, _ severity: Severity = .error, at mark: FileLocation, _ message: String, fix: String? = nil, repairs: [Repair] = [],
+        subject: String? = nil
     ) {
         self.init(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        self.repairs = repairs
+        (self.repairs, self.subject) = (repairs, subject)
     }
 }
 

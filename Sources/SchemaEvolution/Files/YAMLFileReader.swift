@@ -120,9 +120,7 @@ package struct YAMLFileReader {
         let fix = "write it out where it is used"
         switch lines[place.line - 1][place.column - 1] {
         case "&":
-            var problem = FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix)
-            problem.finding.repairs = withoutAnchor(at: place)
-            throw problem
+            throw FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix, repairs: withoutAnchor(at: place))
         case "*": throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: fix)
         case "!":
             throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
@@ -135,10 +133,9 @@ package struct YAMLFileReader {
         // The parser treats names that merely look alike as duplicates.
         let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
         let more = isPlain ? "" : ", or beside one that looks like it, which only a JSON file can hold"
-        var problem = FileProblem(
-            FileRule.syntax, "the member \(quoted(name)) is there twice\(more)", at: place, fix: "keep one of the two")
-        problem.finding.repairs = withoutLines(of: place)
-        return problem
+        return FileProblem(
+            FileRule.syntax, "the member \(quoted(name)) is there twice\(more)", at: place, fix: "keep one of the two",
+            repairs: withoutLines(of: place))
     }
 
     private func problem(_ error: YamlError) -> FileProblem {

@@ -117,11 +117,10 @@ extension History {
         guard [".yaml", ".yml", ".json"].contains(ending) else { return nil }
         guard let number = Int(digits), number > 0, String(number) == digits, ending != ".yml" else {
             let better = "v\(Int(digits).map { max($0, 1) } ?? 1).\(ending == ".json" ? "json" : "yaml")"
-            var finding = Finding(
-                id: "LOG001", file: path, line: 1, column: 1, message: "\(name) is not a name of a version file",
-                fix: "rename it to \(better)")
-            finding.repairs = [Repair(file: path, .move(String(path.dropLast(name.count)) + better))]
-            findings.add(finding)
+            findings.add(
+                Finding(
+                    "LOG001", at: FileLocation(file: path, line: 1, column: 1), "\(name) is not a name of a version file",
+                    fix: "rename it to \(better)", repairs: [Repair(file: path, .move(String(path.dropLast(name.count)) + better))]))
             return nil
         }
         return number
