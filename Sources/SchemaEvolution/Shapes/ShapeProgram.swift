@@ -295,7 +295,10 @@ extension ShapeProgram {
 
     private func checkChoice(_ node: Node, _ range: Range<Int>, _ text: RawSpan, _ start: Int, _ end: Int) throws(ShapeError) {
         let value = text.slice(start, end - start)
-        for index in range where isChoice(index, value) { return }
+        for index in range {
+            let choice = choices[index]
+            if choice.lent.equals(value) { return }
+        }
         // A string without escapes is already canonical.
         if !isPlainString(value) {
             let canonical: [UInt8]
@@ -304,13 +307,6 @@ extension ShapeProgram {
         }
         let words = choices[range].map { String(decoding: $0, as: UTF8.self) }
         throw failure(node, words.count == 1 ? words[0] : "one of \(words.joined(separator: ", "))", text, start)
-    }
-}
-
-extension ShapeProgram {
-    private func isChoice(_ index: Int, _ value: RawSpan) -> Bool {
-        let choice = choices[index]
-        return choice.lent.equals(value)
     }
 }
 
