@@ -388,7 +388,16 @@ extension LawTrial {
         func count(_ error: EvstoreError?, at target: SchemaVersion) {
             noted.count(LawVerdict(law: "L8", holds: error == nil, error: error), of: [event], at: target)
         }
-        count(viewer.mismatch(event), at: event.born)
+        do throws(EvstoreError) {
+            let shape = try history.requireShape(of: event.type, at: event.born)
+            do { try shape.validate(event.payload.lent) } catch {
+                throw .noImage(
+                    ImageFailure(
+                        type: event.type, born: event.born, target: event.born, step: event.born, op: "shape", pointer: error.pointer,
+                        expected: error.expected, found: error.found))
+            }
+            count(nil, at: event.born)
+        } catch { count(error, at: event.born) }
         var target = event.born
         // Nothing is promised below a one-way step.
         while target > floor, target.number > 1, !history.opClass(from: target.previous, to: target).contains(.oneWay) {
@@ -398,21 +407,5 @@ extension LawTrial {
                 count(nil, at: target)
             } catch { count(error, at: target) }
         }
-    }
-}
-
-extension PathRunner {
-    /// Why an event does not fit the shape at its birth version; nil if it does.
-    fileprivate func mismatch(_ event: LawEvent) -> EvstoreError? {
-        do {
-            let shape = try history.requireShape(of: event.type, at: event.born)
-            do { try shape.validate(event.payload.lent) } catch {
-                return .noImage(
-                    ImageFailure(
-                        type: event.type, born: event.born, target: event.born, step: event.born, op: "shape", pointer: error.pointer,
-                        expected: error.expected, found: error.found))
-            }
-            return nil
-        } catch { return error }
     }
 }
