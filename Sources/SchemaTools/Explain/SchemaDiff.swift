@@ -64,24 +64,19 @@ extension SchemaDiff {
     static func differences(_ old: EventShape, _ new: EventShape) -> [Difference] {
         var found = ShapeDifference.compare(old, new).map { difference in
             let place = difference.pointer
-            switch difference.kind {
-            case .missing: return Difference(pointer: place, kind: "new", words: "new: \(new.shape.memberNoun(at: place) ?? "a member")")
-            case .extra:
-                return Difference(pointer: place, kind: "gone", words: "gone: \(old.shape.memberNoun(at: place) ?? "a member")")
-            case .type:
-                let (was, noun) = (old.shape.memberNoun(at: place) ?? "", new.shape.memberNoun(at: place) ?? "")
-                return Difference(pointer: place, kind: "type", words: "\(was) -> \(noun)")
-            case .format:
-                let (was, format) = (old.shape.shape(within: place)?.shape.format, new.shape.shape(within: place)?.shape.format)
-                return Difference(
-                    pointer: place, kind: "format", words: "\(was?.rawValue ?? "free text") -> \(format?.rawValue ?? "free text")")
-            case .stream:
-                return Difference(
-                    pointer: place, kind: "stream",
-                    words: "stream \(old.stream?.description ?? "any") -> \(new.stream?.description ?? "any")")
-            case .wider: return Difference(pointer: place, kind: "wider", words: difference.words)
-            case .narrower: return Difference(pointer: place, kind: "narrower", words: difference.words)
-            }
+            let (was, noun) = (old.shape.memberNoun(at: place), new.shape.memberNoun(at: place))
+            func format(_ shape: Shape) -> String { shape.shape(within: place)?.shape.format?.rawValue ?? "free text" }
+            let (kind, words) =
+                switch difference.kind {
+                case .missing: ("new", "new: \(noun ?? "a member")")
+                case .extra: ("gone", "gone: \(was ?? "a member")")
+                case .type: ("type", "\(was ?? "") -> \(noun ?? "")")
+                case .format: ("format", "\(format(old.shape)) -> \(format(new.shape))")
+                case .stream: ("stream", "stream \(old.stream?.description ?? "any") -> \(new.stream?.description ?? "any")")
+                case .wider: ("wider", difference.words)
+                case .narrower: ("narrower", difference.words)
+                }
+            return Difference(pointer: place, kind: kind, words: words)
         }
         let before = Set(old.shape.pointers { $0.isDeprecated })
         for pointer in new.shape.pointers(where: { $0.isDeprecated }) where !before.contains(pointer) {
