@@ -28,12 +28,10 @@ package struct RepairTrial {
     private let check: (SchemaTexts) throws -> Verdict
     private let sources: EditableSources
     private let before: Check
-    private let losses: RepairLosses
 
     package init(_ texts: SchemaTexts, _ check: @escaping (SchemaTexts) throws -> Verdict) throws {
         (self.texts, self.check, sources) = (texts, check, EditableSources(texts))
         before = Check(try check(texts))
-        losses = RepairLosses(before.verdict.history)
     }
 
     /// The findings with the edits that were accepted. A finding whose proposal was rejected has neither edits nor a fix.
@@ -67,7 +65,7 @@ package struct RepairTrial {
             guard before.lost([finding], in: after) else { return nil }
             let added = added(after)
             if added.isEmpty {
-                if losses.grow(with: after.verdict.history, edits.map(\.file)) { return nil }
+                if losesMore(after.verdict.history, edits.map(\.file)) { return nil }
                 if round > 0, try isIdle(finding) { return nil }
                 return (edits, isCertain && after.errorCount <= before.errorCount)
             }
@@ -86,7 +84,7 @@ package struct RepairTrial {
         let after = Check(try check(made))
         let isRight =
             before.lost(findings, in: after) && added(after).isEmpty && after.errorCount <= before.errorCount
-            && !losses.grow(with: after.verdict.history, edits.map(\.file))
+            && !losesMore(after.verdict.history, edits.map(\.file))
         return isRight ? fixed : nil
     }
 
@@ -164,27 +162,23 @@ private struct Check {
     }
 }
 
-/// The undeclared losses of events at a step, before and after a repair.
-private struct RepairLosses {
+extension RepairTrial {
     private static let eventsOfType = 8
     private static let typesMax = 40
 
-    private let history: History?
-
-    init(_ history: History?) { self.history = history }
-
     /// Whether ops that were not there before lose something in the steps to the versions of the given files.
-    func grow(with after: History?, _ files: [String]) -> Bool {
-        guard let after, let history else { return false }
+    private func losesMore(_ after: History?, _ files: [String]) -> Bool {
+        guard let after, let history = before.verdict.history else { return false }
         return after.versions.contains { file in
             guard files.contains(file.file), file.number.number >= 2 else { return false }
             // The op that the repair replaces had an equal loss, even if it could not be run.
             let old = history.opNames(of: file.number)
-            return !Self.undeclared(after, at: file.number).isSubset(of: old)
+            return !Self.undeclaredLosses(after, at: file.number).isSubset(of: old)
         }
     }
 
-    private static func undeclared(_ history: History, at version: SchemaVersion) -> Set<String> {
+    /// The ops at which events of the previous version lose something that no step declares.
+    private static func undeclaredLosses(_ history: History, at version: SchemaVersion) -> Set<String> {
         let trial = LawTrial(history, isFull: false)
         var generator = EventGenerator(history, seed: 1)
         var found: Set<String> = []
