@@ -264,15 +264,14 @@ extension Fixtures {
         var failures: [Finding] = []
         for line in lines[born] ?? [] {
             let place = JSONValue.string("\(line.file.split(separator: "/").last ?? ""):\(line.number)")
+            func add(_ members: [JSONValue.Member]) { text += JSONValue.object([.init(name: "of", value: place)] + members).text + "\n" }
             do {
                 let images = try line.images(born: born, at: seen, viewer)
-                for image in images { text += JSONValue.object([.init(name: "of", value: place)] + image).text + "\n" }
-                if images.isEmpty {
-                    text += JSONValue.object([.init(name: "of", value: place), .init(name: "hidden", value: .bool(true))]).text + "\n"
-                }
+                for image in images { add(image) }
+                if images.isEmpty { add([.init(name: "hidden", value: .bool(true))]) }
             } catch {
                 let why = (error as? EvstoreError)?.message ?? "\(error)"
-                text += JSONValue.object([.init(name: "of", value: place), .init(name: "error", value: .string(why))]).text + "\n"
+                add([.init(name: "error", value: .string(why))])
                 if seen > born {
                     failures.append(
                         Finding(

@@ -186,20 +186,16 @@ extension Lint {
             }
         }
         for use in history.opUses(of: file.number) where !use.isNested {
+            let (path, origin, advice): (JSONPointer, String, Advice)
             switch use.trait {
-            case .addsFromMetadata(let pointer, let path):
-                guard let type = personal(path, use, file) else { continue }
-                note(
-                    Rule.exposed, .warning, use.mark,
-                    "\(type): \(path) is personal and comes from metadata\(pointer), which everybody can read",
-                    "write it into the payload from now on")
-            case .addsFromStream(let path):
-                guard let type = personal(path, use, file) else { continue }
-                note(
-                    Rule.exposed, .warning, use.mark,
-                    "\(type): \(path) is personal and comes from the stream's name, which everybody can read", "\(Rule.personsFix)")
+            case .addsFromMetadata(let pointer, let made):
+                (path, origin, advice) = (made, "metadata\(pointer)", "write it into the payload from now on")
+            case .addsFromStream(let made): (path, origin, advice) = (made, "the stream's name", "\(Rule.personsFix)")
             case .removes, .rounds, nil: continue
             }
+            guard let type = personal(path, use, file) else { continue }
+            let what = "\(type): \(path) is personal and comes from \(origin), which everybody can read"
+            note(Rule.exposed, .warning, use.mark, what, advice)
         }
     }
 
