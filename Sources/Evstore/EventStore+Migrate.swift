@@ -126,6 +126,13 @@ extension EventStore {
         try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), position: position)
     }
 
+    /// Hands over what `quarantine(at:)` lists, one by one.
+    package func forEachQuarantined(
+        at version: SchemaVersion?, _ body: (QuarantineReport) throws -> Void
+    ) throws {
+        try Quarantine.forEach(context(Job("list the quarantine")), at: try effective(version), body)
+    }
+
     /// Names the log's end as a restore point. Waits for the read models of the live version, whose digests it records, and for one
     /// transaction.
     /// - Throws: `EvstoreError`: snapshotExists, usage where the name can't be one, deadlinePassed, diskFull, interrupted.

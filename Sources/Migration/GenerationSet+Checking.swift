@@ -147,24 +147,18 @@ extension GenerationSet {
         try headers(context).sum(\.header.quarantined)
     }
 
-    /// The events that a read model lacks, or only the one at a position.
-    func quarantined(
-        _ entry: Entry, _ context: MigrationContext, at position: Position? = nil
-    ) throws(EvstoreError) -> [QuarantineReport] {
-        guard let name = entry.directory else { return [] }
-        return try open(name, context).quarantined(at: position).map {
-            QuarantineReport(projection: entry.name, position: $0.position, type: $0.type, error: $0.reason)
-        }
-    }
-
     /// A strict replay checks the generations that it built by this.
     /// - Throws: `EvstoreError.buildStopped` with the first quarantined event whose quarantine no version file allows.
     func requireNoneQuarantined(among built: [Entry], _ context: MigrationContext) throws(EvstoreError) {
         for entry in built {
-            guard let name = entry.directory, let first = try open(name, context).quarantined().first(where: { !$0.isDeclared }) else {
-                continue
+            guard let name = entry.directory else { continue }
+            try converting {
+                try open(name, context).forEachQuarantined { row in
+                    if row.isDeclared { return true }
+                    throw EvstoreError.buildStopped(
+                        projection: entry.name, position: row.position, reason: row.reason, inFold: row.isInFold)
+                }
             }
-            throw .buildStopped(projection: entry.name, position: first.position, reason: first.reason, inFold: first.isInFold)
         }
     }
 

@@ -8,15 +8,35 @@ package enum Quarantine {
     package static func list(
         _ context: MigrationContext, at version: SchemaVersion, projection: String? = nil, position: Position? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
+        var reports: [QuarantineReport] = []
+        try converting { try forEach(context, at: version, projection: projection, position: position) { reports.append($0) } }
+        return reports
+    }
+
+    /// Hands these events over one by one: there may be as many as events of the log.
+    package static func forEach(
+        _ context: MigrationContext, at version: SchemaVersion, projection: String? = nil, position: Position? = nil,
+        _ body: (QuarantineReport) throws -> Void
+    ) throws {
         let generationSet = try GenerationSet.registered(context, at: version, try context.state())
         if let projection, !generationSet.entries.contains(where: { $0.name == projection }) {
-            throw .unknownProjection(projection, known: generationSet.entries.map(\.name))
+            throw EvstoreError.unknownProjection(projection, known: generationSet.entries.map(\.name))
         }
-        var reports: [QuarantineReport] = []
-        for entry in generationSet.entries where projection == nil || entry.name == projection {
-            reports += try generationSet.quarantined(entry, context, at: position)
+        for entry in generationSet.present where projection == nil || entry.name == projection {
+            guard let name = entry.directory else { continue }
+            let generation = try generationSet.open(name, context)
+            func report(_ row: QuarantineRow) throws {
+                try body(QuarantineReport(projection: entry.name, position: row.position, type: row.type, error: row.reason))
+            }
+            if let position {
+                for row in try generation.quarantined(at: position) { try report(row) }
+            } else {
+                try generation.forEachQuarantined { row in
+                    try report(row)
+                    return true
+                }
+            }
         }
-        return reports
     }
 
     /// Rebuilds the live read models that have events in quarantine, beside the live ones, and flips to those that lack fewer.
@@ -37,10 +57,9 @@ package enum Quarantine {
         let current = try GenerationSet.registered(context, at: state.live, state)
         let before = try current.quarantineRows(context)
         var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
+        let lacking = Set(try current.headers(context).filter { $0.header.quarantined > 0 }.map(\.entry.name))
         var better = current
-        for index in better.entries.indices where try current.quarantined(current.entries[index], context).isEmpty == false {
-            better.entries[index].directory = nil
-        }
+        for index in better.entries.indices where lacking.contains(better.entries[index].name) { better.entries[index].directory = nil }
         let names = try better.build(context, onError: .quarantine).map(\.name)
         let after = try better.quarantineRows(context)
         guard after < before else {

@@ -126,6 +126,63 @@ func quarantine() async throws {
     try await store.end()
 }
 
+@Test("where one of an event's rows refuses it, its other rows have it and the event is listed, whether the model is built or followed")
+func oneRowRefuses() async throws {
+    let store = try TestStore(
+        Shop.file(
+            "key: $item/sku\non: {OrderPlaced: {each: /lines, add: {/n: $item/count}}, OrderPaid: {key: /id, set: {/n: /method}}}"))
+    func placed(_ skus: String...) -> (type: String, payload: String) {
+        let lines = skus.map { #"{"sku":"\#($0)","count":1}"# }.joined(separator: ",")
+        return ("OrderPlaced", #"{"id":"1","total":1,"lines":[\#(lines)]}"#)
+    }
+    // The row "b" holds a text, to which nothing can be added.
+    try await store.append([
+        placed("a", "b", "c"), ("OrderPaid", #"{"id":"b","method":"card"}"#), placed("a", "b", "c", "a"), placed("c", "b"),
+    ])
+    let definition = try store.definition()
+    let followed = try store.generation(definition)
+    try Follower(store.evolving).catchUp(followed, definition)
+    for generation in [followed, try store.build(), try store.build { ($0.jobs, $0.chunkEvents) = (3, 1) }] {
+        #expect(try generation.texts() == ["a": #"{"n":3}"#, "b": #"{"n":"card"}"#, "c": #"{"n":3}"#])
+        #expect(try generation.checkedHeader().quarantined == 2)
+        #expect(try generation.quarantined().map(\.position) == [3, 4].map { Position($0) })
+        #expect(try generation.quarantined().allSatisfy { $0.reason == #"/n should be a number, found a text (row "b")"# })
+    }
+    try await store.end()
+}
+
+@Test("a quarantine of thousands of events is read a page at a time, and an event that several read models lack counts once")
+func longQuarantine() async throws {
+    let store = try TestStore(
+        """
+        evstore: 1
+        projections:
+          orders: [{since: 1, key: /customer, on: {OrderPlaced: {count: {/n: /id}}}}]
+          names: [{since: 1, key: /name/first, on: {OrderPlaced: {count: {/n: /id}}}}]
+        """)
+    try await store.append(
+        (1 ... 5_000).map { number in
+            let customer = number.isMultiple(of: 2) ? #","customer":"c""# : ""
+            let name = number.isMultiple(of: 3) ? #","name":{"first":"f"}"# : ""
+            return ("OrderPlaced", #"{"id":"\#(number)","total":1\#(customer)\#(name)}"#)
+        })
+    let models = [try store.build("orders"), try store.build("names")]
+    for model in models {
+        var positions: [Position] = []
+        try model.forEachQuarantined { row in
+            positions.append(row.position)
+            return true
+        }
+        #expect(try positions == model.quarantined().map(\.position))
+        #expect(UInt64(positions.count) == (try model.header.quarantined) && positions.count > 2_000)
+        #expect(try model.quarantined(after: positions[1_500], limit: 2).map(\.position) == Array(positions[1_501 ... 1_502]))
+    }
+    let lacked = (1 ... 5_000).count { !$0.isMultiple(of: 6) }
+    #expect(try Generation.countQuarantined(models) == UInt64(lacked))
+    #expect(try Generation.countQuarantined([models[0]]) == 2_500)
+    try await store.end()
+}
+
 @Test("a build that is cancelled leaves a generation that is not ready, and can be made again")
 func cancelled() async throws {
     let store = try TestStore(rich)

@@ -19,10 +19,9 @@ struct QuarantineCommand: ParsableCommand, Group {
         var at: String?
 
         func run(in session: Session) async throws {
-            let rows = try await session.withStore(.reading) { store in
-                try store.quarantine(at: store.version(ifNamed: at))
+            try await session.withStore(.reading) { store in
+                try store.forEachQuarantined(at: store.version(ifNamed: at)) { row in try session.output.row(row) }
             }
-            for row in rows { try session.output.row(row) }
         }
     }
 

@@ -74,10 +74,12 @@ extension Generation {
         }
     }
 
-    /// The events that were not folded, in the order of the log: at most the first `limit` of them, or only the one at a position.
-    package func quarantined(at position: Position? = nil, limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
+    /// The events that were not folded, in the order of the log: at most the first `limit` behind a position, or only one event.
+    package func quarantined(
+        at position: Position? = nil, after start: Position = .start, limit: Int = .max
+    ) throws(EvstoreError) -> [QuarantineRow] {
         if limit <= 0 { return [] }
-        let range = position.map { QuarantineRow.range($0) } ?? .all
+        let range = position.map { QuarantineRow.range($0) } ?? QuarantineRow.range(after: start)
         return try converting("reading \(directory)") {
             try read { transaction in
                 var found: [QuarantineRow] = []
@@ -87,6 +89,20 @@ extension Generation {
                 }
                 return found
             }
+        }
+    }
+
+    /// The most rows of a quarantine that are in memory at a time, since there may be as many as events.
+    private static let quarantinePage = 1_000
+
+    /// Hands over the events that were not folded, in the order of the log, until `body` returns false. Each page is a transaction.
+    package func forEachQuarantined(_ body: (QuarantineRow) throws -> Bool) throws {
+        var last = Position.start
+        while true {
+            let page = try quarantined(after: last, limit: Self.quarantinePage)
+            for row in page where try !body(row) { return }
+            guard page.count == Self.quarantinePage, let end = page.last else { return }
+            last = end.position
         }
     }
 
@@ -100,24 +116,50 @@ extension Generation {
 
     /// The number of events that at least one of several generations did not fold; an event that several of them lack counts once.
     package static func countQuarantined(_ generations: [Generation]) throws(EvstoreError) -> UInt64 {
-        var lacking: [(generation: Generation, events: UInt64)] = []
+        var (walks, sum): ([QuarantineWalk], UInt64) = ([], 0)
         for generation in generations {
             let events = try generation.header.quarantined
-            if events > 0 { lacking.append((generation, events)) }
+            if events > 0 { walks.append(QuarantineWalk(generation)) }
+            sum += events
         }
-        if lacking.count < 2 { return lacking.first?.events ?? 0 }
-        var positions: Set<Position> = []
-        for (generation, _) in lacking { try generation.quarantinedPositions { positions.insert($0) } }
-        return UInt64(positions.count)
+        if walks.count < 2 { return sum }
+        var count: UInt64 = 0
+        for index in walks.indices { try walks[index].leave(.start) }
+        while let first = walks.compactMap(\.next).min() {
+            count += 1
+            for index in walks.indices { try walks[index].leave(first) }
+        }
+        return count
     }
 
-    private func quarantinedPositions(_ body: (Position) -> Void) throws(EvstoreError) {
+    /// A walk over the positions in a quarantine, of which a page is in memory.
+    private struct QuarantineWalk {
+        private let generation: Generation
+        private var page: ArraySlice<Position> = []
+        private var isAtEnd = false
+        /// The next position; nil at the end.
+        var next: Position? { page.first }
+
+        init(_ generation: Generation) { self.generation = generation }
+
+        /// Leaves all positions up to one behind.
+        mutating func leave(_ position: Position) throws(EvstoreError) {
+            while let first = page.first, first <= position { page.removeFirst() }
+            guard page.isEmpty, !isAtEnd else { return }
+            page = try generation.quarantinedPositions(after: position, limit: quarantinePage)[...]
+            isAtEnd = page.count < quarantinePage
+        }
+    }
+
+    private func quarantinedPositions(after start: Position, limit: Int) throws(EvstoreError) -> [Position] {
         try converting("reading \(directory)") {
             try read { transaction in
-                try quarantine.forEach(transaction) { key, _ in
-                    body(try QuarantineRow.position(of: key, in: directory))
-                    return true
+                var found: [Position] = []
+                try quarantine.forEach(in: QuarantineRow.range(after: start), transaction) { key, _ in
+                    found.append(try QuarantineRow.position(of: key, in: directory))
+                    return found.count < limit
                 }
+                return found
             }
         }
     }

@@ -48,6 +48,9 @@ extension QuarantineRow {
         return KeyRange(lower: key, upper: key + [0])
     }
 
+    /// The range of all keys behind that of a position.
+    static func range(after position: Position) -> KeyRange { KeyRange(lower: key(position) + [0], upper: nil) }
+
     init(key: RawSpan, value: RawSpan, in directory: String) throws(EvstoreError) {
         let position = try Self.position(of: key, in: directory)
         do {
