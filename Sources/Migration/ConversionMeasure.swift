@@ -4,8 +4,8 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Measures on a sample of the log how events convert to a version: which have no image, and what adoption does.
-struct ConversionMeasure {
+/// How the events of a sample convert to a version: which have no image, and what adoption does.
+struct ConversionMeasure: Sendable {
     private struct Kind: Hashable {
         var type: String
         var born: SchemaVersion
@@ -16,53 +16,33 @@ struct ConversionMeasure {
     private var failed: [Kind: UInt64] = [:]
     /// The number of events that were examined.
     private var seen: [Kind: UInt64] = [:]
-    /// The failures of events that have no image.
+    /// The failures of events that have no image, in the order of the log.
     private var failures: [ImageFailure] = []
     /// The result of adopting events from before versions existed; nil where there are none.
     private(set) var adoption: AdoptionReport?
 
-    init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ context: MigrationContext) throws(EvstoreError) {
-        (self.history, self.target) = (history, target)
-        let viewer = PathRunner(history)
-        let merged = MergedAppends(context.log, viewer, StreamNames(context.log, history), at: target)
-        let rekeys = history.rekeysStreams
-        for (index, event) in sample.events.enumerated() {
-            if index % 1_000 == 0 { try context.job.check() }
-            let kind = Kind(type: event.type, born: event.born)
-            seen[kind, default: 0] += 1
-            var adopted = AdoptionReport(events: 1)
-            do {
-                if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
-                let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
-                let path = try viewer.path(type: event.type, born: event.born, to: target)
-                if path.merges {
-                    try context.log.read { try merged.view(event.position ?? .start, $0) { _ in } }
-                } else {
-                    try viewer.run(path, source, stream: event.stream, validating: true) { _ in }
-                }
-                if event.born.rawValue > 0 { continue }
-                adopted = AdoptionReport(
-                    try viewer.adopt(type: event.type, payload: source.payload, time: event.time, metadata: source.metadata))
-                adopted.unnamed = event.stream == "$unknown" ? 1 : 0
-            } catch {
-                switch EvstoreError(converting: error) {
-                case .noImage(var failure):
-                    failed[kind, default: 0] += 1
-                    failure.position = event.position
-                    if event.born.rawValue > 0 {
-                        failures.append(failure)
-                        continue
-                    }
-                    // Data that no case of adoption fits is quarantined and does not stop a replay.
-                    adopted.quarantined = 1
-                // The plan names the missing step; what it would do to these events is not known.
-                case .programNeeded: continue
-                case let error: throw error
-                }
-            }
-            adoption = adoption ?? AdoptionReport()
-            adoption?.add(adopted)
-        }
+    init(_ history: History, at target: SchemaVersion) { (self.history, self.target) = (history, target) }
+
+    /// Counts an event that was examined.
+    mutating func see(_ type: String, born: SchemaVersion) { seen[Kind(type: type, born: born), default: 0] += 1 }
+
+    fileprivate mutating func fail(_ failure: ImageFailure, _ type: String, born: SchemaVersion) {
+        failed[Kind(type: type, born: born), default: 0] += 1
+        // Data that no case of adoption fits is quarantined and does not stop a replay.
+        if born.rawValue > 0 { failures.append(failure) }
+    }
+
+    fileprivate mutating func adopt(_ report: AdoptionReport) {
+        adoption = adoption ?? AdoptionReport()
+        adoption?.add(report)
+    }
+
+    /// Adds the results for later events.
+    mutating func add(_ later: ConversionMeasure) {
+        failed.merge(later.failed, uniquingKeysWith: +)
+        seen.merge(later.seen, uniquingKeysWith: +)
+        failures += later.failures
+        if let report = later.adoption { adopt(report) }
     }
 
     /// What happens to the events of one type and birth version.
@@ -91,10 +71,7 @@ struct ConversionMeasure {
     }
 
     /// The number of events not examined that read models would consume and whose type a step changes: they may have no image.
-    /// - Parameter others: events that were examined in addition.
-    func notSeen(_ census: [CensusRow], for entries: [GenerationSet.Entry], others: [LawEvent]) throws(EvstoreError) -> UInt64 {
-        var seen = seen
-        for event in others { seen[Kind(type: event.type, born: event.born), default: 0] += 1 }
+    func notSeen(_ census: [CensusRow], for entries: [GenerationSet.Entry]) throws(EvstoreError) -> UInt64 {
         var count: UInt64 = 0
         for row in census {
             let types = try types(row.type, row.born)
@@ -104,5 +81,55 @@ struct ConversionMeasure {
             count += row.count - min(row.count, seen[Kind(type: row.type, born: row.born)] ?? 0)
         }
         return count
+    }
+}
+
+/// Measures one event after another; each thread has its own.
+struct ConversionTrial {
+    private(set) var measure: ConversionMeasure
+    private let history: History
+    private let target: SchemaVersion
+    private let log: EventLog
+    private let viewer: PathRunner
+    private let merged: MergedAppends
+    private let names: StreamNames
+
+    init(_ log: EventLog, _ history: History, at target: SchemaVersion, _ names: StreamNames) {
+        (self.log, self.history, self.target, self.names) = (log, history, target, names)
+        measure = ConversionMeasure(history, at: target)
+        viewer = PathRunner(history)
+        merged = MergedAppends(log, viewer, names, at: target)
+    }
+
+    mutating func take(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws {
+        let (type, born) = (log.name(ofType: record.type), record.born)
+        measure.see(type, born: born)
+        var adopted = AdoptionReport(events: 1)
+        do {
+            let stream = try names.name(of: record, at: born, reader)
+            if history.rekeysStreams { _ = try history.streamName(stream, from: born, to: target) }
+            let source = SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata)
+            let path = try viewer.path(type: type, born: born, to: target)
+            if path.merges {
+                try merged.view(record.position, reader) { _ in }
+            } else {
+                try viewer.run(path, source, stream: stream.text, validating: true) { _ in }
+            }
+            if born.rawValue > 0 { return }
+            adopted = AdoptionReport(try viewer.adopt(type: type, payload: source.payload, time: record.time, metadata: source.metadata))
+            adopted.unnamed = stream.text == "$unknown" ? 1 : 0
+        } catch {
+            switch EvstoreError(converting: error) {
+            case .noImage(var failure):
+                failure.position = record.position
+                measure.fail(failure, type, born: born)
+                if born.rawValue > 0 { return }
+                adopted.quarantined = 1
+            // The plan names the missing step; what it would do to these events is not known.
+            case .programNeeded: return
+            case let error: throw error
+            }
+        }
+        measure.adopt(adopted)
     }
 }

@@ -11,31 +11,38 @@ package enum Laws {
     static func check(
         _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion
     ) throws(EvstoreError) -> LawTally {
+        try sample(context, history, windows, at: target, measuring: false).laws
+    }
+
+    /// Tries these laws and measures the events' conversion, in one pass over the sample.
+    static func sample(
+        _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion, measuring: Bool = true
+    ) throws(EvstoreError) -> (laws: LawTally, conversion: ConversionMeasure) {
         let last = try context.last().position
-        let done = Monitor<UInt64>(0)
-        return try inJobs(context, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
+        let progress = LawProgress(context, "laws")
+        let parts = try inJobs(context, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: false)
             let names = StreamNames(context.log, history)
+            var conversion = ConversionTrial(context.log, history, at: target, names)
             var end: Position?
             for range in windows.part(part, of: jobs) {
                 var count: UInt64 = 0
                 try Sample.visit(range, context) { () throws(EvstoreError) in
-                    try context.job.check()
-                    let now = done.withLock { done in
-                        done += count
-                        return done
-                    }
+                    try progress.add(count)
                     count = 0
-                    context.job.report("laws", done: now)
                 } _: { record, reader in
                     if let version = windows.bornAbove, record.born <= version { return }
                     (count, end) = (count + 1, record.position)
                     try trial.check(next: record, at: target, names, context, reader)
+                    if measuring { try conversion.take(record, reader) }
                 }
             }
             if part == jobs - 1, end == last { trial.finishAppend(at: [target]) }
-            return trial.tally
+            return (laws: trial.tally, conversion: conversion.measure)
         }
+        var conversion = ConversionMeasure(history, at: target)
+        for part in parts { conversion.add(part.conversion) }
+        return (together(parts.map(\.laws)), conversion)
     }
 
     /// Tries T, L1 and L4 on single events, which must be in order; skips those that are merged with others of their append.
@@ -72,78 +79,100 @@ package enum Laws {
     private static func checkLog(_ context: MigrationContext, _ history: History, _ state: StoreState) throws(EvstoreError) -> LawTally {
         let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
         let last = try context.last().position.rawValue
-        let done = Monitor<UInt64>(0)
-        return try inJobs(context, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
-            var trial = LawTrial(history, isFull: true)
-            let (part, jobs) = (UInt64(part), UInt64(jobs))
-            let start = try context.beginOfAppend(from: 1 + part * last / jobs)
-            let end = try context.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
-            try Sample.read(from: start, through: end, history, context) { (events) throws(EvstoreError) in
-                try context.job.check()
-                for event in events {
-                    trial.check(next: event, at: targets)
-                    trial.check(accepted: event, from: state.floor)
+        let progress = LawProgress(context, "laws", total: last)
+        return together(
+            try inJobs(context, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
+                var trial = LawTrial(history, isFull: true)
+                let (part, jobs) = (UInt64(part), UInt64(jobs))
+                let start = try context.beginOfAppend(from: 1 + part * last / jobs)
+                let end = try context.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
+                try Sample.read(from: start, through: end, history, context) { (events) throws(EvstoreError) in
+                    for event in events {
+                        trial.check(next: event, at: targets)
+                        trial.check(accepted: event, from: state.floor)
+                    }
+                    try progress.add(UInt64(events.count))
                 }
-                let now = done.withLock { done in
-                    done += UInt64(events.count)
-                    return done
-                }
-                context.job.report("laws", done: now, total: last)
-            }
-            trial.finishAppend(at: targets)
-            return trial.tally
-        }
+                trial.finishAppend(at: targets)
+                return trial.tally
+            })
     }
 
     private static let generatedEach = 100
 
     private static func checkGenerated(_ context: MigrationContext, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
         let kinds = history.versions.flatMap { file in file.types.map { TypeAtVersion(type: $0, version: file.number) } }
-        return try inJobs(context, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
-            var trial = LawTrial(history, isFull: true)
-            for index in kinds.indices where index % jobs == part {
-                try context.job.check()
-                context.job.report("laws generated", done: UInt64(index), total: UInt64(kinds.count))
-                trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
-            }
-            for number in 2 ..< max(history.head.number + 1, 2) where number % jobs == part {
-                trial.check(mergesTo: SchemaVersion(number), generated: generatedEach, seed: seed &+ UInt64(number))
-            }
-            return trial.tally
-        }
+        let progress = LawProgress(context, "laws generated", total: UInt64(kinds.count))
+        return together(
+            try inJobs(context, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
+                var trial = LawTrial(history, isFull: true)
+                for index in kinds.indices where index % jobs == part {
+                    trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
+                    try progress.add(1)
+                }
+                for number in 2 ..< max(history.head.number + 1, 2) where number % jobs == part {
+                    trial.check(mergesTo: SchemaVersion(number), generated: generatedEach, seed: seed &+ UInt64(number))
+                }
+                return trial.tally
+            })
     }
 
     private static let mutatedMax = 5_000
 
     private static func checkMutated(_ context: MigrationContext, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
-        let events = try Sample(context, SampleWindows(context, eventsMax: mutatedMax)).events
-        return try inJobs(context, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
-            var trial = LawTrial(history, isFull: true)
-            for index in events.indices where index % jobs == part {
-                if index % 100 == 0 {
-                    try context.job.check()
-                    context.job.report("laws mutated", done: UInt64(index), total: UInt64(events.count))
+        let windows = try SampleWindows(context, eventsMax: mutatedMax)
+        let progress = LawProgress(context, "laws mutated", total: windows.count)
+        return together(
+            try inJobs(context, Int(clamping: windows.count / 1_000)) { (part, jobs) throws(EvstoreError) in
+                var trial = LawTrial(history, isFull: true)
+                for range in windows.part(part, of: jobs) {
+                    try Sample.read(from: range.lowerBound, through: range.upperBound, history, context) { (events) throws(EvstoreError) in
+                        for (index, event) in events.enumerated() {
+                            trial.check(mutationsOf: event, seed: seed &+ (event.position ?? Position(1)).previous.rawValue)
+                            if index % 100 == 99 { try progress.add(100) }
+                        }
+                        try progress.add(UInt64(events.count % 100))
+                    }
                 }
-                trial.check(mutationsOf: events[index], seed: seed &+ UInt64(index))
-            }
-            return trial.tally
-        }
+                return trial.tally
+            })
     }
 
-    private static func inJobs(
-        _ context: MigrationContext, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
-    ) throws(EvstoreError) -> LawTally {
+    private static func together(_ tallies: [LawTally]) -> LawTally { tallies.reduce(into: LawTally()) { $0.add($1) } }
+
+    /// The results of several threads, in the order of their parts.
+    private static func inJobs<R: Sendable>(
+        _ context: MigrationContext, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> R
+    ) throws(EvstoreError) -> [R] {
         let jobs = min(Processors.threads(context.options.replayJobs), 1 + max(0, most))
-        let parts = Monitor<[Int: LawTally]>([:])
+        let parts = Monitor<[Int: R]>([:])
         try converting {
             try inParallel(jobs) { part in
-                let tally = try work(part, jobs)
-                parts.withLock { $0[part] = tally }
+                let result = try work(part, jobs)
+                parts.withLock { $0[part] = result }
             }
         }
-        return parts.withLock { parts in
-            (0 ..< jobs).compactMap { parts[$0] }.reduce(into: LawTally()) { $0.add($1) }
+        return parts.withLock { parts in (0 ..< jobs).compactMap { parts[$0] } }
+    }
+}
+
+/// Reports how many events several threads have tried together.
+private struct LawProgress: Sendable {
+    private let context: MigrationContext
+    private let step: String
+    private let total: UInt64
+    private let done = Monitor<UInt64>(0)
+
+    init(_ context: MigrationContext, _ step: String, total: UInt64 = 0) { (self.context, self.step, self.total) = (context, step, total) }
+
+    /// - Throws: `EvstoreError.interrupted`.
+    func add(_ count: UInt64) throws(EvstoreError) {
+        try context.job.check()
+        let now = done.withLock { done in
+            done += count
+            return done
         }
+        context.job.report(step, done: now, total: total)
     }
 }
 

@@ -35,9 +35,7 @@ extension Plan {
         report.gone = try evolution.definitions(at: state.live).map(\.name).filter { name in !all.entries.contains { $0.name == name } }
         let loss = try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined)
         (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)
-        let seen = try ConversionMeasure(
-            history, target, Sample(context, SampleWindows(context, after: flips.firstAbove(target), bornAbove: target)), context)
-        for row in census { report.types.append(try seen.forecast(of: row)) }
+        for row in census { report.types.append(try loss.conversion.forecast(of: row)) }
         report.needs = history.missingSwiftSteps(from: state.live, to: target)
         report.quarantined = try models.quarantinedEvents(context)
         (report.rebuild, report.carry) = (models.missing.map(\.name), models.present.map(\.name))

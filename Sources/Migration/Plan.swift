@@ -18,11 +18,10 @@ package enum Plan {
         var target = try GenerationSet(context, evolving, at: version)
         try target.find(context, state, acceptingQuarantine: false)
         let census = try census(context)
-        let sample = try Sample(context, SampleWindows(context))
-        let seen = try ConversionMeasure(history, version, sample, context)
+        let windows = try SampleWindows(context)
         var quiet = context
         quiet.job = quiet.job.silent
-        let laws = try Laws.check(quiet, history, sample.windows, at: version)
+        let (laws, seen) = try Laws.sample(quiet, history, windows, at: version)
 
         var report = PlanReport(from: state.live, to: version)
         report.rebuild = target.missing.map(\.name)
@@ -36,7 +35,7 @@ package enum Plan {
         for row in census { report.types.append(try seen.forecast(of: row)) }
         report.loss = laws.losses.planned(history, from: state.live, to: version)
         report.adoption = seen.adoption
-        report.sample = UInt64(sample.events.count)
+        report.sample = laws.passed
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
         report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
         report.appendsRefused = try history.refusedAppends(from: state, to: version)
@@ -59,7 +58,7 @@ package enum Plan {
         }
         report.quarantined = try target.quarantinedEvents(context)
         // An error that stops the build comes before the later checks.
-        if stopped == nil { report.notSeen = try notSeen(folded, seen, census, sample, context) }
+        if stopped == nil { report.notSeen = try notSeen(folded, seen, census, windows, context) }
         if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, context) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
         let wayBack = RollbackPlanner(evolving: evolving, state: state, flips: try FlipHistory(context.log), census: census)
@@ -83,14 +82,16 @@ package enum Plan {
     /// The number of events that a build would consume and that may have no image, but were examined neither in the sample nor in the
     /// trial.
     private static func notSeen(
-        _ target: GenerationSet, _ seen: ConversionMeasure, _ census: [CensusRow], _ sample: Sample, _ context: MigrationContext
+        _ target: GenerationSet, _ seen: ConversionMeasure, _ census: [CensusRow], _ windows: SampleWindows, _ context: MigrationContext
     ) throws(EvstoreError) -> UInt64 {
         guard !target.missing.isEmpty, try context.last().position.rawValue > eventsMeasured else { return 0 }
-        let sampled = Set(sample.events.compactMap(\.position))
-        let built = try Sample(context, through: Position(eventsMeasured)).events.filter { event in
-            !(event.position.map(sampled.contains) ?? false)
+        var seen = seen
+        try Sample.visit(1 ... eventsMeasured, context) { () throws(EvstoreError) in
+            try context.job.check()
+        } _: { record, _ in
+            if !windows.contain(record.position) { seen.see(context.log.name(ofType: record.type), born: record.born) }
         }
-        return try seen.notSeen(census, for: target.missing, others: built)
+        return try seen.notSeen(census, for: target.missing)
     }
 
     /// The versions that a replay leads between, and the steps on the way.

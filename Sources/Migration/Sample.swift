@@ -15,23 +15,28 @@ struct SampleWindows: Sendable {
     let bornAbove: SchemaVersion?
 
     /// The windows behind a position (the log's start by default): all events where there are at most `eventsMax`, else evenly spaced
-    /// windows.
+    /// windows, no two of which have an event in common.
     init(
         _ context: MigrationContext, eventsMax: Int = SampleWindows.eventsMax, after start: Position = .start,
         bornAbove: SchemaVersion? = nil
     ) throws(EvstoreError) {
+        self.init(after: start, through: try context.last().position, eventsMax: UInt64(clamping: eventsMax), bornAbove: bornAbove)
+    }
+
+    init(after start: Position, through last: Position, eventsMax: UInt64, bornAbove: SchemaVersion? = nil) {
         self.bornAbove = bornAbove
-        let last = try context.last().position
         let count = last.events(after: start)
-        if count == 0 { return }
-        if count <= UInt64(clamping: eventsMax) {
+        if count == 0 || eventsMax == 0 { return }
+        if count <= eventsMax {
             ranges = [start.next.through(last)]
             return
         }
-        let length = max(1, UInt64(clamping: eventsMax) / Self.windows)
-        let (step, rest) = (count - length).quotientAndRemainder(dividingBy: Self.windows - 1)
-        for window in 0 ..< Self.windows {
-            let begin = start.plus(1 + window * step + window * rest / (Self.windows - 1))
+        let windows = min(Self.windows, eventsMax)
+        let length = eventsMax / windows
+        // As the windows together are shorter than the log, each begins behind the end of the one before.
+        let (step, rest) = (count - length).quotientAndRemainder(dividingBy: max(1, windows - 1))
+        for window in 0 ..< windows {
+            let begin = start.plus(1 + window * step + window * rest / max(1, windows - 1))
             ranges.append(begin.through(begin.plus(length - 1)))
         }
     }
@@ -51,33 +56,11 @@ struct SampleWindows: Sendable {
     }
 }
 
-/// Events from all over the log, to measure them and to make others from them.
-struct Sample: Sendable {
-    let windows: SampleWindows
-    var events: [LawEvent] = []
+/// Reads events for a sample, so many in a transaction that none is long and none has many bytes in memory.
+enum Sample {
+    private static let (eventsAtOnce, bytesAtOnce) = (1_000, 1 << 23)
 
-    init(_ context: MigrationContext, _ windows: SampleWindows) throws(EvstoreError) {
-        self.windows = windows
-        let history = try context.evolving.current().history
-        var found: [LawEvent] = []
-        for range in windows.ranges {
-            try context.job.check()
-            try Self.read(from: range.lowerBound, through: range.upperBound, history, context) { events in
-                found += windows.bornAbove.map { version in events.filter { $0.born > version } } ?? events
-            }
-        }
-        events = found
-    }
-
-    /// Takes the events up to a position.
-    init(_ context: MigrationContext, through end: Position) throws(EvstoreError) {
-        windows = try SampleWindows(context)
-        var found: [LawEvent] = []
-        try Self.read(from: 1, through: end.rawValue, try context.evolving.current().history, context) { found += $0 }
-        events = found
-    }
-
-    /// Hands over the events between two positions, about a thousand at a time.
+    /// Hands over the events between two positions, up to about a thousand at a time.
     static func read(
         from start: UInt64, through end: UInt64, _ history: History, _ context: MigrationContext,
         _ body: ([LawEvent]) throws(EvstoreError) -> Void
@@ -93,23 +76,23 @@ struct Sample: Sendable {
         }
     }
 
-    /// Lends the events between two positions, about a thousand in a transaction; calls `pause` after each transaction.
+    /// Lends the events between two positions, up to about a thousand in a transaction; calls `pause` after each transaction.
     static func visit(
         _ range: ClosedRange<UInt64>, _ context: MigrationContext, pause: () throws(EvstoreError) -> Void,
         _ body: (borrowing RecordView, borrowing LogReader) throws -> Void
     ) throws(EvstoreError) {
         var next = range.lowerBound
         while next <= range.upperBound {
-            var (count, last) = (0, next)
+            var (count, bytes, last) = (0, 0, next)
             try context.log.reading { reader in
                 try reader.blocks(from: Position(next)) { block in
                     for index in 0 ..< block.count {
                         let record = block.record(index)
                         guard (next ... range.upperBound).contains(record.position.rawValue) else { continue }
                         try body(record, reader)
-                        (count, last) = (count + 1, record.position.rawValue)
+                        (count, bytes, last) = (count + 1, bytes + record.payload.byteCount, record.position.rawValue)
                     }
-                    return count < 1_000 && block.last.rawValue < range.upperBound
+                    return count < eventsAtOnce && bytes < bytesAtOnce && block.last.rawValue < range.upperBound
                 }
             }
             if count == 0 { return }

@@ -1,5 +1,6 @@
 import EventModel
 import TestStores
+import TestSupport
 import Testing
 
 @testable import Migration
@@ -25,6 +26,21 @@ struct PlanTests {
         #expect(plan.types.map(\.failures) == [0, 0])
         #expect(try store.state == state)
         #expect(store.generations == generations)
+    }
+
+    @Test("no two windows of a sample have an event in common, and together they have as many as may be sampled, up to the log's end")
+    func windows() {
+        var random = SeededGenerator.announced()
+        for _ in 0 ..< 2_000 {
+            let (most, count) = (UInt64.random(in: 1 ... 200, using: &random), UInt64.random(in: 0 ... 400, using: &random))
+            let start = Position(UInt64.random(in: 0 ... 50, using: &random))
+            let windows = SampleWindows(after: start, through: start.plus(count), eventsMax: most)
+            let sampled = windows.ranges.flatMap { Array($0) }
+            #expect(Set(sampled).count == sampled.count && sampled.allSatisfy { start.rawValue < $0 && $0 <= start.plus(count).rawValue })
+            #expect(UInt64(sampled.count) <= most && sampled.count > Int(min(most, count)) / 2 || count == 0)
+            if count <= most { #expect(sampled.count == count) }
+            if count > 0, most > 1 { #expect(sampled.last == start.plus(count).rawValue) }
+        }
     }
 
     @Test("a plan counts events without an image, and nothing is left to do after a replay with quarantine")
