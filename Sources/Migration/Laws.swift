@@ -67,22 +67,25 @@ package enum Laws {
     }
 
     /// Tries the laws of events on the whole log, on events made from the shapes of every version, and on mutated events of the log.
+    /// - Parameter quarantine: see `LawTrial.init`.
     static func checkEvents(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64
+        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantine: SchemaVersion?
     ) throws(EvstoreError) -> LawTally {
-        var tally = try checkLog(context, history, state)
+        var tally = try checkLog(context, history, state, quarantine)
         tally.add(try checkGenerated(context, history, seed))
         tally.add(try checkMutated(context, history, seed))
         return tally
     }
 
-    private static func checkLog(_ context: MigrationContext, _ history: History, _ state: StoreState) throws(EvstoreError) -> LawTally {
+    private static func checkLog(
+        _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantine: SchemaVersion?
+    ) throws(EvstoreError) -> LawTally {
         let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
         let last = try context.last().position.rawValue
         let progress = LawProgress(context, "laws", total: last)
         return together(
             try inJobs(context, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
-                var trial = LawTrial(history, isFull: true)
+                var trial = LawTrial(history, isFull: true, quarantine: quarantine)
                 let (part, jobs) = (UInt64(part), UInt64(jobs))
                 let start = try context.beginOfAppend(from: 1 + part * last / jobs)
                 let end = try context.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1

@@ -28,7 +28,7 @@ struct DrillEvents {
         var generator = EventGenerator(history, seed: seed)
         let converter = try EventConverter(store, history, .version(version))
         let last = try store.last().position.rawValue
-        let distance = (last + Self.eventsMax - 1) / Self.eventsMax
+        let distance = max(1, (last + Self.eventsMax - 1) / Self.eventsMax)
         var merged: [Name: Set<Name>] = [:]
         if history.mergesEvents {
             for type in history.types(at: version) { merged[type] = try history.types(mergedWith: type, at: version) }
@@ -154,7 +154,7 @@ extension EventStore {
             return true
         } catch {
             switch error {
-            case .noImage, .invalidEvent, .invalidStreamName, .streamMismatch: return false
+            case .noImage, .invalidEvent, .invalidStreamName, .streamMismatch, .eventTooLarge, .appendTooLarge: return false
             default: throw error
             }
         }

@@ -144,7 +144,7 @@ final class Rehearsal {
         report.position = made.position
         let restored = try await StoreMaintenance.restore(
             from: directory + "/backup", into: directory + "/store", options: scratchOptions)
-        try require(made.position > .start, "the store has no events: nothing can be shown")
+        if made.position == .start { report.notExercised.append("events: the store has none") }
         try require(made.content == restored.content, "the copy has other events than the store")
         return "\(made.position) events"
     }
@@ -171,7 +171,7 @@ final class Rehearsal {
             try job.check()
             if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
         }
-        try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
+        if report.appended == 0 { report.notExercised.append("events born at \(to): none could be made of those of the store") }
         let last = try copy.last().position
         before = (try lines(copy, at: to, through: last), last)
         return "\(report.appended) events" + (report.refused > 0 ? ", \(report.refused) refused at the gate" : "")
@@ -316,7 +316,11 @@ final class Rehearsal {
     }
 
     private func checkLaws() async throws -> String {
-        let found = try await opened().maintenance.verify(deep: true, laws: true, seed: seed, progress: job.report)
+        // Events without an image at the version that is live in the store are in its quarantine: whoever migrated has accepted that.
+        let (quarantine, seed) = (try original.versions.live, seed)
+        let found = try await opened().working("verify the store", job.report) { (context) async throws(EvstoreError) in
+            try Verify.run(context, deep: true, laws: true, seed: seed, quarantine: quarantine)
+        }
         report.laws = found.laws
         report.notExercised += found.notExercised
         if let finding = found.findings.first(where: { $0.severity == .error }) {
@@ -342,7 +346,8 @@ final class Rehearsal {
         report.recovery = began.duration(to: .now)
         let isSame = store.log.storeID == original.log.storeID
         try await store.close()
-        try require(isSame && restored.position > .start, "the backup is one of another store, or of no events")
+        let hasEvents = restored.position > .start || report.position == .start
+        try require(isSame && hasEvents, "the backup is one of another store, or of no events")
         let content = try converting(at: original.path) {
             try original.log.contentDigest(through: restored.position) { _ in try job.check() }.hex
         }

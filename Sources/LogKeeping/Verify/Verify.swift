@@ -9,14 +9,15 @@ package enum Verify {
     /// - Parameters:
     ///   - deep: recomputes the digests of the read models.
     ///   - laws: tries the steps on the whole log, and on events that are made up from `seed`.
+    ///   - quarantine: the version at which events of the log may lack an image without breaking a law.
     ///   - key: signs the log's end if no finding is an error.
     ///   - heads: a series of earlier heads, oldest first; the store is compared with the last.
     ///   - trusted: the key that must have signed them; nil for `key`.
     ///   - isAccepted: makes findings that only the signer can judge (`SignedHead.acceptable`) warnings.
     /// - Throws: `EvstoreError`: signatureInvalid, epochChanged, interrupted.
     package static func run(
-        _ context: MigrationContext, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil,
-        since heads: [SignedHead] = [],
+        _ context: MigrationContext, deep: Bool, laws: Bool, seed: UInt64? = nil, quarantine: SchemaVersion? = nil,
+        signing key: SigningKey? = nil, since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
     ) throws(EvstoreError) -> VerifyReport {
         let trusted = trusted ?? key?.publicKey
@@ -40,7 +41,10 @@ package enum Verify {
         let hasForeign = findings.contains { $0.id == BackupRows.foreignRow }
         if !hasForeign { findings += try GenerationSet.findings(context, state, deep: deep) }
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
-        if laws, !hasForeign { report.add(try Laws.prove(context, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)))) }
+        if laws, !hasForeign {
+            let seed = seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max))
+            report.add(try Laws.prove(context, state, seed: seed, quarantine: quarantine))
+        }
         report.events = try context.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since

@@ -2,7 +2,7 @@ public import EventModel
 
 /// The result of a drill.
 public struct DrillReport: Hashable, Sendable {
-    /// Whether every step and every law that was tried held, and anything was shown at all.
+    /// Whether every step and every law that was tried held.
     public var passed = false
     public var steps: [DrillStep] = []
     public var laws: [LawCount] = []

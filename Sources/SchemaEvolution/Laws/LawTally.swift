@@ -16,6 +16,8 @@ package struct LawTally: Sendable {
     package internal(set) var cases: [LawEvent.Origin: UInt64] = [:]
     /// The number of events outside the log that a step refused because it may refuse events; no law applies to them.
     package internal(set) var refused: UInt64 = 0
+    /// The number of events of the log without an image that were known to have none; no law applies to them.
+    package internal(set) var quarantined: UInt64 = 0
     package internal(set) var counts: [String: Count] = [:]
     package internal(set) var crossings: [StepCrossing: UInt64] = [:]
     /// The losses of events of the log.
@@ -66,6 +68,7 @@ package struct LawTally: Sendable {
         passed += later.passed
         cases.merge(later.cases, uniquingKeysWith: +)
         refused += later.refused
+        quarantined += later.quarantined
         counts.merge(later.counts) {
             Count(tried: $0.tried + $1.tried, failed: $0.failed + $1.failed, lossy: $0.lossy + $1.lossy)
         }

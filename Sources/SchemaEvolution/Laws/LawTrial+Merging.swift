@@ -81,6 +81,7 @@ extension LawTrial {
         let counts = viewer.counts
         let images: [[GroupPart]]
         do { images = try see(appended: start.map { [$0] }, of: events, from: last.born, to: target) } catch {
+            if isQuarantined(events, target, error) { return [] }
             if isExcused(last, target, error) {
                 noted.refused += 1
                 return []

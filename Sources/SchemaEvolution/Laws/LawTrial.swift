@@ -27,12 +27,17 @@ package struct LawTrial {
     let shared: SharedLawTracer
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
+    /// The version whose read models have events of the log in quarantine, which need no image there; nil where none has.
+    private let quarantine: SchemaVersion?
 
     /// The laws need the paths between all pairs of versions, but those of one event at a time.
     private static let opsMax = 1 << 18
 
-    /// - Parameter triesEach: how many events with equal traces are tried, unless all laws are tried.
-    package init(_ history: History, isFull: Bool, triesEach: Int = 8) {
+    /// - Parameters:
+    ///   - triesEach: how many events with equal traces are tried, unless all laws are tried.
+    ///   - quarantine: no law applies to an event of the log without an image at this version, or at a later one for that reason.
+    package init(_ history: History, isFull: Bool, triesEach: Int = 8, quarantine: SchemaVersion? = nil) {
+        self.quarantine = quarantine
         (viewer, self.isFull, self.triesEach) = (PathRunner(history, opsMax: Self.opsMax), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
         shared = SharedLawTracer(viewer)
@@ -103,6 +108,7 @@ package struct LawTrial {
         var parts: [Int] = []
         let images: [GroupPart]
         do { images = try see(start, of: event, from: event.born, to: target, parts: &parts) } catch {
+            if isQuarantined([event], target, error) { return [] }
             if isExcused(event, target, error) {
                 noted.refused += 1
                 return []
@@ -212,6 +218,21 @@ package struct LawTrial {
         if error.isByCodec { return true }
         if case .noImage(let failure) = error, failure.pointer == ImageFailure.streamName || failure.isDeclared { return true }
         return history.opClass(from: event.born, to: target).contains(.partial)
+    }
+
+    /// Whether events of the log have no image at a version because of steps up to the one at which that is known; counts them.
+    mutating func isQuarantined(_ events: [LawEvent], _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
+        guard let quarantine, let first = events.first, first.origin == .log, first.born < min(quarantine, target), case .noImage = error
+        else { return false }
+        if target > quarantine {
+            let start = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
+            do {
+                _ = try see(appended: start, of: events, from: first.born, to: quarantine)
+                return false
+            } catch { guard case .noImage = error else { return false } }
+        }
+        noted.quarantined += UInt64(events.count)
+        return true
     }
 
     /// Whether a step on the path merges the event with others of its append.
