@@ -192,8 +192,9 @@ extension EvstoreError {
                 fix: "use the evstore that registered it, or a newer one")
         case .versionDiffers(let version, let file, let stored):
             .init(
-                "versionDiffers", "the file of \(version) has digest \(file) and the store holds \(stored)",
-                fix: "undo the edit, or make it a new version")
+                "versionDiffers",
+                "the file of \(version) is not what the store has registered: its digest is \(file.prefix(16))… and the registered one \(stored.prefix(16))…",
+                fix: "undo the edit, or make it a new version; `schema check --store` says what differs")
         case .programNeeded(let what, let instead):
             .init(
                 "programNeeded", "\(what) is written in Swift, and this program lacks that code",

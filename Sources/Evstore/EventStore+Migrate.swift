@@ -2,6 +2,7 @@ internal import EventLog
 internal import EventModel
 public import Migration
 internal import Projections
+package import SchemaEvolution
 
 extension EventStore {
     /// Reports what a replay to a version would do: which read models it builds, what events lose, and why it would be refused. Changes
@@ -13,6 +14,11 @@ extension EventStore {
         try await working("plan a replay to \(version)") { (context) async throws(EvstoreError) in
             try Plan.run(context, to: version, files: schemas?.history, definitions: schemas?.definitions)
         }
+    }
+
+    /// Findings about version files that differ from those that the store has registered.
+    package func differences(from files: History) throws(EvstoreError) -> [Finding] {
+        try Register.differences(context(Job("compare the version files")), from: files)
     }
 
     /// Reports what a rollback would do: how many events it keeps, which of them the older version does not show, how long it takes, why it
@@ -121,16 +127,16 @@ extension EventStore {
         try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), projection: projection)
     }
 
-    /// The entries of one event in the quarantine of a version's read models: one for each read model that lacks it.
-    package func quarantine(at version: SchemaVersion?, position: Position) throws(EvstoreError) -> [QuarantineReport] {
-        try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), position: position)
-    }
-
     /// Hands over what `quarantine(at:)` lists, one by one.
     package func forEachQuarantined(
         at version: SchemaVersion?, _ body: (QuarantineReport) throws -> Void
     ) throws {
         try Quarantine.forEach(context(Job("list the quarantine")), at: try effective(version), body)
+    }
+
+    /// The entries of one event in the quarantine of a version's read models: one for each read model that lacks it.
+    package func quarantine(at version: SchemaVersion?, position: Position) throws(EvstoreError) -> [QuarantineReport] {
+        try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), position: position)
     }
 
     /// Names the log's end as a restore point. Waits for the read models of the live version, whose digests it records, and for one

@@ -51,10 +51,13 @@ struct Session: Sendable {
     /// - Parameters:
     ///   - isFollowing: whether read models are brought to the log's end for as long as it is open.
     ///   - isStale: whether a node is opened as it is, without what others have appended.
+    ///   - asItIs: whether it is opened without the version files of the command line, which would have to fit.
     func withStore<R>(
-        _ access: Access = .writing, isFollowing: Bool = false, isStale: Bool = false, _ body: (EventStore) async throws -> R
+        _ access: Access = .writing, isFollowing: Bool = false, isStale: Bool = false, asItIs: Bool = false,
+        _ body: (EventStore) async throws -> R
     ) async throws -> R {
-        let store = try await open(access, options(isFollowing: isFollowing, isStale: isStale))
+        let schemas = asItIs ? nil : try schemas()
+        let store = try await open(access, schemas, options(isFollowing: isFollowing, isStale: isStale))
         let result: R
         do {
             result = try await body(store)
@@ -75,13 +78,13 @@ extension Session {
     /// How a command opens the store.
     enum Access { case reading, writing, writingIfAllowed }
 
-    private func open(_ access: Access, _ options: Options) async throws -> EventStore {
+    private func open(_ access: Access, _ schemas: Schemas?, _ options: Options) async throws -> EventStore {
         do {
             return try await EventStore.open(
-                global.storePath(), schemas: schemas(), steps: application.steps, projections: application.projections,
+                global.storePath(), schemas: schemas, steps: application.steps, projections: application.projections,
                 readOnly: access == .reading, options: options, logger: logger)
         } catch EvstoreError.readOnly where access == .writingIfAllowed {
-            return try await open(.reading, options)
+            return try await open(.reading, schemas, options)
         }
     }
 }

@@ -1,8 +1,8 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 internal import Hashing
 internal import Projections
-internal import SchemaEvolution
+package import SchemaEvolution
 
 extension Register {
     /// Merges the files' versions up to `version` into the store's: adds new ones, and replaces those that may still change.
@@ -19,6 +19,26 @@ extension Register {
         let census = try context.log.reading { reader in try reader.census() }
         let born = census.filter { $0.count > 0 }.map(\.born).max() ?? SchemaVersion(0)
         return max(born, state.live).next
+    }
+
+    /// Findings about files that are not the versions that the store has registered, each with what differs.
+    package static func differences(_ context: MigrationContext, from files: History) throws(EvstoreError) -> [Finding] {
+        let evolution = try context.evolving.current()
+        let changeable = try oldestChangeable(evolution.state, context)
+        var findings: [Finding] = []
+        for file in files.versions {
+            guard let stored = evolution.history[file.number], stored.digest != file.digest else { continue }
+            let mayChange = !stored.isReleased && file.number >= changeable
+            let parts = try file.differences(from: stored).joined(separator: ", ")
+            findings.append(
+                Finding(
+                    id: "LOG006", severity: mayChange ? .note : .error, file: file.file, line: 1, column: 1,
+                    message: "\(file.number) is not what the store has registered; what differs: \(parts)",
+                    fix: mayChange
+                        ? "a replay registers this one in its place: no event was written at it"
+                        : "undo the edit, or make it in a new version: v\(evolution.history.head.number + 1)"))
+        }
+        return findings
     }
 
     /// The definitions after registering: those of a projection file replace those of the file before it, registered ones in Swift stay,

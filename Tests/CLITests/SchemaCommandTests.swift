@@ -12,6 +12,25 @@ struct SchemaCommandTests {
         #expect(try member(outcome.line, "ok") == "true")
     }
 
+    @Test("a version file that differs from what a store has registered is a finding where the store is named, and says what differs")
+    func registered() throws {
+        let shop = try Shop.open()
+        try shop.must("replay --to v2 --schemas SCHEMAS")
+        #expect(try !shop.must("schema check --schemas SCHEMAS --store \(shop.store)").output.contains("LOG006"))
+        // Labels are no part of what a version means.
+        try shop.write("schemas/v2.yaml", ShopHistory.v2.replacing("labels: [1.1.0]", with: "labels: [1.1.0, 1.1.1]"))
+        #expect(try !shop.must("schema check --schemas SCHEMAS --store \(shop.store)").output.contains("LOG006"))
+        try shop.write("schemas/v2.yaml", ShopHistory.v2.replacing("labels: [1.1.0]", with: "labels: [1.1.0]\nforward: 1"))
+        #expect(try !shop.must("schema check --schemas SCHEMAS").output.contains("LOG006"))
+        let checked = try shop.run("schema check --schemas SCHEMAS --store \(shop.store)")
+        #expect(checked.exit == 3)
+        let finding = "v2.yaml:1:1: error LOG006: v2 is not what the store has registered; what differs: forward"
+        #expect(checked.output.contains(finding), "\(checked.output)")
+        let plan = try shop.run("plan --to v3 --schemas SCHEMAS")
+        #expect(plan.exit == 3 && plan.errors.contains("the file of v2 is not what the store has registered"), "\(plan.errors)")
+        #expect(plan.errors.contains("`schema check --store` says what differs"))
+    }
+
     @Test("a step that does not explain its version is a finding with file, line and column, and exits with 3")
     func unexplained() throws {
         let shop = try Shop()

@@ -11,7 +11,8 @@ struct SchemaCheckCommand: Command {
         discussion: """
             Prints a finding a line, file:line:column: severity id: what is wrong, and how to mend it. \
             Errors are findings that a replay would refuse, and a rules.yaml that lint can't read; a note is what only the data can prove, \
-            which plan and replay do.
+            which plan and replay do. With --store, a file that is not the version that the store has registered is a finding, too, \
+            with what differs.
 
             The lines below a finding are an edit: - goes, + comes. Each was tried before it is shown: with it the finding is \
             gone and no error has come. --fix makes those that take no decision, several at one time, and prints each: words of the \
@@ -22,6 +23,7 @@ struct SchemaCheckCommand: Command {
 
             Example: evstore schema check --schemas Schemas/shop
             Mend what can be mended: evstore schema check --fix --schemas Schemas/shop
+            Against what a store has registered: evstore --store orders schema check --schemas Schemas/shop
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -41,11 +43,21 @@ struct SchemaCheckCommand: Command {
         }
         var (fixes, findings) = result
         if !dryRun { try fixes.write() }
+        findings += try await differences(from: fixes.texts, session)
         let report = CheckReport(
             findings, checked: "shapes, steps and projections", extra: fix ? ["fixed": fixes.made] : [:],
             before: fix ? fixes.lines(isDryRun: dryRun) : [])
         try session.output.print(report)
         if !report.ok { throw Exit(code: findings.exit) }
+    }
+
+    /// Findings about files that differ from what a store has registered, if the command line names one.
+    private func differences(from texts: SchemaTexts, _ session: Session) async throws -> [Finding] {
+        if global.store == nil { return [] }
+        let files: History
+        // Files that can't be read have findings of their own.
+        do { files = try History.load(texts) } catch EvstoreError.schemaInvalid { return [] }
+        return try await session.withStore(.reading, asItIs: true) { store in try store.differences(from: files) }
     }
 
     /// The findings for people. A file that can't be read is a finding, too.

@@ -77,6 +77,25 @@ extension VersionFile {
         self = file
     }
 
+    /// The members, and the event types and shapes, by which the digest differs from that of another file of this version, in words.
+    package func differences(from other: VersionFile) throws(EvstoreError) -> [String] {
+        let own = Self.fingerprinted(try FileReader.read(text: canonical, file: file))
+        let others = Self.fingerprinted(try FileReader.read(text: other.canonical, file: other.file))
+        return Self.members.flatMap { name -> [String] in
+            guard own[name] != others[name] else { return [] }
+            guard name == "events" || name == "$defs" else { return [name] }
+            let (new, old) = (Self.shapes(own[name]), Self.shapes(others[name]))
+            return Set(new.keys).union(old.keys).filter { new[$0] != old[$0] }.sorted().map { type in
+                new[type] == nil ? "\(type) is gone" : old[type] == nil ? "\(type) is new" : "the shape of \(type)"
+            }
+        }
+    }
+
+    private static func shapes(_ value: JSONValue?) -> [String: JSONValue] {
+        guard case .object(let members)? = value else { return [:] }
+        return Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+    }
+
     /// The JSON that the digest covers: the file without what may change after its release.
     static func fingerprinted(_ root: FileNode) -> JSONValue {
         guard case .map(let members) = root.kind else { return root.json }
