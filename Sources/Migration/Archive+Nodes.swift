@@ -12,8 +12,7 @@ extension Archive {
         if tail > 0 { _ = try writeFiles(context, after: cut.position, through: last) }
         let live = try context.state().live
         return { now in
-            Journal.Entry(.cut, from: live, to: now, position: cut.position, outcome: "to \(cut.note), \(tail) events archived")
-                .bytes(at: .now, by: Journal.caller)
+            JournalRow(.cut, from: live, to: now, position: cut.position, outcome: "to \(cut.note), \(tail) events archived").bytes
         }
     }
 }

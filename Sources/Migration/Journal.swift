@@ -8,9 +8,7 @@ internal import Projections
 /// The log of actions on a store: what was done, by whom, and the outcome. Rows of the log environment are only ever added.
 package enum Journal {
     /// Adds a row within the transaction that makes the change.
-    package static func append(_ entry: Entry, to update: inout LogUpdate) throws {
-        try update.appendJournal(entry.bytes(at: Timestamp.now, by: Journal.caller))
-    }
+    package static func append(_ row: JournalRow, to update: inout LogUpdate) throws { try update.appendJournal(row.bytes) }
 
     /// All rows, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [JournalRow] {
@@ -44,46 +42,36 @@ package enum Journal {
         return found
     }
 
-    /// The content of a row; writing it adds the time and the caller.
-    package struct Entry: Sendable {
-        package var kind: JournalKind
-        package var from: SchemaVersion?
-        package var to: SchemaVersion?
-        package var position: Position?
-        package var duration: Duration?
-        package var readModelBytes: UInt64?
-        package var outcome: String
-        package var digest: String?
-
-        package init(
-            _ kind: JournalKind, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
-            duration: Duration? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
-        ) {
-            (self.kind, self.from, self.to, self.position) = (kind, from, to, position)
-            (self.duration, self.readModelBytes, self.outcome, self.digest) = (duration, readModelBytes, outcome, digest)
-        }
-
-        func bytes(at time: Timestamp, by: String) -> [UInt8] {
-            var fields = JSONRow()
-            fields.set("time", time.description)
-            fields.set("what", kind.rawValue)
-            fields.set("from", from.map { UInt64($0.rawValue) })
-            fields.set("to", to.map { UInt64($0.rawValue) })
-            fields.set("position", position?.rawValue)
-            fields.set("seconds", duration.map { .number(shortDecimal($0 / .seconds(1), digits: 6)) } ?? .null)
-            fields.set("readModelBytes", readModelBytes)
-            fields.set("outcome", outcome)
-            fields.set("by", by)
-            fields.set("digest", digest)
-            return fields.bytes
-        }
-    }
-
     /// The user and the process, such as `uid 1000, pid 4711`.
-    static let caller = "uid \(getuid()), pid \(getpid())"
+    fileprivate static let caller = "uid \(getuid()), pid \(getpid())"
 }
 
 extension JournalRow {
+    /// A row of this moment and caller, without the number that writing it gives.
+    package init(
+        _ kind: JournalKind, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
+        duration: Duration? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
+    ) {
+        (number, time, by, self.kind, self.from, self.to) = (0, .now, Journal.caller, kind, from, to)
+        (self.position, self.duration, self.readModelBytes) = (position, duration, readModelBytes)
+        (self.outcome, self.digest) = (outcome, digest)
+    }
+
+    var bytes: [UInt8] {
+        var fields = JSONRow()
+        fields.set("time", time.description)
+        fields.set("what", kind.rawValue)
+        fields.set("from", from.map { UInt64($0.rawValue) })
+        fields.set("to", to.map { UInt64($0.rawValue) })
+        fields.set("position", position?.rawValue)
+        fields.set("seconds", duration.map { .number(shortDecimal($0 / .seconds(1), digits: 6)) } ?? .null)
+        fields.set("readModelBytes", readModelBytes)
+        fields.set("outcome", outcome)
+        fields.set("by", by)
+        fields.set("digest", digest)
+        return fields.bytes
+    }
+
     /// - Throws: `EvstoreError.storeDamaged`.
     package init(key: [UInt8], value: [UInt8]) throws(EvstoreError) {
         let fields = try JSONRow(value, of: "journal")

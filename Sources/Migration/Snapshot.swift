@@ -67,7 +67,7 @@ package enum Snapshot {
         if forgotten.isEmpty { return [] }
         try await context.log.changing { update in
             for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
-            let entry = Journal.Entry(
+            let entry = JournalRow(
                 .snapshot, position: update.last.position, outcome: "pruned \(forgotten.joined(separator: ", "))")
             try Journal.append(entry, to: &update)
         }
@@ -97,7 +97,7 @@ package enum Snapshot {
             name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
             head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(context, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
-        let entry = Journal.Entry(.snapshot, to: state.live, position: report.position, outcome: name, digest: report.link)
+        let entry = JournalRow(.snapshot, to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)
         MigrationPhase.reached(.snapshotInside)
         return report

@@ -137,7 +137,7 @@ extension StoreMaintenance {
                 if row.number != number { throw EvstoreError.unknownConsumer(consumer, known: []) }
                 let outcome = try change(row, rows, &update)
                 try Journal.append(
-                    Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
+                    JournalRow(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }
         } catch { throw EvstoreError(converting: error, at: path) }
     }
@@ -160,7 +160,7 @@ extension StoreMaintenance {
             try update.put(.notes, row.key, row.value)
             let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
             try Journal.append(
-                Journal.Entry(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
+                JournalRow(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
             return parked.count
         }
     }

@@ -51,7 +51,7 @@ extension StoreMaintenance {
         let outcome = "stream \(stream): \(report.events) events, \(report.converted) converted, \(report.failed) failed"
         let live = try store.versions.live
         try await log.changing { update in
-            let entry = Journal.Entry(
+            let entry = JournalRow(
                 .replay, from: live, to: report.version, position: update.last.position, duration: report.duration, outcome: outcome)
             try Journal.append(entry, to: &update)
         }
