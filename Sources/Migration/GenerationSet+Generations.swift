@@ -7,9 +7,11 @@ internal import Projections
 
 extension GenerationSet {
     func open(_ name: String, _ context: MigrationContext) throws(EvstoreError) -> Generation {
-        try opened.get("\(root)/\(name)") { () throws(EvstoreError) in
-            try Generation.open(named: name, in: root, of: context.log, readOnly: context.log.isReadOnly)
-        }
+        let path = "\(root)/\(name)"
+        if let generation = opened.withLock({ $0[path] }) { return generation }
+        let generation = try Generation.open(named: name, in: root, of: context.log, readOnly: context.log.isReadOnly)
+        opened.withLock { $0[path] = generation }
+        return generation
     }
 
     /// Sets the directories of the entries whose generations are on the disk and usable: the mapped one, else a ready one that an earlier
@@ -83,7 +85,8 @@ extension GenerationSet {
             let definition = entries[index].definition
             let generation = try Generation.create(for: definition, in: root, of: context.log)
             made.append(generation.name)
-            opened.forget("\(root)/\(generation.name)")
+            // A crash may have left one of this name, which was deleted since.
+            opened.withLock { $0["\(root)/\(generation.name)"] = nil }
             targets.append((definition, generation))
         }
         return targets

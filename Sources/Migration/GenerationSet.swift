@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -22,7 +23,8 @@ package struct GenerationSet: Sendable {
     /// The store's directory, or a scratch directory that replaces it.
     var root: String
     var entries: [Entry]
-    let opened = GenerationCache()
+    /// The generations that are open, by path: opening one maps a file, and a migration reads them repeatedly.
+    let opened = Monitor<[String: Generation]>([:])
     /// The first event of each path that events took during the last build; empty where nothing was built.
     var witnesses: [Position] = []
 
