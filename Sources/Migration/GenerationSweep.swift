@@ -23,14 +23,7 @@ package enum GenerationSweep {
     private static func isWanted(
         _ name: String, _ map: [String: String], _ fingerprints: Set<String>?, _ context: MigrationContext
     ) throws(EvstoreError) -> Bool {
-        let header: GenerationHeader
-        do {
-            header = try Generation.open(named: name, in: context.store, of: context.log).header
-        } catch {
-            // The directory holds no complete generation.
-            if case .storeDamaged = error { return false }
-            throw error
-        }
+        guard let header = try Generation.header(ofGeneration: name, in: context.store, of: context.log) else { return false }
         let fingerprint = header.fingerprint.hex
         return header.isReady && map[fingerprint] == nil && fingerprints?.contains(fingerprint) ?? true
     }
@@ -42,10 +35,8 @@ package enum GenerationSweep {
         let names = Set(try Generation.names(in: context.store))
         var result: [String: String] = [:]
         for (fingerprint, name) in state.generations where names.contains(name) {
-            do {
-                let generation = try Generation.open(named: name, in: context.store, of: context.log)
-                if try generation.header.checkpoint.position <= position { result[fingerprint] = name }
-            } catch { guard case .storeDamaged = error else { throw error } }
+            let header = try Generation.header(ofGeneration: name, in: context.store, of: context.log)
+            if let header, header.checkpoint.position <= position { result[fingerprint] = name }
         }
         return result
     }

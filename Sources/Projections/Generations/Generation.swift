@@ -98,6 +98,14 @@ package final class Generation: Sendable {
         }
     }
 
+    /// The header of a generation; nil if its directory contains no complete one, which then counts as missing.
+    package static func header(ofGeneration name: String, in store: String, of log: EventLog) throws(EvstoreError) -> GenerationHeader? {
+        do { return try open(named: name, in: store, of: log).header } catch {
+            guard case .storeDamaged = error else { throw error }
+            return nil
+        }
+    }
+
     private static func enter(
         _ name: String, _ directory: String, _ log: EventLog, _ readOnly: Bool, _ note: DamageNote
     ) throws -> Generation {
