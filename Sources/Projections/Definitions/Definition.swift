@@ -27,11 +27,10 @@ package struct Definition: Sendable {
 
     init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
         (self.name, self.version, since) = (name, version, entry.since)
-        let json: [UInt8]
+        let json = entry.json
         var reading: (Name) -> [JSONPointer]? = { _ in nil }
         switch entry {
         case .declared(let projection):
-            json = projection.json.canonical()
             consumes = projection.consumes
             isSwift = false
             indexes = RowIndexes(projection.indexes.map(\.index))
@@ -40,7 +39,6 @@ package struct Definition: Sendable {
             reading = projection.reads
             declared = projection
         case .swift(let declaration):
-            json = declaration.json.canonical()
             consumes = declaration.consumes
             isSwift = true
             indexes = RowIndexes(declaration.indexes)

@@ -17,6 +17,14 @@ package struct DefinitionSet: Sendable {
             case .swift(let declaration): declaration.since
             }
         }
+
+        /// The definition as a store keeps it.
+        var json: [UInt8] {
+            switch self {
+            case .declared(let projection): projection.json.canonical()
+            case .swift(let declaration): declaration.json.canonical()
+            }
+        }
     }
 
     package static let empty = DefinitionSet()
@@ -64,12 +72,7 @@ package struct DefinitionSet: Sendable {
     /// The rows that a store keeps: one for each name and `since`, in order.
     package var stored: [StoredDefinition] {
         names.flatMap { name in
-            entries[name, default: []].map { entry in
-                switch entry {
-                case .declared(let projection): StoredDefinition(name: name, since: entry.since, json: projection.json.canonical())
-                case .swift(let declaration): StoredDefinition(name: name, since: entry.since, json: declaration.json.canonical())
-                }
-            }
+            entries[name, default: []].map { StoredDefinition(name: name, since: $0.since, json: $0.json) }
         }
     }
 
