@@ -3,22 +3,19 @@ internal import EventModel
 
 /// The changes of the live version in the journal: they determine where a rollback leads and where its tail begins.
 struct FlipHistory {
-    private struct Flip {
-        var from, to: SchemaVersion
-        var position: Position
-    }
-
-    private var list: [Flip] = []
+    private var list: [(from: SchemaVersion, to: SchemaVersion, position: Position)] = []
 
     init(_ log: EventLog) throws(EvstoreError) {
-        for row in try Journal.list(log) where row.kind == .flip {
-            if let from = row.from, let to = row.to { list.append(Flip(from: from, to: to, position: row.position ?? .start)) }
+        try Journal.readBackwards(log) { row in
+            if row.kind == .flip, let from = row.from, let to = row.to { list.append((from, to, row.position ?? .start)) }
+            return true
         }
+        list.reverse()
     }
 
     /// Adds a flip that a replay would make.
     mutating func add(from: SchemaVersion, to: SchemaVersion, at position: Position) {
-        list.append(Flip(from: from, to: to, position: position))
+        list.append((from, to, position))
     }
 
     /// The version that a rollback leads to. Where `version` is nil, it is the version from which the last replay reached or passed the
