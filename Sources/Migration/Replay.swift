@@ -62,7 +62,7 @@ package enum Replay {
         try GenerationSweep.run(context)
         MigrationPhase.reached(.sweepAfter)
         do {
-            let trial = SampleTrial(context, generationSet, jobs: options.jobs)
+            let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
             let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
                 let mapped = try options.fromEvents ? MappedModels() : generationSet.map(LiveRows(context, state), context)
                 return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
@@ -151,7 +151,7 @@ package enum Replay {
         var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only, root: scratch.path)
         var report = MigrationReport(from: register.state.live, to: version)
         report.position = try context.last().position
-        let trial = SampleTrial(context, generationSet, jobs: options.jobs)
+        let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
         let end = report.position
         let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
             try generationSet.build(context, onError: options.onError, jobs: options.jobs, through: end)
