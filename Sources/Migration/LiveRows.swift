@@ -25,7 +25,7 @@ struct LiveRows {
 
     init(_ context: MigrationContext, _ state: StoreState) throws(EvstoreError) {
         live = try GenerationSet.registered(context, at: state.live, state)
-        census = try context.log.reading { reader in try reader.census() }
+        census = try context.census()
         windows = try SampleWindows(context, eventsMax: Self.eventsTried)
     }
 
@@ -55,8 +55,7 @@ struct LiveRows {
 
     /// Whether the log still has no event of a type and birth version that it had none of when the census was read.
     func haveAll(_ context: MigrationContext) throws(EvstoreError) -> Bool {
-        let now = try context.log.reading { reader in try reader.census() }
-        return now.allSatisfy { row in row.count == 0 || census.contains { $0.born == row.born && $0.type == row.type && $0.count > 0 } }
+        try context.census().allSatisfy { row in census.contains { $0.born == row.born && $0.type == row.type } }
     }
 
     /// Brings a read model to the log's end, so that few events are left to fold after its rows are mapped.

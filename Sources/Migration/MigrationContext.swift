@@ -54,8 +54,25 @@ package struct MigrationContext: Sendable {
         }
     }
 
+    /// Runs work under the lock of migrations, and plans it again where another node has changed the versions (`replanning`).
+    ///
+    /// Order: the work plans under the lock, so that no other migration changes the state meanwhile.
+    func locked<R>(
+        takingInFrames: Bool = true, _ work: () async throws(EvstoreError) -> R
+    ) async throws(EvstoreError) -> R {
+        let lock = try MigrationLock.take(self)
+        defer { lock.release() }
+        if takingInFrames { try await takeInFrames() }
+        return try await replanning(work)
+    }
+
     package func state() throws(EvstoreError) -> StoreState {
         try log.reading { reader in try reader.state }
+    }
+
+    /// The event types in the log, each at each birth version.
+    func census() throws(EvstoreError) -> [CensusRow] {
+        try log.reading { reader in try reader.census() }.filter { $0.count > 0 }
     }
 
     package func last() throws(EvstoreError) -> Checkpoint {

@@ -11,9 +11,9 @@ package enum MissingGenerations {
     package static func build(_ context: MigrationContext, at version: SchemaVersion) async throws(EvstoreError) {
         let began = ContinuousClock.now
         if try wanted(context, at: version).isMapped(in: try context.state()) { return }
-        let lock = try MigrationLock.take(context)
-        defer { lock.release() }
-        try await context.replanning { () async throws(EvstoreError) in try await locked(context, at: version, began) }
+        try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in
+            try await locked(context, at: version, began)
+        }
     }
 
     private static func locked(

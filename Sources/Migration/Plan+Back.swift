@@ -16,7 +16,7 @@ extension Plan {
         _ context: MigrationContext, to version: SchemaVersion? = nil, without names: Set<String> = []
     ) throws(EvstoreError) -> PlanReport {
         let (state, last) = (try context.state(), try context.last())
-        let (evolution, flips, census) = (try context.evolving.current(), try FlipHistory(context.log), try census(context))
+        let (evolution, flips, census) = (try context.evolving.current(), try FlipHistory(context.log), try context.census())
         let wayBack = RollbackPlanner(evolving: context.evolving, state: state, flips: flips, census: census)
         let target = try flips.target(version, state)
         var report = PlanReport(from: state.live, to: target)

@@ -17,7 +17,7 @@ package enum Plan {
         let evolving = intent.evolving(context)
         var target = try GenerationSet(context, evolving, at: version)
         try target.find(context, state, acceptingQuarantine: false)
-        let census = try census(context)
+        let census = try context.census()
         let windows = try SampleWindows(context)
         var quiet = context
         quiet.job = quiet.job.silent
@@ -39,8 +39,10 @@ package enum Plan {
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
         report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
         report.appendsRefused = try history.refusedAppends(from: state, to: version)
-        let route = Route(from: state.live, to: version, history)
-        var refused = try refusedToReplicas(context) + route.refusedBeforeBuild(state)
+        // By the checks that the replay itself makes, in its order.
+        var refused = Refusals(errors: try refusedToReplicas(context))
+        if state.live != version { refused.check { () throws(EvstoreError) in try history.requireSwiftSteps(through: version) } }
+        refused.check { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: version, given: false) }
         var stopped: EvstoreError?
         // Only read models that are made from events: making them from rows can't fail.
         var folded = target
@@ -53,14 +55,21 @@ package enum Plan {
                 report.bytes += trial.bytes
                 stopped = trial.stopped
                 if stopped == nil { stopped = try seen.stopped(folded.missing, behind: trial.measured) }
-                if let stopped { refused.append(stopped) }
+                if let stopped { refused.errors.append(stopped) }
             }
         }
         report.quarantined = try target.quarantinedEvents(context)
         // An error that stops the build comes before the later checks.
         if stopped == nil { report.notSeen = try notSeen(folded, seen, census, windows, context) }
-        if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, context) }
-        report.refused = refused.map { PlannedRefusal(error: $0) }
+        if report.pending, report.needs.isEmpty {
+            refused.check { () throws(EvstoreError) in try target.requireRowShapes(context) }
+            // An error of the laws is mostly the same one that stopped the build.
+            if stopped == nil, let failure = laws.firstFailure { refused.errors.append(failure) }
+            refused.check { () throws(EvstoreError) in
+                try Consent.requireForLoss(laws, history, from: state.live, to: version, given: false)
+            }
+        }
+        report.refused = refused.errors.map { PlannedRefusal(error: $0) }
         let wayBack = RollbackPlanner(evolving: evolving, state: state, flips: try FlipHistory(context.log), census: census)
         report.rollback = try wayBack.flipped(to: version, at: context.last().position).plan(context)
         return report
@@ -73,10 +82,6 @@ package enum Plan {
             return [error]
         }
         return []
-    }
-
-    static func census(_ context: MigrationContext) throws(EvstoreError) -> [CensusRow] {
-        try context.log.reading { reader in try reader.census() }.filter { $0.count > 0 }
     }
 
     /// The number of events that a build would consume and that may have no image, but were examined neither in the sample nor in the
@@ -94,39 +99,9 @@ package enum Plan {
         return try seen.notSeen(census, for: target.missing)
     }
 
-    /// The versions that a replay leads between, and the steps on the way.
-    private struct Route {
-        let from, to: SchemaVersion
-        let history: History
-
-        init(from: SchemaVersion, to: SchemaVersion, _ history: History) { (self.from, self.to, self.history) = (from, to, history) }
-
-        /// The errors that a replay would throw before it builds, found by the same checks.
-        func refusedBeforeBuild(_ state: StoreState) -> [EvstoreError] {
-            var refusals = Refusals()
-            if from != to { refusals.check { () throws(EvstoreError) in try history.requireSwiftSteps(through: to) } }
-            refusals.check { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: to, given: false) }
-            return refusals.errors
-        }
-
-        /// The errors that a replay would throw after it has built, before the flip.
-        func refusedAfterBuild(
-            _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ context: MigrationContext
-        ) -> [EvstoreError] {
-            var refusals = Refusals()
-            refusals.check { () throws(EvstoreError) in try target.requireRowShapes(context) }
-            // An error of the laws is mostly the same one that stopped the build.
-            if !isStopped, let failure = laws.firstFailure { refusals.errors.append(failure) }
-            refusals.check { () throws(EvstoreError) in
-                try Consent.requireForLoss(laws, history, from: from, to: to, given: false)
-            }
-            return refusals.errors
-        }
-    }
-
     /// Collects the errors of several checks; runs each, whatever the others have thrown.
     private struct Refusals {
-        var errors: [EvstoreError] = []
+        var errors: [EvstoreError]
 
         mutating func check(_ check: () throws(EvstoreError) -> Void) { do { try check() } catch { errors.append(error) } }
     }

@@ -44,9 +44,7 @@ package enum Quarantine {
     /// An event is never applied late, since later events were folded without it.
     package static func retry(_ context: MigrationContext) async throws(EvstoreError) -> QuarantineRetryReport {
         let began = ContinuousClock.now
-        let lock = try MigrationLock.take(context)
-        defer { lock.release() }
-        return try await context.replanning { () async throws(EvstoreError) in try await locked(context, began) }
+        return try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in try await locked(context, began) }
     }
 
     private static func locked(

@@ -16,8 +16,7 @@ extension Register {
 
     /// The lowest version that may still change: no event was born at or above it, and the live version does not depend on it.
     private static func oldestChangeable(_ state: StoreState, _ context: MigrationContext) throws(EvstoreError) -> SchemaVersion {
-        let census = try context.log.reading { reader in try reader.census() }
-        let born = census.filter { $0.count > 0 }.map(\.born).max() ?? SchemaVersion(0)
+        let born = try context.census().map(\.born).max() ?? SchemaVersion(0)
         return max(born, state.live).next
     }
 

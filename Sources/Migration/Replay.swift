@@ -24,11 +24,7 @@ package enum Replay {
             return try dryRun(context, register, to: version, options, began)
         }
         try context.log.requireOwn()
-        let lock = try MigrationLock.take(context)
-        defer { lock.release() }
-        try await context.takeInFrames()
-        // Order: it plans under the lock, so that no other migration changes the state meanwhile.
-        return try await context.replanning { () async throws(EvstoreError) in
+        return try await context.locked { () async throws(EvstoreError) in
             let register = try Register(context, files: files, definitions: definitions, through: version)
             return try await locked(context, register, to: version, options, began)
         }
@@ -165,7 +161,7 @@ package enum Replay {
         _ report: inout MigrationReport, _ built: [GenerationSet.Entry], _ context: MigrationContext
     ) throws(EvstoreError) {
         guard !built.isEmpty else { return }
-        let census = try context.log.reading { reader in try reader.census() }
+        let census = try context.census()
         report.events = census.sum(\.count)
         report.upcast = census.sum { $0.born == report.to ? 0 : $0.count }
     }

@@ -11,10 +11,7 @@ package enum Rollback {
     ) async throws(EvstoreError) -> RollbackReport {
         let began = ContinuousClock.now
         try context.log.requireOwn()
-        let lock = try MigrationLock.take(context)
-        defer { lock.release() }
-        try await context.takeInFrames()
-        return try await context.replanning { () async throws(EvstoreError) in
+        return try await context.locked { () async throws(EvstoreError) in
             try await locked(context, to: version, without: without, began)
         }
     }

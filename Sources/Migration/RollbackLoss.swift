@@ -16,7 +16,7 @@ struct RollbackLoss {
     init(
         _ context: MigrationContext, _ state: StoreState, _ flips: FlipHistory, to target: SchemaVersion, eventsMax: Int
     ) throws(EvstoreError) {
-        bornAbove = try Plan.census(context).filter { $0.born > target }.sum(\.count)
+        bornAbove = try context.census().filter { $0.born > target }.sum(\.count)
         let history = try context.evolving.current().history
         (sample, loss) = (0, [])
         guard bornAbove > 0 else {
