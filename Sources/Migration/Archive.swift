@@ -5,7 +5,7 @@ package import Hashing
 internal import JSONText
 internal import LMDB
 internal import Platform
-internal import Projections
+package import Projections
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, each file with a small file of digests
 /// beside it; an import brings them back. Nothing deletes an archive. In a store whose events are sealed, the lines are sealed, too
@@ -146,5 +146,20 @@ extension EventLine {
             write(payload: record.payload, metadata: record.metadata, into: &output)
         }
         output.append(UInt8(ascii: "\n"))
+    }
+}
+
+extension Archive {
+    /// Archives the events that a cut of a cluster log takes off a node, and returns the row for the node's journal.
+    package static func keepTail(
+        _ cut: ClusterCut, through last: Checkpoint, of evolving: VersionedLog
+    ) throws(EvstoreError) -> @Sendable (SchemaVersion) -> [UInt8] {
+        let context = MigrationContext(evolving, options: evolving.options, Job("cut at position \(cut.position)"))
+        let tail = last.position.events(after: cut.position)
+        if tail > 0 { _ = try writeFiles(context, after: cut.position, through: last) }
+        let live = try context.state().live
+        return { now in
+            JournalRow(.cut, from: live, to: now, position: cut.position, outcome: "to \(cut.note), \(tail) events archived").bytes
+        }
     }
 }

@@ -52,7 +52,7 @@ extension JournalRow {
         _ kind: JournalKind, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
         duration: Duration? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
     ) {
-        (number, time, by, self.kind, self.from, self.to) = (0, .now, Journal.caller, kind, from, to)
+        (number, time, by, self.kind, self.from, self.to) = (0, Timestamp.now, Journal.caller, kind, from, to)
         (self.position, self.duration, self.readModelBytes) = (position, duration, readModelBytes)
         (self.outcome, self.digest) = (outcome, digest)
     }

@@ -147,3 +147,126 @@ package enum Plan {
         return trial
     }
 }
+
+extension Plan {
+    /// The number of events that are examined for what an older version does not show; more than for a rollback, since a plan may take its
+    /// time.
+    private static let eventsExamined = 50_000
+
+    /// Plans a rollback; where `version` is nil, to the version from which the last replay reached the live one.
+    /// - Parameter names: read models in Swift that it would leave behind.
+    /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage, unknownVersion, unknownProjection, interrupted.
+    package static func back(
+        _ context: MigrationContext, to version: SchemaVersion? = nil, without names: Set<String> = []
+    ) throws(EvstoreError) -> PlanReport {
+        let (state, last) = (try context.state(), try context.last())
+        let (evolution, flips, census) = (try context.evolving.current(), try FlipHistory(context.log), try context.census())
+        let wayBack = RollbackPlanner(evolving: context.evolving, state: state, flips: flips, census: census)
+        let target = try flips.target(version, state)
+        var report = PlanReport(from: state.live, to: target)
+        report.pending = target != state.live
+        report.rollback = try wayBack.plan(context, to: target, without: names)
+        if let error = try refusedToReplicas(context).first { report.rollback.refused = PlannedRefusal(error: error) }
+        if let refused = report.rollback.refused { report.refused.append(refused) }
+        if !report.pending { return report }
+
+        let history = evolution.history
+        let all = try GenerationSet.registered(context, at: target, state)
+        var models = all
+        models.entries.removeAll { names.contains($0.name) || !$0.definition.isAvailable }
+        report.opClass = history.opClass(from: state.live, to: target).description
+        report.tail = last.position.events(after: flips.reached(target, state))
+        report.gone = try evolution.definitions(at: state.live).map(\.name).filter { name in !all.entries.contains { $0.name == name } }
+        let loss = try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined)
+        (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)
+        for row in census { report.types.append(try loss.conversion.forecast(of: row)) }
+        report.needs = history.missingSwiftSteps(from: state.live, to: target)
+        report.quarantined = try models.quarantinedEvents(context)
+        (report.rebuild, report.carry) = (models.missing.map(\.name), models.present.map(\.name))
+        try measure(&report, models, census.sum(\.count), context)
+        return report
+    }
+
+    /// Measures time and space: of builds on the first events of the log, of following on the first events that a read model lacks.
+    private static func measure(
+        _ report: inout PlanReport, _ models: GenerationSet, _ events: UInt64, _ context: MigrationContext
+    ) throws(EvstoreError) {
+        let last = try context.last().position
+        let headers = try models.headers(context)
+        report.rows = headers.sum(\.header.rows)
+        report.events = headers.map { last.events(after: $0.header.checkpoint.position) }.max() ?? 0
+        do {
+            if !models.missing.isEmpty {
+                report.events = events
+                let trial = try build(context, models, events, onError: .quarantine)
+                (report.duration, report.bytes) = (trial.duration, trial.bytes)
+            }
+            let scratch = try ScratchDirectory.make(context)
+            defer { scratch.remove() }
+            for (entry, header) in headers where header.checkpoint.position < last {
+                report.duration += try timeToFollow(entry, from: header.checkpoint, models.evolving, scratch, context)
+            }
+        } catch {
+            // The rollback itself would end with this error.
+            guard case .programNeeded = error else { throw error }
+            report.refused.append(PlannedRefusal(error: error))
+            report.rollback.refused = report.rollback.refused ?? report.refused.first
+        }
+    }
+
+    private static func timeToFollow(
+        _ entry: GenerationSet.Entry, from start: Checkpoint, _ evolving: VersionedLog, _ scratch: ScratchDirectory,
+        _ context: MigrationContext
+    ) throws(EvstoreError) -> Duration {
+        let generation = try Generation.create(for: entry.definition, in: scratch.path, of: context.log)
+        try generation.begin(at: start)
+        let behind = try context.last().position.events(after: start.position)
+        let measured = min(behind, eventsMeasured)
+        let began = ContinuousClock.now
+        try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), context.job.silent)
+        return began.duration(to: .now).scaled(by: Double(behind) / Double(measured))
+    }
+}
+
+/// The rollback that is possible from a state of the store, found by the checks that the rollback itself makes.
+struct RollbackPlanner {
+    let evolving: VersionedLog
+    var state: StoreState
+    var flips: FlipHistory
+    let census: [CensusRow]
+
+    /// The way back after a replay to a version.
+    func flipped(to version: SchemaVersion, at position: Position) -> RollbackPlanner {
+        var after = self
+        if version != state.live { after.flips.add(from: state.live, to: version, at: position) }
+        (after.state.live, after.state.top, after.state.head) = (version, max(state.top, version), max(state.head, version))
+        return after
+    }
+
+    /// Plans the rollback to the version from which the last replay reached the live one.
+    func plan(_ context: MigrationContext) throws(EvstoreError) -> PlannedRollback {
+        let target: SchemaVersion
+        do { target = try flips.target(nil, state) } catch {
+            guard case .nothingToRollBackTo = error else { throw error }
+            return PlannedRollback(refused: PlannedRefusal(error: error))
+        }
+        return try plan(context, to: target)
+    }
+
+    func plan(
+        _ context: MigrationContext, to target: SchemaVersion, without names: Set<String> = []
+    ) throws(EvstoreError) -> PlannedRollback {
+        var planned = PlannedRollback(to: target)
+        var models = try GenerationSet(context, evolving, at: target)
+        planned.without = models.entries.filter { !$0.definition.isAvailable }.map(\.name)
+        do { _ = try models.leaveBehind(names) } catch {
+            guard case .programNeeded = error else { throw error }
+            planned.refused = PlannedRefusal(error: error)
+        }
+        planned.readsRefused = try evolving.current().history.typesDownThroughSwift(from: state.top, to: target).map { step, types in
+            let events = census.filter { row in types.contains { $0.type == row.type && $0.version == row.born } }.sum(\.count)
+            return RefusedReads(step: step, types: Set(of: types.map(\.type)).sorted().map(\.text), events: events)
+        }
+        return planned
+    }
+}
