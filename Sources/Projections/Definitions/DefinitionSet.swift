@@ -114,8 +114,6 @@ package struct StoredDefinition: Hashable, Sendable {
     package var name: String
     package var since: SchemaVersion
     package var json: [UInt8]
-
-    package init(name: String, since: SchemaVersion, json: [UInt8]) { (self.name, self.since, self.json) = (name, since, json) }
 }
 
 extension DefinitionSet {

@@ -14,12 +14,12 @@ package struct GenerationHeader: Hashable, Sendable {
     package var version: SchemaVersion
     /// How far the log was consumed.
     package var checkpoint: Checkpoint
-    package var rows: UInt64
-    package var quarantined: UInt64
+    package var rows: UInt64 = 0
+    package var quarantined: UInt64 = 0
     /// The digest over all rows (`SetDigest`).
-    package var digest: Digest
+    package var digest = SetDigest().digest
     /// False until the transaction that completes its build.
-    package var isReady: Bool
+    package var isReady = false
 
     /// The format of generations whose rows are sealed under a key of their own; also the newest format that this program reads.
     package static let sealedFormat = 4
@@ -42,16 +42,9 @@ package struct GenerationHeader: Hashable, Sendable {
             .init(name: "ready", value: .bool(isReady)),
         ])
     }
+}
 
-    init(
-        projection: String, fingerprint: Digest, storeID: StoreID, version: SchemaVersion, checkpoint: Checkpoint, rows: UInt64 = 0,
-        quarantined: UInt64 = 0, digest: Digest = SetDigest().digest, isReady: Bool = false
-    ) {
-        (self.projection, self.fingerprint, self.storeID, self.version) = (projection, fingerprint, storeID, version)
-        (self.checkpoint, self.rows, self.quarantined, self.digest) = (checkpoint, rows, quarantined, digest)
-        self.isReady = isReady
-    }
-
+extension GenerationHeader {
     init(_ text: RawSpan, _ expected: Int, in directory: String) throws(EvstoreError) {
         let damaged = EvstoreError.storeDamaged(path: directory, reason: "the header of the generation is malformed")
         let json: JSONValue
