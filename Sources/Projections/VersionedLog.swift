@@ -13,7 +13,13 @@ package struct SchemaSnapshot: Sendable {
     package let history: History
     /// The registered definitions; this program's own definitions replace those of equal name and `since`.
     package let definitions: DefinitionSet
-    private let found = FoundDefinitions()
+    /// The definitions that were looked up, so that queries need not hash them again.
+    private let found = Monitor<[FoundKey: Definition]>([:])
+
+    private struct FoundKey: Hashable {
+        let name: String
+        let version: SchemaVersion
+    }
 
     package init(state: StoreState, last: Checkpoint, history: History, definitions: DefinitionSet) {
         (self.state, self.last, self.history, self.definitions) = (state, last, history, definitions)
@@ -26,22 +32,12 @@ package struct SchemaSnapshot: Sendable {
 
     /// - Throws: `EvstoreError.unknownProjection`.
     package func definition(named name: String, at version: SchemaVersion) throws(EvstoreError) -> Definition {
-        let key = FoundDefinitions.Key(name: name, version: version)
-        if let definition = found.known.withLock({ $0[key] }) { return definition }
+        let key = FoundKey(name: name, version: version)
+        if let definition = found.withLock({ $0[key] }) { return definition }
         let definition = try definitions.definition(named: name, at: version, history)
-        found.known.withLock { $0[key] = definition }
+        found.withLock { $0[key] = definition }
         return definition
     }
-}
-
-/// A cache of the definitions that were looked up in one history, so that queries need not hash them again.
-private final class FoundDefinitions: Sendable {
-    struct Key: Hashable {
-        let name: String
-        let version: SchemaVersion
-    }
-
-    let known = Monitor<[Key: Definition]>([:])
 }
 
 /// The log together with its history: provides the store's history and projections, and reads them again when a registration has changed
@@ -58,16 +54,9 @@ package final class VersionedLog: Sendable {
     /// A history and definitions that are used in place of the registered ones.
     private let assumed: (history: History, definitions: DefinitionSet)?
 
-    package convenience init(
+    package init(
         _ log: EventLog, swiftProjections: [any SwiftProjection] = [], swiftSteps: SwiftSteps = .none,
-        logger: Logger = Logger(label: "evstore")
-    ) {
-        self.init(log, swiftProjections, swiftSteps, logger, assumed: nil)
-    }
-
-    private init(
-        _ log: EventLog, _ swiftProjections: [any SwiftProjection], _ swiftSteps: SwiftSteps, _ logger: Logger,
-        assumed: (history: History, definitions: DefinitionSet)?
+        logger: Logger = Logger(label: "evstore"), assuming assumed: (history: History, definitions: DefinitionSet)? = nil
     ) {
         (self.log, self.swiftProjections, self.swiftSteps) = (log, swiftProjections, swiftSteps)
         (self.logger, self.assumed) = (logger, assumed)
@@ -75,7 +64,8 @@ package final class VersionedLog: Sendable {
 
     /// This log as it would be read after these were registered.
     package func assuming(history: History, definitions: DefinitionSet) -> VersionedLog {
-        VersionedLog(log, swiftProjections, swiftSteps, logger, assumed: (history, definitions))
+        VersionedLog(
+            log, swiftProjections: swiftProjections, swiftSteps: swiftSteps, logger: logger, assuming: (history, definitions))
     }
 
     package var options: Options { log.options }
