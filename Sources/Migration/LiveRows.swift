@@ -57,29 +57,19 @@ struct LiveRows {
     func haveAll(_ context: MigrationContext) throws(EvstoreError) -> Bool {
         try context.census().allSatisfy { row in census.contains { $0.born == row.born && $0.type == row.type } }
     }
-
-    /// Brings a read model to the log's end, so that few events are left to fold after its rows are mapped.
-    func follow(_ generation: Generation, _ definition: Definition, _ context: MigrationContext) throws(EvstoreError) {
-        try Follower(context.evolving).catchUp(generation, definition, context.job)
-    }
-}
-
-/// Read models that were made from rows.
-struct MappedModels {
-    var entries: [GenerationSet.Entry] = []
-    /// The number of rows that they were made from.
-    var rows: UInt64 = 0
 }
 
 extension GenerationSet {
     /// Makes those of the missing read models that are a function of the live version's rows; they are no longer missing.
-    mutating func map(_ rows: LiveRows, _ context: MigrationContext) throws(EvstoreError) -> MappedModels {
-        var mapped = MappedModels()
+    /// - Returns: their entries, and the number of rows that they were made from.
+    mutating func map(_ rows: LiveRows, _ context: MigrationContext) throws(EvstoreError) -> (entries: [Entry], rows: UInt64) {
+        var mapped: (entries: [Entry], rows: UInt64) = ([], 0)
         for index in entries.indices where entries[index].directory == nil {
             try context.job.check()
             do throws(EvstoreError) {
                 guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self, context) else { continue }
-                try rows.follow(source, older, context)
+                // The source is brought to the log's end, so that few events are left to fold after its rows are mapped.
+                try Follower(context.evolving).catchUp(source, older, context.job)
                 let count = try source.header.rows
                 guard let name = try self.map(index, map, source, context) else { continue }
                 // Order: the census is read after the rows, which include events that were appended meanwhile.

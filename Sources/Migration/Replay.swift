@@ -54,13 +54,17 @@ package enum Replay {
             "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(context.store)"])
         // Rebuilding the live version from events leaves no earlier state to return to, so it needs no snapshot.
         let isMended = options.fromEvents && version == live
-        if options.only == nil, !isMended { report.snapshot = try await snapshot(before: version, context) }
+        if options.only == nil, !isMended {
+            let snapshot = try await Snapshot.takeBefore(version, context)
+            context.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
+            report.snapshot = snapshot.name
+        }
         try GenerationSweep.run(context)
         MigrationPhase.reached(.sweepAfter)
         do {
             let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
             let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-                let mapped = try options.fromEvents ? MappedModels() : generationSet.map(LiveRows(context, state), context)
+                let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
                 return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
             }
             MigrationPhase.reached(.buildAfter)
@@ -87,12 +91,6 @@ package enum Replay {
             await note(error, from: live, to: version, context, began)
             throw error
         }
-    }
-
-    private static func snapshot(before version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) -> String {
-        let snapshot = try await Snapshot.takeBefore(version, context)
-        context.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
-        return snapshot.name
     }
 
     /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built, and nothing
