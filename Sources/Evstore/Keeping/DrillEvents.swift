@@ -21,9 +21,9 @@ struct DrillEvents {
         (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
     }
 
-    /// Makes appends from up to 2,000 events that are spread evenly over the log; leaves out an event from which none can be made. Events
-    /// that a later step merges are in one append, as a program would append them.
-    func make() throws(EvstoreError) -> [[NewEvent]] {
+    /// Makes appends from up to 2,000 events, spread evenly over the log, until `body` returns false; leaves out an event from which
+    /// none can be made. Events that a later step merges are in one append, as a program would append them.
+    func forEachAppend(_ body: ([NewEvent]) async throws -> Bool) async throws {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
         let converter = try EventConverter(store, history, .version(version))
@@ -33,7 +33,6 @@ struct DrillEvents {
         if history.mergesEvents {
             for type in history.types(at: version) { merged[type] = try history.types(mergedWith: type, at: version) }
         }
-        var made: [[NewEvent]] = []
         for start in stride(from: 1, through: last, by: Int(distance * Self.atOnce)) {
             var seen: [[RecordedEvent]] = []
             try store.log.reading { reader in
@@ -42,11 +41,11 @@ struct DrillEvents {
                 }
             }
             for events in seen {
-                let append = events.compactMap { isChanged ? changed($0, &generator) : again($0, history) }
-                if !append.isEmpty { made.append(try together(append, merged, history)) }
+                let made = events.compactMap { isChanged ? changed($0, &generator) : again($0, history) }
+                let append = made.isEmpty ? [] : try together(made, merged, history)
+                if !append.isEmpty, try await !body(append) { return }
             }
         }
-        return made.filter { !$0.isEmpty }
     }
 
     /// Adds the images, at the version, of the event at a position and of the events that a later step merges with it.

@@ -13,19 +13,21 @@ final class Rehearsal {
     private let original: EventStore
     /// The older and the newer version of the rehearsed migration; nil where the store knows only one version.
     private let versions: (from: SchemaVersion, to: SchemaVersion)?
-    private let backups: String?
-    private let olderProgram: OlderProgram?
-    private let seed: UInt64
+    private let request: DrillRequest
     private let directory: String
-    private let job: Job
     private var report: DrillReport
     private var copy: EventStore?
-    /// The lines of the copy at the newer version before the rollback.
-    private var before: (lines: [[UInt8]], last: Position) = ([], .start)
+    /// The appended events as the newer version shows them before the rollback, and the last of them.
+    private var before = (shown: Shown(), last: Position.start)
+
+    /// The number of events, and a digest of their lines.
+    private struct Shown: Equatable {
+        var events: UInt64 = 0
+        var digest = ""
+    }
 
     init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
-        (self.original, self.directory, backups, olderProgram) = (original, directory, request.backups, request.olderProgram)
-        (seed, job) = (request.seed, request.job)
+        (self.original, self.request, self.directory) = (original, request, directory)
         report = DrillReport(position: try original.last().position, seed: request.seed)
         versions = try Self.versions(original, from: request.from, to: request.version)
         (report.from, report.to) = (versions?.from, versions?.to)
@@ -85,7 +87,7 @@ final class Rehearsal {
 
     private func step(_ name: String, _ work: () async throws -> String) async throws(EvstoreError) -> Bool {
         let began = ContinuousClock.now
-        job.report(name)
+        request.job.report(name)
         var step = DrillStep(name: name, ok: true, duration: .zero, detail: "")
         do { step.detail = try await work() } catch {
             let error = EvstoreError(converting: error, at: directory)
@@ -158,7 +160,7 @@ final class Rehearsal {
             _ = try await copy.migrate(to: from, options: going)
         }
         report.loss = try await copy.plan(to: to).loss
-        let done = try await copy.migrate(to: to, options: going, progress: job.report)
+        let done = try await copy.migrate(to: to, options: going, progress: request.job.report)
         report.quarantined = done.quarantined
         try require(try copy.versions.live == to, "\(to) is not live")
         let read = (done.rows > 0 ? "\(done.rows) rows, " : "") + "\(done.events) events"
@@ -167,21 +169,27 @@ final class Rehearsal {
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try opened()
-        for events in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
-            try job.check()
+        try await DrillEvents(copy, at: to, changed: true, seed: request.seed).forEachAppend { events in
+            try request.job.check()
             if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
+            return true
         }
         if report.appended == 0 { report.notExercised.append("events born at \(to): none could be made of those of the store") }
         let last = try copy.last().position
-        before = (try lines(copy, at: to, through: last), last)
+        before = (try shown(by: copy, at: to, from: report.position.next, through: last), last)
         return "\(report.appended) events" + (report.refused > 0 ? ", \(report.refused) refused at the gate" : "")
     }
 
-    /// The appended events as lines at a version.
-    private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws -> [[UInt8]] {
-        var lines: [[UInt8]] = []
-        try readLines(store, at: version, from: report.position.next, through: last) { lines.append($0) }
-        return lines
+    /// The events from a position on as a version shows them.
+    private func shown(by store: EventStore, at version: SchemaVersion, from start: Position, through last: Position) throws -> Shown {
+        var (shown, hasher) = (Shown(), SHA256Hasher())
+        try readLines(store, at: version, from: start, through: last) { line in
+            shown.events += 1
+            hasher.update(UInt64(line.count))
+            hasher.update(line)
+        }
+        shown.digest = hasher.finalize().hex
+        return shown
     }
 
     /// Calls `body` with each event as a line at a version. For one without an image there, the line says why.
@@ -190,7 +198,7 @@ final class Rehearsal {
     ) throws {
         var next = start
         while next <= last {
-            try job.check()
+            try request.job.check()
             try store.log.read { reader in
                 let converter = try EventConverter(store, store.evolving.history(reader), .version(version))
                 let end = min(next.plus(1_000), last.next)
@@ -223,7 +231,7 @@ final class Rehearsal {
 
     private func rollBack(_ from: SchemaVersion) async throws -> String {
         let last = try opened().last()
-        if let olderProgram {
+        if let olderProgram = request.olderProgram {
             try await close()
             try olderProgram(directory + "/store", from)
         } else {
@@ -245,10 +253,12 @@ final class Rehearsal {
         let end = try copy.last()
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release continues to write until the next attempt.
-        var more = 0
+        var (more, tries) = (0, 0)
         let gate = try copy.drillGate(from)
-        for events in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where gate.shows(events) {
-            if try await copy.takes(events) { more += events.count }
+        try await DrillEvents(copy, at: from, changed: false, seed: request.seed).forEachAppend { events in
+            if gate.shows(events), try await copy.takes(events) { more += events.count }
+            tries += 1
+            return tries < 200
         }
         return "\(report.appended) events kept, \(more) more born at \(from)"
     }
@@ -273,16 +283,10 @@ final class Rehearsal {
         let note = "read models at \(version): it has none"
         if !report.notExercised.contains(note) { report.notExercised.append(note) }
         guard try version <= original.versions.head else { return "no read models" }
-        let (here, there) = (try shown(by: opened(), at: version), try shown(by: original, at: version))
+        let here = try shown(by: opened(), at: version, from: Position(1), through: report.position)
+        let there = try shown(by: original, at: version, from: Position(1), through: report.position)
         try require(here == there, "\(version) does not show the events of the copy as those of the store")
-        return "no read models; \(counted(report.position.rawValue, "event")) shown as in the store, \(here.prefix(12))"
-    }
-
-    /// The digest of the store's events at a version, up to the position at which it was copied.
-    private func shown(by store: EventStore, at version: SchemaVersion) throws -> String {
-        var hasher = SHA256Hasher()
-        try readLines(store, at: version, from: Position(1), through: report.position) { hasher.update($0) }
-        return hasher.finalize().hex
+        return "no read models; \(counted(report.position.rawValue, "event")) shown as in the store, \(here.digest.prefix(12))"
     }
 
     /// Compares the store's own read models, if they are at the copy's position, with those that the copy rebuilds.
@@ -310,15 +314,15 @@ final class Rehearsal {
     private func goForward(_ to: SchemaVersion) async throws -> String {
         let copy = try opened()
         _ = try await copy.migrate(to: to, options: takingAnyRow())
-        let lines = try lines(copy, at: to, through: before.last)
-        try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")
-        return "\(lines.count) events; " + (try await compare(to))
+        let shown = try shown(by: copy, at: to, from: report.position.next, through: before.last)
+        try require(shown == before.shown, "the events born at \(to) are not what they were before the rollback")
+        return "\(shown.events) events; " + (try await compare(to))
     }
 
     private func checkLaws() async throws -> String {
         // Events without an image at the version that is live in the store are in its quarantine: whoever migrated has accepted that.
-        let (quarantine, seed) = (try original.versions.live, seed)
-        let found = try await opened().working("verify the store", job.report) { (context) async throws(EvstoreError) in
+        let (quarantine, seed) = (try original.versions.live, request.seed)
+        let found = try await opened().working("verify the store", request.job.report) { (context) async throws(EvstoreError) in
             try Verify.run(context, deep: true, laws: true, seed: seed, quarantine: quarantine)
         }
         report.laws = found.laws
@@ -334,7 +338,7 @@ final class Rehearsal {
 
     private func restore() async throws -> String {
         try await close()
-        let (backup, began) = (backups ?? directory + "/backup", ContinuousClock.now)
+        let (backup, began) = (request.backups ?? directory + "/backup", ContinuousClock.now)
         let restored = try await StoreMaintenance.restore(
             from: backup, into: directory + "/restored", options: scratchOptions)
         let store = try open("restored")
@@ -349,7 +353,7 @@ final class Rehearsal {
         let hasEvents = restored.position > .start || report.position == .start
         try require(isSame && hasEvents, "the backup is one of another store, or of no events")
         let content = try converting(at: original.path) {
-            try original.log.contentDigest(through: restored.position) { _ in try job.check() }.hex
+            try original.log.contentDigest(through: restored.position) { _ in try request.job.check() }.hex
         }
         try require(content == restored.content, "the backup's events are not those of the store up to position \(restored.position)")
         let last = try original.last().position
