@@ -56,32 +56,28 @@ extension Generation {
     package func page(
         _ range: IndexRange, _ all: RowIndexes, backwards: Bool, limit: Int
     ) throws(EvstoreError) -> [IndexedRow] {
-        try converting("reading \(directory)") {
-            try read { transaction in
-                var page: [IndexedRow] = []
-                try forEachEntry(range, all, backwards: backwards, transaction) { entry, rowKey in
-                    guard let value = try rows.get(rowKey.lent, transaction, { [UInt8](copying: $0) }) else {
-                        throw note.damaged("the index \(range.index.name) names a row that is not there")
-                    }
-                    page.append(IndexedRow(entry: entry, key: rowKey, value: value))
-                    return page.count < limit
+        try reading { transaction in
+            var page: [IndexedRow] = []
+            try forEachEntry(range, all, backwards: backwards, transaction) { entry, rowKey in
+                guard let value = try rows.get(rowKey.lent, transaction, { [UInt8](copying: $0) }) else {
+                    throw note.damaged("the index \(range.index.name) names a row that is not there")
                 }
-                return page
+                page.append(IndexedRow(entry: entry, key: rowKey, value: value))
+                return page.count < limit
             }
+            return page
         }
     }
 
     /// The number of rows in a range of an index. Reads only entries. O(rows of the range).
     package func count(_ range: IndexRange, _ all: RowIndexes) throws(EvstoreError) -> UInt64 {
-        try converting("reading \(directory)") {
-            try read { transaction in
-                var count: UInt64 = 0
-                try forEachEntry(range, all, backwards: false, transaction) { _, _ in
-                    count += 1
-                    return true
-                }
-                return count
+        try reading { transaction in
+            var count: UInt64 = 0
+            try forEachEntry(range, all, backwards: false, transaction) { _, _ in
+                count += 1
+                return true
             }
+            return count
         }
     }
 
@@ -110,25 +106,23 @@ extension Generation {
     /// The first inconsistency of the indexes: a row without its entry, or an entry without a row; nil if there is none. O(n log n).
     package func indexFault(_ all: RowIndexes, _ job: Job? = nil) throws(EvstoreError) -> String? {
         guard let indexes, !all.isEmpty else { return nil }
-        return try converting("reading \(directory)") {
-            try read { transaction in
-                var (found, fault): (UInt64, String?) = (0, nil)
-                try rows.forEach(transaction) { key, value in
-                    for entry in all.entries(key, value) {
-                        let text = try indexes.get(entry.key.lent, transaction) { [UInt8](copying: $0) }
-                        if text != entry.text {
-                            fault = "lacks the entry of the row \(quoted(String(decoding: [UInt8](copying: key), as: UTF8.self)))"
-                            return false
-                        }
-                        found += 1
+        return try reading { transaction in
+            var (found, fault): (UInt64, String?) = (0, nil)
+            try rows.forEach(transaction) { key, value in
+                for entry in all.entries(key, value) {
+                    let text = try indexes.get(entry.key.lent, transaction) { [UInt8](copying: $0) }
+                    if text != entry.text {
+                        fault = "lacks the entry of the row \(quoted(String(decoding: [UInt8](copying: key), as: UTF8.self)))"
+                        return false
                     }
-                    if found % 4_096 == 0 { try job?.check() }
-                    return true
+                    found += 1
                 }
-                if fault != nil { return fault }
-                let count = try indexes.count(transaction)
-                return count == found ? nil : "has \(count) entries, and its rows \(found)"
+                if found % 4_096 == 0 { try job?.check() }
+                return true
             }
+            if fault != nil { return fault }
+            let count = try indexes.count(transaction)
+            return count == found ? nil : "has \(count) entries, and its rows \(found)"
         }
     }
 }

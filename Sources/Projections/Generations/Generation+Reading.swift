@@ -6,7 +6,12 @@ internal import LMDB
 extension Generation {
     /// Its current header.
     package var header: GenerationHeader {
-        get throws(EvstoreError) { try converting("reading \(directory)") { try read { try header($0) } } }
+        get throws(EvstoreError) { try reading { try header($0) } }
+    }
+
+    /// Reads in a transaction, and converts errors into `EvstoreError`.
+    func reading<R>(_ body: (borrowing ReadTransaction) throws -> R) throws(EvstoreError) -> R {
+        try converting("reading \(directory)") { try read(body) }
     }
 
     func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader {
@@ -41,10 +46,8 @@ extension Generation {
 
     /// The JSON text of a row; nil if there is none.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
-        try converting("reading \(directory)") {
-            let key = Array(key.utf8)
-            return try read { transaction in try rows.get(key.lent, transaction) { [UInt8](copying: $0) } }
-        }
+        let key = Array(key.utf8)
+        return try reading { transaction in try rows.get(key.lent, transaction) { [UInt8](copying: $0) } }
     }
 
     /// Lends the rows of a range in bytewise key order, or in reverse order, until `body` returns false.
@@ -80,15 +83,13 @@ extension Generation {
     ) throws(EvstoreError) -> [QuarantineRow] {
         if limit <= 0 { return [] }
         let range = position.map { QuarantineRow.range($0) } ?? QuarantineRow.range(after: start)
-        return try converting("reading \(directory)") {
-            try read { transaction in
-                var found: [QuarantineRow] = []
-                try quarantine.forEach(in: range, transaction) { key, text in
-                    found.append(try QuarantineRow(key: key, value: text, in: directory))
-                    return found.count < limit
-                }
-                return found
+        return try reading { transaction in
+            var found: [QuarantineRow] = []
+            try quarantine.forEach(in: range, transaction) { key, text in
+                found.append(try QuarantineRow(key: key, value: text, in: directory))
+                return found.count < limit
             }
+            return found
         }
     }
 
@@ -152,15 +153,13 @@ extension Generation {
     }
 
     private func quarantinedPositions(after start: Position, limit: Int) throws(EvstoreError) -> [Position] {
-        try converting("reading \(directory)") {
-            try read { transaction in
-                var found: [Position] = []
-                try quarantine.forEach(in: QuarantineRow.range(after: start), transaction) { key, _ in
-                    found.append(try QuarantineRow.position(of: key, in: directory))
-                    return found.count < limit
-                }
-                return found
+        try reading { transaction in
+            var found: [Position] = []
+            try quarantine.forEach(in: QuarantineRow.range(after: start), transaction) { key, _ in
+                found.append(try QuarantineRow.position(of: key, in: directory))
+                return found.count < limit
             }
+            return found
         }
     }
 
