@@ -1,7 +1,7 @@
 package import Bytes
 
 /// Identifies one event in a store: any text of 1 to 64 bytes. A canonical (lower-case) UUID takes 16 bytes in the log. If the caller gives
-/// no id, a UUIDv7 (RFC 9562) is generated.
+/// no id, a UUIDv7 (RFC 9562) is generated. The id of a part, which has `#k` behind that of its event, may be longer.
 public struct EventID: Hashable, Sendable, CustomStringConvertible {
     // A canonical UUID is always stored in this form, so that equal ids are also equal as values.
     private enum Form: Hashable {
@@ -20,27 +20,36 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         return name.text
     }
 
-    /// - Throws: `EvstoreError.invalidEventID` if the text is empty, longer than 64 bytes or contains a control character.
+    /// - Throws: `EvstoreError.invalidEventID` if the text is empty, contains a control character, or is longer than 64 bytes and not the id
+    ///   of a part.
     public init(_ text: String) throws(EvstoreError) {
         let utf8 = text.utf8
-        guard Self.allows(bytes: utf8.count), utf8.allSatisfy(Self.allows) else { throw .invalidEventID(text) }
         self.init(unchecked: text)
+        guard !utf8.isEmpty, utf8.allSatisfy(Self.allows), utf8.count <= Self.longestBytes || isOfPart else { throw .invalidEventID(text) }
     }
 
     /// Whether a text in UTF-8 may be an id.
     package static func isValid(_ text: RawSpan) -> Bool {
-        guard allows(bytes: text.byteCount) else { return false }
+        guard (1 ... partBytesMax).contains(text.byteCount) else { return false }
         for index in 0 ..< text.byteCount { if !allows(text.byte(at: index)) { return false } }
-        return true
+        return text.byteCount <= longestBytes || String(utf8: text).map { EventID(unchecked: $0).isOfPart } ?? false
     }
 
-    private static func allows(bytes count: Int) -> Bool { (1 ... longestBytes).contains(count) }
-
     private static func allows(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7f }
+
+    /// Whether a long id is that of a part of an event that may be in a store: as such it was exported, and can be appended elsewhere.
+    private var isOfPart: Bool {
+        guard text.utf8.count <= Self.partBytesMax, let whole else { return false }
+        return whole.text.utf8.count <= Self.longestBytes || whole.isOfPart
+    }
+
+    /// The log keeps the length of an id in one byte.
+    private static let partBytesMax = 255
 
     /// An id that was validated before, from the log's own bytes.
     package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(Name(text)) }
 
+    /// The largest size of an id that is not that of a part.
     public static let longestBytes = 64
 
     /// A UUIDv7 for this moment: ids that are generated later sort later, within the clock's resolution.

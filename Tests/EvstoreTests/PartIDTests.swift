@@ -63,6 +63,54 @@ struct PartIDTests {
         #expect(try await other.store.importLines(from: .file(file), as: SchemaVersion(2), options: ImportOptions(again: true)).added == 0)
     }
 
+    @Test("may be longer than that of a whole event: exported lines add nothing here, and are events elsewhere", arguments: [62, 63, 64])
+    func long(bytes: Int) async throws {
+        let temporary = try await Self.store()
+        let id = String(repeating: "x", count: bytes)
+        let first = try await temporary.store.append([sale("1", id)])
+        for format in EventFormat.allCases {
+            var lines = ""
+            _ = try await temporary.store.export(convertedTo: SchemaVersion(2), format: format) { part in
+                lines += String(decoding: part, as: UTF8.self)
+                return true
+            }
+            #expect(lines.contains("\"\(id)#1\""))
+            let file = try temporary.write(lines, to: "own.jsonl")
+            let again = ImportOptions(again: true)
+            let report = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(2), options: again)
+            #expect(report.added == 0 && report.refused.isEmpty, "\(report)")
+            let other = try await Self.store()
+            #expect(try await other.store.importLines(from: .file(file), as: SchemaVersion(2)).added == 2)
+            #expect(try await other.store.importLines(from: .file(file), as: SchemaVersion(2), options: again).added == 0)
+            let events = try other.store.read(StreamName("s-1"), at: SchemaVersion(2))
+            if format == .jsonl { #expect(events.map(\.id.text) == [id, "\(id)#1"]) }
+            #expect(try await other.store.maintenance.verify(deep: true).ok)
+        }
+        let part = try await temporary.store.append([paid("1", "\(id)#1")])
+        #expect(part.duplicate && part.positions == first.positions)
+    }
+
+    @Test("of a CloudEvent whose source and id are long is exported in a way that adds nothing when it is imported again")
+    func ofCloudEvent() async throws {
+        let temporary = try await Self.store()
+        for bytes in [3, 55, 56, 80] {
+            let id = String(repeating: "x", count: bytes)
+            let data = #""data":{"id":"1","cents":5}"#
+            let line = #"{"specversion":"1.0","id":"\#(id)","source":"/till/7","type":"Sale","subject":"s-1",\#(data)}"#
+            let came = try temporary.write(line, to: "\(bytes).jsonl")
+            #expect(try await temporary.store.importLines(from: .file(came), as: SchemaVersion(1)).added == 1)
+        }
+        var lines = ""
+        _ = try await temporary.store.export(convertedTo: SchemaVersion(2), format: .cloudevents) { part in
+            lines += String(decoding: part, as: UTF8.self)
+            return true
+        }
+        #expect(lines.split(separator: "\n").count == 8)
+        let file = try temporary.write(lines, to: "own.jsonl")
+        let report = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(2), options: ImportOptions(again: true))
+        #expect(report.added == 0 && report.refused.isEmpty, "\(report)")
+    }
+
     @Test("is taken: an append with it is told as made before, or refused where it says something else")
     func appended() async throws {
         let temporary = try await Self.store()
@@ -117,6 +165,11 @@ struct PartIDTests {
     func form() throws {
         let wholes = ["a#1": "a", "a#1#12": "a#1", "a#0": nil, "a#01": nil, "a#": nil, "#1": nil, "a#-1": nil, "a#99999": nil, "a1": nil]
         for (id, whole) in wholes { #expect(try EventID(id).whole?.text == whole, "\(id)") }
+        let longest = String(repeating: "x", count: EventID.longestBytes)
+        for id in ["\(longest)#1", "\(longest)#65535", "\(longest)#1#1"] { #expect(try EventID(id).text == id) }
+        for id in ["\(longest)#0", "\(longest)x#1", "\(longest)#", longest + String(repeating: "#1", count: 96)] {
+            #expect(throws: EvstoreError.invalidEventID(id)) { try EventID(id) }
+        }
         for part in [1, 12, 999] { #expect(try EventID("x").ofPart(part).whole?.text == "x") }
     }
 }

@@ -61,7 +61,7 @@ internal import Sealing
 /// 4. There is at least one event; names, offsets, records and an envelope of the whole follow each other without a gap and
 ///    end where the code or the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is
 ///    theirs.
-/// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
+/// 5. Every record's lengths add up to its place; an id has 1 to 255 bytes, and 16 where it is a UUID; a shadow is not empty;
 ///    the stream name is there exactly for revision 0. Ids and stream names are such as `EventID` and `StreamName` take.
 ///    In a sealed block there is neither metadata nor a shadow beside the envelope.
 /// 6. A stream's first event is its id, with pointers of 0. Another one's lead back: stream id <= jump <= previous < its own

@@ -56,16 +56,17 @@ struct CloudEventWriter: ~Copyable {
         return node
     }
 
-    /// The source and id that the event was imported with, where its own id was derived from them.
+    /// The source and id that the event was imported with, where an import derives the event's own id from what is written of them. It
+    /// derives that of a part only where source and id are short.
     private mutating func takeIdentity(of line: EventLine, from envelope: JSONEditor.Node) -> (source: String, id: String)? {
         guard let sourceNode = metadata.member(CloudEvent.source, of: envelope), let source = metadata.string(sourceNode),
-            let idNode = metadata.member(CloudEvent.id, of: envelope), let id = metadata.string(idNode)
+            let idNode = metadata.member(CloudEvent.id, of: envelope), let whole = metadata.string(idNode)
         else { return nil }
-        let own = EventID(ofCloudEvent: id, from: source)
-        guard line.id == (line.part > 0 ? own.ofPart(line.part) : own) else { return nil }
+        let id = line.part > 0 ? "\(whole)#\(line.part)" : whole
+        guard line.id == EventID(ofCloudEvent: id, from: source) else { return nil }
         metadata.detach(sourceNode)
         metadata.detach(idNode)
-        return (source, line.part > 0 ? "\(id)#\(line.part)" : id)
+        return (source, id)
     }
 
     private mutating func writeExtensions(from envelope: JSONEditor.Node, into output: inout ByteBuffer) {

@@ -43,16 +43,17 @@ enum CloudEvent {
 }
 
 extension EventID {
-    /// The store's id for a CloudEvent that its source and id identify together: both, separated by a space, if that is a valid id;
-    /// otherwise a UUIDv8 (RFC 9562) of the first 16 bytes of SHA-256 over the source, a zero byte and the id.
+    /// The store's id for a CloudEvent that its source and id identify together: both, separated by a space, if that is a valid id of at
+    /// most 64 bytes; otherwise a UUIDv8 (RFC 9562) of the first 16 bytes of SHA-256 over the source, a zero byte and the id.
     init(ofCloudEvent id: String, from source: String) {
-        do {
-            if !source.utf8.contains(UInt8(ascii: " ")) {
-                self = try EventID("\(source) \(id)")
+        let both = "\(source) \(id)"
+        if both.utf8.count <= Self.longestBytes, !source.utf8.contains(UInt8(ascii: " ")) {
+            do {
+                self = try EventID(both)
                 return
+            } catch {
+                // It holds a control character.
             }
-        } catch {
-            // It is too long, or holds a control character.
         }
         let digest = SHA256Hasher.hash(Array(source.utf8) + [0] + Array(id.utf8)).bytes
         let (high, low) = (digest.lent.load(UInt64.self, at: 0).bigEndian, digest.lent.load(UInt64.self, at: 8).bigEndian)
