@@ -286,7 +286,7 @@ extension BlockLayout {
             length += shadowBytes + count
             guard count > 0, start + length <= end else { return nil }
         }
-        guard flags & Flag.idText == 0 ? idBytes == 16 : (1 ... 64).contains(idBytes) else { return nil }
+        guard flags & Flag.idText == 0 ? idBytes == 16 : idBytes > 0 else { return nil }
         let texts = start + recordBytes
         if flags & Flag.idText != 0, !isID(bytes.slice(texts, idBytes)) { return nil }
         let isFirst = head.load(UInt64.self, at: Record.revision) == 0
@@ -351,6 +351,7 @@ extension BlockLayout {
 
     /// Whether `EventID` accepts these bytes.
     static func isID(_ bytes: RawSpan) -> Bool {
+        if bytes.byteCount > EventID.longestBytes { return EventID.isValid(bytes) }
         var isPlain = true
         for offset in 0 ..< bytes.byteCount {
             let byte = bytes.byte(at: offset)

@@ -154,3 +154,17 @@ extension LogReader {
         if let cut = try seen.cutOff(by: cuts()) { throw EvstoreError.epochChanged(seen: seen, cut: cut) }
     }
 }
+
+extension LogUpdate {
+    /// Whether no cut has removed events that a reader at a checkpoint has seen.
+    package func isUncut(_ seen: Checkpoint) throws -> Bool { try cutOff(seen) == nil }
+
+    /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that a reader at a checkpoint has seen.
+    package func requireUncut(_ seen: Checkpoint) throws {
+        if let cut = try cutOff(seen) { throw EvstoreError.epochChanged(seen: seen, cut: cut) }
+    }
+
+    private func cutOff(_ seen: Checkpoint) throws -> Checkpoint? {
+        try seen.cutOff(by: Epochs.all(transaction.reads, access.tables))
+    }
+}

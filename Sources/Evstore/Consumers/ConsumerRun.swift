@@ -113,15 +113,12 @@ final class ConsumerRun: Sendable {
         if let row = try store.log.read({ reader in try reader.get(.notes, ConsumerRow.key(name)) }) {
             return try ConsumerRow(name: name, row).number
         }
-        // A row that can't begin would stay behind.
-        if case .after(let checkpoint) = start { try store.requireValid(checkpoint) }
         return try await store.log.update { [name, version, typeNames] update in
             let all = try ConsumerRow.list(ConsumerRow.all(in: update))
             if let known = all.first(where: { $0.name == name }) { return known.number }
             let used = Set(all.map(\.number))
             let free = (0...).first { !used.contains($0) } ?? 0
-            let row = ConsumerRow(
-                name: name, number: free, place: try EventStore.place(start, last: update.last), version: version, types: typeNames)
+            let row = ConsumerRow(name: name, number: free, place: try EventStore.place(start, update), version: version, types: typeNames)
             try update.put(.notes, row.key, row.value)
             return free
         }

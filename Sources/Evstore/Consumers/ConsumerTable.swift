@@ -49,13 +49,16 @@ extension EventStore {
         return row
     }
 
-    static func place(_ start: ConsumerStart, last: Checkpoint) throws(EvstoreError) -> Checkpoint {
+    /// Where a consumer begins, as of the transaction that writes its row.
+    static func place(_ start: ConsumerStart, _ update: borrowing LogUpdate) throws -> Checkpoint {
+        let last = update.last
         switch start {
         case .start: return Checkpoint(epoch: last.epoch, position: .start)
         case .end: return last
         case .after(let checkpoint):
+            try update.requireUncut(checkpoint)
             if checkpoint.epoch > last.epoch || checkpoint.position > last.position {
-                throw .usage("the log ends at position \(last.position), before \(checkpoint.position)")
+                throw EvstoreError.usage("the log ends at position \(last.position), before \(checkpoint.position)")
             }
             return checkpoint
         }
@@ -99,13 +102,12 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
     ///   epochChanged where a cut has taken off what was there.
     public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
-        if case .after(let checkpoint) = start { try store.requireValid(checkpoint) }
-        var gone: [ParkedEvent] = []
-        for event in try store.parked(of: consumer) where try !store.isInLog(event.place) { gone.append(event) }
-        try await alone(consumer) { [gone] row, _, update in
-            for event in gone { try update.delete(.notes, event.key(consumer)) }
+        try await alone(consumer) { row, rows, update in
+            for event in try ParkedEvent.list(of: consumer, rows) where try !update.isUncut(event.place) {
+                try update.delete(.notes, event.key(consumer))
+            }
             var row = row
-            row.place = try EventStore.place(start, last: update.last)
+            row.place = try EventStore.place(start, update)
             (row.failing, row.attempts, row.error, row.ahead) = (nil, 0, nil, [])
             try update.put(.notes, row.key, row.value)
             return "to position \(row.place.position)"
