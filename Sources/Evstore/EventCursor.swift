@@ -160,19 +160,21 @@ struct EventCursor {
         guard case .position(let top) = start else { return [] }
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         var rest = store.options.followBatchEvents
-        let wanted = visitor.storedTypes
+        let types = visitor.storedTypes
         try store.log.reading { reader in
             try reader.requireUncut(top)
+            let wanted = try types.map { try reader.wanted($0) }
             while rest > 0, reached > Position(1), events.count < pageEvents, !isEnough(events, visitor) {
-                try reader.blockBackwards(from: reached.previous) { record in
+                let passedOver = try reader.blockBackwards(from: reached.previous, types: wanted) { record in
                     (reached, rest) = (record.position, rest - 1)
-                    if wanted?.contains(store.log.name(ofType: record.type)) ?? true {
+                    if types?.contains(store.log.name(ofType: record.type)) ?? true {
                         let begin = events.count
                         try visitor.read(record, reader, into: &events)
                         events[begin...].reverse()
                     }
                     return rest > 0 && events.count < pageEvents && !isEnough(events, visitor)
                 }
+                if let passedOver { (reached, rest) = (passedOver, rest - 1) }
             }
         }
         seen.position = reached

@@ -164,7 +164,7 @@ struct StoreTests {
             try damaged.read { reader in
                 var next = reader.last.position
                 while next > .start, seen.count < 10 {
-                    try reader.blockBackwards(from: next) { record in
+                    _ = try reader.blockBackwards(from: next) { record in
                         (seen, next) = (seen + [record.position.rawValue], record.position.previous)
                         return true
                     }
@@ -174,6 +174,26 @@ struct StoreTests {
         #expect(seen == [3])
         #expect(error?.code == "corruptBlock")
         try await damaged.close()
+    }
+
+    @Test("a read backwards passes over the blocks that have no event of the wanted types")
+    func passedOver() async throws {
+        let log = try makeLog(directory)
+        for type in ["A", "B", "B", "A"] { try await log.add(event("a", "x", type: type)) }
+        var lent: [UInt64] = []
+        try log.read { reader in
+            let wanted = try reader.wanted([Name("A")])
+            var next = reader.last.position
+            while next > .start {
+                let first = try reader.blockBackwards(from: next, types: wanted) { record in
+                    (lent, next) = (lent + [record.position.rawValue], record.position.previous)
+                    return true
+                }
+                if let first { next = first.previous }
+            }
+        }
+        #expect(lent == [4, 1])
+        try await log.close()
     }
 
     @Test("events larger than a block have blocks of their own", arguments: [32_000, 32_752, 100_000, 1 << 20])

@@ -51,8 +51,8 @@ package struct LogScan {
     /// Lends blocks for as long as one read transaction may last; false where the scan has ended.
     package mutating func runChunk(_ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
         try checkEpoch(transaction)
-        let wanted = try wantedTypes(transaction)
-        if let wanted, wanted.isEmpty { return false }
+        let wanted = try types.map { try WantedTypes($0, transaction, access.tables) }
+        if let wanted, wanted.ids.isEmpty { return false }
         let end = ContinuousClock.Instant.within(options.readSlice)
         var bytes = 0
         var cursor = transaction.cursor(access.tables.blocks)
@@ -101,34 +101,49 @@ package struct LogScan {
         }
         epoch = now
     }
-
-    /// The ids of the wanted types that the store knows; an unknown type has no events.
-    private func wantedTypes(_ transaction: borrowing ReadTransaction) throws -> WantedTypes? {
-        guard let types else { return nil }
-        var wanted = WantedTypes()
-        for type in types { if let id = try Indexes.type(type.text, transaction, access.tables) { wanted.insert(id) } }
-        return wanted
-    }
 }
 
-/// Type ids, with their mask in the form of a block's mask.
-struct WantedTypes {
-    private var ids: Set<TypeID> = []
-    private(set) var mask: UInt64 = 0
+/// The ids of types, with their mask in the form of a block's mask.
+package struct WantedTypes {
+    fileprivate var ids: Set<TypeID> = []
+    fileprivate var mask: UInt64 = 0
 
-    var isEmpty: Bool { ids.isEmpty }
-
-    mutating func insert(_ id: TypeID) {
-        ids.insert(id)
-        mask |= 1 << UInt64(id % 64)
+    /// An unknown type has no events.
+    fileprivate init(_ types: Set<Name>, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        for type in types {
+            guard let id = try Indexes.type(type.text, transaction, tables) else { continue }
+            ids.insert(id)
+            mask |= 1 << UInt64(id % 64)
+        }
     }
-
-    func contains(_ id: TypeID) -> Bool { ids.contains(id) }
 }
 
 extension BlockView {
     /// Whether the block has one of the types: compares the mask first, then the names of the types.
-    func holds(anyOf wanted: WantedTypes) -> Bool {
-        mask & wanted.mask != 0 && types.contains { wanted.contains($0.id) }
+    fileprivate func holds(anyOf wanted: WantedTypes) -> Bool {
+        mask & wanted.mask != 0 && types.contains { wanted.ids.contains($0.id) }
+    }
+}
+
+extension LogReader {
+    package func wanted(_ types: Set<Name>) throws -> WantedTypes { try WantedTypes(types, transaction, access.tables) }
+
+    /// Lends the records of the block that holds a position, from there back to the block's first one, until `body` returns false.
+    /// - Parameter wanted: a block that has none of these types is passed over; nil lends every block.
+    /// - Returns: the block's first position where it was passed over.
+    /// - Throws: `EvstoreError.corruptBlock` if no block holds the position.
+    package func blockBackwards(
+        from position: Position, types wanted: WantedTypes? = nil, _ body: (borrowing RecordView) throws -> Bool
+    ) throws -> Position? {
+        guard var block = try Blocks.holding(position, transaction, access) else {
+            throw EvstoreError.corruptBlock(position: position, reason: "there is no such event")
+        }
+        if let wanted, !block.holds(anyOf: wanted) { return block.first }
+        block.indices = 0 ..< block.index(after: position)
+        _ = try access.open(block, transaction) { block in
+            for index in block.indices.reversed() where try !body(block.record(index)) { break }
+            return false
+        }
+        return nil
     }
 }

@@ -115,19 +115,6 @@ package struct LogReader: ~Copyable {
         }
     }
 
-    /// Lends the records of the block that holds a position, from there back to the block's first one, until `body` returns false.
-    /// - Throws: `EvstoreError.corruptBlock` if no block holds the position.
-    package func blockBackwards(from position: Position, _ body: (borrowing RecordView) throws -> Bool) throws {
-        guard var block = try Blocks.holding(position, transaction, access) else {
-            throw EvstoreError.corruptBlock(position: position, reason: "there is no such event")
-        }
-        block.indices = 0 ..< block.index(after: position)
-        _ = try access.open(block, transaction) { block in
-            for index in block.indices.reversed() where try !body(block.record(index)) { break }
-            return false
-        }
-    }
-
     /// The position of the event with an id that a caller gave; nil where there is none.
     package func position(of id: EventID) throws -> Position? {
         guard let position = try moment.position(IDKey(id), transaction, access) else { return nil }
