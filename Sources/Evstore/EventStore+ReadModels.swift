@@ -18,6 +18,8 @@ final class OpenGenerations: Sendable {
     /// Returns the generation of a name, opened where it is not yet; closes those that the store no longer uses.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
         if let known = open.withLock({ $0[name] }) { return known }
+        let number = try store.work.begin(Job("open a read model"))
+        defer { store.work.end(number) }
         let generation = try Generation.open(named: name, in: store.path, of: store.evolving.log, readOnly: store.isReadOnly)
         let used = Set(state.generations.values)
         open.withLock { open in
@@ -28,6 +30,9 @@ final class OpenGenerations: Sendable {
     }
 
     func removeAll() { open.withLock { $0.removeAll() } }
+
+    /// Closes all of them, also those that a query still reads.
+    func close() { for generation in open.withLock({ Array($0.values) }) { generation.close() } }
 }
 
 /// A read model that is ready to be read.
@@ -114,11 +119,11 @@ extension EventStore {
             evolution = try evolving.current()
         }
         let end = position ?? evolution.last.position
-        do { return try await caughtUp(definition, evolution, to: end, mayLag: mayLag) } catch {
+        do { return try await caughtUp(definition, evolution, to: end, mayLag: mayLag, context.job) } catch {
             guard mustBuildAnew(after: error), !isReadOnly else { throw error }
             generations.removeAll()
             try await build(definition, at: version, context)
-            return try await caughtUp(definition, evolving.current(), to: end, mayLag: mayLag)
+            return try await caughtUp(definition, evolving.current(), to: end, mayLag: mayLag, context.job)
         }
     }
 
@@ -134,7 +139,7 @@ extension EventStore {
 
     /// The generation that the store names, at the log's end if this handle can take it there; and the obstacle that keeps it from writing.
     private func caughtUp(
-        _ definition: Definition, _ evolution: SchemaSnapshot, to end: Position, mayLag: Bool
+        _ definition: Definition, _ evolution: SchemaSnapshot, to end: Position, mayLag: Bool, _ job: Job
     ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else {
             throw .ioFailure(
@@ -144,7 +149,7 @@ extension EventStore {
         let generation = try generations.generation(name, in: self, evolution.state)
         var obstacle: String?
         if !isReadOnly, definition.isAvailable {
-            do { try await follower.follow(generation, definition, to: end) } catch {
+            do { try await follower.follow(generation, definition, to: end, job) } catch {
                 obstacle = mayLag ? Self.obstacle(error) : nil
                 if obstacle == nil { throw error }
             }

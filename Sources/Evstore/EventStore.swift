@@ -36,6 +36,7 @@ public final class EventStore: Sendable {
     /// Shared by all queries and follows of this handle.
     let follower: Follower
     let background = BackgroundFollower()
+    let work = WorkUnderWay()
 
     init(_ evolving: VersionedLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
         (self.evolving, programVersion, self.policy, self.schemas) = (evolving, version, policy, schemas)
@@ -88,15 +89,25 @@ public final class EventStore: Sendable {
     }
 
     /// Waits until the appends in progress are durable, then closes the handle, which can't be used afterwards. Does nothing in a forked
-    /// child. Waits for the writing thread.
+    /// child.
+    ///
+    /// Replays, imports, exports, backups and other long calls that are under way, and queries that fold events, end with `interrupted` where
+    /// they can stop; this call waits for them. All other calls end with `misuse` when they next read or write. When this call has
+    /// returned, nothing that this handle was asked for touches the store's files any more: where no other handle or process has the store
+    /// open, the directory can be copied, moved or deleted. To lose no work, end what runs first: cancel the tasks that consume, observe or
+    /// subscribe, and wait for them.
+    ///
+    /// Waits for the writing thread.
     /// - Throws: `EvstoreError.deadlinePassed`, naming the process, where another process was writing for `Options.appendDeadline` (one
     ///   that was stopped in the middle of it). Every append that has returned is durable, and the next process that opens the store
     ///   finishes what closing would have done.
     public func close() async throws(EvstoreError) {
         guard log.isOfThisProcess else { return }
         await background.stop()
+        // Order: the log is closed last, so that what is under way can end in a valid state.
+        await work.stop()
         try await StoreThreads.run { () async throws(EvstoreError) in
-            self.generations.removeAll()
+            self.generations.close()
             try await awaiting(at: self.path) { try await self.log.close() }
         }
     }

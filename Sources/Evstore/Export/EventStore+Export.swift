@@ -32,8 +32,9 @@ extension EventStore {
         let begin = Checkpoint(epoch: evolution.last.epoch, position: first.previous)
         let errors = CallerErrors()
         do {
-            try await Evstore.working("export") { (job) async throws(EvstoreError) in
-                let request = ExportRequest(version: version, format: format, begin: begin, through: evolution.last.position, job: job)
+            try await working("export") { (context) async throws(EvstoreError) in
+                let request = ExportRequest(
+                    version: version, format: format, begin: begin, through: evolution.last.position, job: context.job)
                 try converting(at: path) { try ExportPass(self, history, request).run { text in try errors.noting { try body(text) } } }
             }
         } catch { throw errors.first ?? error }

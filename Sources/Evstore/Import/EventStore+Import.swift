@@ -33,8 +33,8 @@ extension EventStore {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
         if !options.dryRun { try log.requireOwn() }
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
-        return try await Evstore.working("import \(source.name)", progress) { (job) async throws(EvstoreError) in
-            let importer = try Importer(self, ImportRequest(source: source, rules: rules, options: options, job: job))
+        return try await working("import \(source.name)", progress) { (context) async throws(EvstoreError) in
+            let importer = try Importer(self, ImportRequest(source: source, rules: rules, options: options, job: context.job))
             do throws(EvstoreError) { try await importer.run() } catch {
                 var report = importer.outcome
                 if !importer.isAppending { report.added = 0 }

@@ -115,6 +115,8 @@ extension EventStore {
     ) {
         let fold = entry.fingerprint.name
         do {
+            let number = try work.begin(Job("save a state"))
+            defer { work.end(number) }
             guard let state = try cache.saving?.encode(entry.state), state.count <= SavedState.bytesMax,
                 try Directory.freeBytes(path) > UInt64(clamping: options.freeDiskFloorBytes.plus(state.count))
             else { return }

@@ -44,16 +44,17 @@ package final class Follower: Sendable {
 
     /// As `catchUp`, but suspends while others write the generation. Also returns when they have brought it to the position.
     package func follow(
-        _ generation: Generation, _ definition: Definition, to position: Position
+        _ generation: Generation, _ definition: Definition, to position: Position, _ job: Job
     ) async throws(EvstoreError) {
         var task = try CatchUpTask(evolving, generation, definition, to: position)
         defer { idle.give(task.batch, task.key) }
         while task.isDue {
+            try job.check()
             let turn: WriteTurn?
             do { turn = try await generation.environment.takeTurn(within: deadline) { task.isWanted } } catch {
                 throw EvstoreError(converting: error, at: generation.directory, doing: "following with \(generation.directory)")
             }
-            if try !advance(&task, turn, nil) { break }
+            if try !advance(&task, turn, job) { break }
         }
     }
 

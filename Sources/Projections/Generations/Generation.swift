@@ -4,6 +4,7 @@ package import EventModel
 package import Hashing
 internal import LMDB
 internal import Platform
+internal import Synchronization
 
 /// One built copy of a projection: a separate LMDB environment in `generations/<fingerprint16>-<random>/`.
 ///
@@ -24,6 +25,7 @@ package final class Generation: Sendable {
     let note: DamageNote
     let knownHeader = KnownHeader()
     private let mark: GenerationMark
+    private let isOpen = Atomic(true)
 
     static let headerKey = Array("generation".utf8)
 
@@ -50,10 +52,14 @@ package final class Generation: Sendable {
         indexes = hasIndexes ? try CheckedTable(.indexes, of: environment, format: format, keys, note) : nil
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Closes the files once running transactions have ended; a later one is `misuse`. Happens by itself once nobody uses the generation.
+    package func close() {
+        // In the child of a fork, files and lock belong to the parent.
+        guard environment.isOfThisProcess, isOpen.exchange(false, ordering: .relaxed) else { return }
         environment.close()
-        // In the child of a fork, the lock belongs to the parent.
-        if environment.isOfThisProcess { mark.leave() }
+        mark.leave()
     }
 
     /// The directory of a store's generations.
