@@ -183,7 +183,7 @@ extension EventStore {
         return ReadModel(generation: generation, indexes: definition.indexes, note: note)
     }
 
-    private func requireVersion(_ version: SchemaVersion, _ evolution: SchemaSnapshot) throws(EvstoreError) {
+    func requireVersion(_ version: SchemaVersion, _ evolution: SchemaSnapshot) throws(EvstoreError) {
         if version.rawValue > 0, version <= evolution.history.head { return }
         throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
     }

@@ -10,7 +10,7 @@ extension EventStore {
     /// Meant for a walk over many rows. An actor should call the forms that return rows, since `body` can't be isolated to it.
     ///
     /// Waits while the events appended since the last query are folded; where there are none, there is no wait. A read model that was never
-    /// built is built first. Where another caller or process is folding into it, this call waits for that one, at most
+    /// built is built first, and with it all others of the version that were not: one pass over the log serves them all. Where another caller or process is folding into it, this call waits for that one, at most
     /// `Options.readModelDeadline`. Rows are read and given to `body` on one of the store's threads, in pages of `Options.pageEventsMax`;
     /// no transaction is open while `body` runs.
     ///
@@ -27,8 +27,8 @@ extension EventStore {
     ///   - body: gets one row at a time, on one of the store's threads; returns whether it wants the next one.
     /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a read-only
     ///   handle, and on a full disk with `Options.queriesMayLag`.
-    /// - Throws: `EvstoreError`: unknownProjection; unknownVersion where the store has not registered the version; usage where the cursor
-    ///   is one of an index; where the read model was never built or is gone, belowFloor, notLive for a version above the top, readOnly and
+    /// - Throws: `EvstoreError`: unknownProjection; notLive for a version that only this program knows yet; usage where the cursor is one of
+    ///   an index; where the read model was never built or is gone, belowFloor, notLive for a version above the top, readOnly and
     ///   programNeeded; deadlinePassed and migrationInProgress, which name the holder of the read model; diskFull, interrupted; or what
     ///   `body` throws, unconverted.
     @discardableResult

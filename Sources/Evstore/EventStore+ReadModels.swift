@@ -51,9 +51,12 @@ extension EventStore {
     ) async throws(EvstoreError) -> ReadModel {
         let version = try effective(version)
         let evolution = try evolving.current()
-        if version > evolution.history.head || version.rawValue == 0 {
-            throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
+        if version > evolution.history.head {
+            // A version that only this program knows has no read models before a replay to it.
+            _ = try history(serving: version, evolution.history)
+            throw .notLive(version, live: evolution.state.live)
         }
+        try requireVersion(version, evolution)
         let definition = try evolution.definition(named: projection, at: version)
         let end = position ?? evolution.last.position
         let known = generations.known(evolution.state.generations[definition.fingerprint.hex])

@@ -49,6 +49,21 @@ struct QueryTests {
         try await hasty.close()
     }
 
+    @Test("a version that only the program has is not live yet, and one that nobody has is unknown")
+    func ahead() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let ahead = try await temporary.open(schemas: try Orders.schemas(2))
+        await #expect(throws: EvstoreError.notLive(SchemaVersion(2), live: SchemaVersion(1))) {
+            try await ahead.query("orders", at: SchemaVersion(2), key: "1")
+        }
+        await #expect(throws: EvstoreError.unknownVersion("v3", known: ["v1"])) {
+            try await ahead.query("orders", at: SchemaVersion(3), key: "1")
+        }
+        _ = try await ahead.migrate(to: SchemaVersion(2), options: MigrationOptions(yes: true))
+        #expect(try await ahead.query("orders", at: SchemaVersion(2), key: "1") == nil)
+        try await ahead.close()
+    }
+
     @Test("a query builds what was never built, and then catches up with what was appended before it began")
     func catchesUp() async throws {
         let temporary = try await Orders.store(at: 1)
