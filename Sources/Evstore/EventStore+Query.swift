@@ -10,9 +10,9 @@ extension EventStore {
     /// Meant for a walk over many rows. An actor should call the forms that return rows, since `body` can't be isolated to it.
     ///
     /// Waits while the events appended since the last query are folded; where there are none, there is no wait. A read model that was never
-    /// built is built first, and with it all others of the version that were not: one pass over the log serves them all. Where another caller or process is folding into it, this call waits for that one, at most
-    /// `Options.readModelDeadline`. Rows are read and given to `body` on one of the store's threads, in pages of `Options.pageEventsMax`;
-    /// no transaction is open while `body` runs.
+    /// built is built first, with all others of the version that were not: one pass over the log serves them all. Where another caller or
+    /// process is folding into it, this call waits for that one, at most `Options.readModelDeadline`. Rows are read and given to `body` on
+    /// one of the store's threads, in pages of `Options.pageEventsMax`; no transaction is open while `body` runs.
     ///
     /// - Parameters:
     ///   - projection: the name of a projection that the version has; otherwise `unknownProjection` is thrown.

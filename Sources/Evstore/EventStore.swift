@@ -91,11 +91,11 @@ public final class EventStore: Sendable {
     /// Waits until the appends in progress are durable, then closes the handle, which can't be used afterwards. Does nothing in a forked
     /// child.
     ///
-    /// Replays, imports, exports, backups and other long calls that are under way, and queries that fold events, end with `interrupted` where
-    /// they can stop; this call waits for them. All other calls end with `misuse` when they next read or write. When this call has
+    /// Replays, imports, exports, backups and other long calls that are under way, and queries that fold events, end with `interrupted`
+    /// where they can stop; this call waits for them. All other calls end with `misuse` when they next read or write. When this call has
     /// returned, nothing that this handle was asked for touches the store's files any more: where no other handle or process has the store
-    /// open, the directory can be copied, moved or deleted. To lose no work, end what runs first: cancel the tasks that consume, observe or
-    /// subscribe, and wait for them.
+    /// open, the directory can be copied, moved or deleted. To lose no work, cancel the tasks that consume, observe or subscribe first, and
+    /// wait for them.
     ///
     /// Waits for the writing thread.
     /// - Throws: `EvstoreError.deadlinePassed`, naming the process, where another process was writing for `Options.appendDeadline` (one

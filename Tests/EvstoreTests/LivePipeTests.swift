@@ -62,6 +62,25 @@ struct LivePipeTests {
         }
     }
 
+    @Test("an import ends where a cut has taken off lines before, and a further one has them all")
+    func cut() async throws {
+        let temporary = try await ImportTests.store()
+        let store = temporary.store
+        _ = try await store.takeSnapshot("empty")
+        let pipe = try OpenPipe()
+        let importing = Task {
+            try await store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
+        }
+        try pipe.writing.write(contentsOf: Data(Self.lines(0 ..< 10, of: "live").utf8))
+        try await Self.waitUntil { try store.last().position == Position(10) }
+        _ = try await store.rollback(toSnapshot: "empty", discardTail: true)
+        try pipe.writing.write(contentsOf: Data(Self.lines(10 ..< 20, of: "live").utf8))
+        let ended = await importing.result
+        #expect { try ended.get() } throws: { ($0 as? EvstoreError)?.code == "epochChanged" }
+        let file = try temporary.write(Self.lines(0 ..< 20, of: "live"), to: "whole")
+        #expect(try await store.importLines(from: .file(file), as: SchemaVersion(1)).added == 20)
+    }
+
     @Test("the same lines again through a slow pipe are known, also where some of them are refused or were said to be of another version")
     func slowAgain() async throws {
         let temporary = try await ImportTests.store()

@@ -25,7 +25,8 @@ extension EventStore {
     ///     has checked lines that an earlier import left out.
     /// - Throws: `EvstoreError`: refusedLine, or refusedElement with `each`, at the first refused one where `onError` is `stop`; usage
     ///   where the input can't be read, is compressed, or is too large for one document; locked where another import did not end within
-    ///   `Options.appendDeadline`; ioFailure where the input changes while it is read; diskFull, interrupted.
+    ///   `Options.appendDeadline`; ioFailure where the input changes while it is read; epochChanged where a cut has taken off what this or
+    ///   an earlier import of the input has appended: import it again; diskFull, interrupted.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(),
         progress: ProgressHandler? = nil, stopped: ((ImportReport) -> Void)? = nil
@@ -56,12 +57,6 @@ extension EventStore {
         return marks
     }
 
-    /// The number of rows of marks, and the epoch: both stay the same only where no other import has written a row and no cut has removed
-    /// one.
-    func importMarksCount() throws(EvstoreError) -> (marks: Int, epoch: Epoch) {
-        try log.reading { reader in (try reader.count(.imports), reader.last.epoch) }
-    }
-
     /// Takes the lock of imports; waits for another import as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, which names the other one.
     func importLock(_ name: String, _ job: Job) async throws(EvstoreError) -> HeldLock {
@@ -77,8 +72,9 @@ extension EventStore {
     }
 
     /// Writes rows of a mark without an append. An existing row stays, as with an append.
-    func leave(_ rows: [AttachedRow]) async throws(EvstoreError) {
+    func leave(_ rows: [AttachedRow], asOf seen: Checkpoint?) async throws(EvstoreError) {
         try await log.changing { update in
+            if let seen { try update.requireUncut(seen) }
             var position = ByteBuffer(capacity: 8)
             position.append(littleEndian: update.last.position.rawValue)
             for row in rows where try update.get(.imports, row.key) == nil {

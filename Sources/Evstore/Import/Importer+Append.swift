@@ -83,9 +83,10 @@ extension Importer {
             try refuse(&chunk)
             if chunk.lines.isEmpty { break }
             let rows = try rows(of: note, chunk)
+            let uncut = seen.map { StreamCondition(resolved.events[0].stream, .any, asOf: $0) }
             let request = AppendRequest(
-                events: resolved.events, conditions: resolved.conditions, validated: chunk.reading.stamp, rows: rows,
-                deadline: .within(store.options.appendDeadline))
+                events: resolved.events, conditions: resolved.conditions + [uncut].compactMap(\.self), validated: chunk.reading.stamp,
+                rows: rows, deadline: .within(store.options.appendDeadline))
             let outcome: AppendOutcome?
             // Order: in a task of its own, since a cancelled import still appends the lines that it has taken from a pipe.
             do { outcome = try await Task { [log = store.log] in try await log.append(request) }.value } catch EvstoreError.idReused {
@@ -98,6 +99,7 @@ extension Importer {
             case .appended(let receipt):
                 report.add(chunk)
                 report.position = receipt.position
+                seen = Checkpoint(epoch: receipt.epoch, position: receipt.position)
                 noteRows(rows.count)
                 return
             case .revalidate: try recheck(&chunk)
@@ -108,7 +110,7 @@ extension Importer {
         }
         guard case .mark = note else { return }
         let rows = try rows(of: note, chunk)
-        try await store.leave(rows)
+        try await store.leave(rows, asOf: seen)
         noteRows(rows.count)
     }
 

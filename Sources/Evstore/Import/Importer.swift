@@ -24,8 +24,12 @@ final class Importer {
     private var lastMark = Digest.zero
     /// The lock of imports: held from the reading of the marks until the lines that they do not cover are appended with their own.
     private var lock: HeldLock?
-    /// The number of marks in the store, and the epoch, when this import read or wrote marks last.
+    /// The number of marks in the store, and the epoch, when this import read or wrote marks last: where both are the same, no other import
+    /// has written a mark, and no cut has removed one.
     private var known: (marks: Int, epoch: Epoch)?
+    /// The log's end when the marks were read, then the last event that was appended: a cut below it takes off lines that a new mark would
+    /// cover.
+    var seen: Checkpoint?
     /// Chunks that a mark at a later line may cover.
     private var waiting: [Entry] = []
     /// When the first of these chunks began to wait that was not yet compared with what such a mark covers.
@@ -124,7 +128,8 @@ final class Importer {
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        (marks, lastMark, known, carried, lastLine) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, [], 0)
+        (marks, lastMark, known, seen) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, nil)
+        (carried, lastLine) = ([], 0)
         report.position = try store.last().position
         isAppending = pass != .checking
         reading: while true {
@@ -211,9 +216,10 @@ final class Importer {
         } else if known != nil {
             return
         }
-        let now = try store.importMarksCount()
-        if let known, known == now { return }
-        known = now
+        let (count, end) = try store.log.reading { reader in (try reader.count(.imports), reader.last) }
+        seen = seen ?? end
+        if let known, known == (count, end.epoch) { return }
+        known = (count, end.epoch)
         let entries = waiting
         waiting = []
         if let first = entries.first { marks = first.before }
