@@ -20,8 +20,8 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         return name.text
     }
 
-    /// - Throws: `EvstoreError.invalidEventID` if the text is empty, contains a control character, or is longer than 64 bytes and not the id
-    ///   of a part.
+    /// - Throws: `EvstoreError.invalidEventID` if the text is empty, contains a control character, or is longer than 64 bytes and not the
+    ///   id of a part.
     public init(_ text: String) throws(EvstoreError) {
         let utf8 = text.utf8
         self.init(unchecked: text)

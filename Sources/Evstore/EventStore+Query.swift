@@ -27,8 +27,8 @@ extension EventStore {
     ///   - body: gets one row at a time, on one of the store's threads; returns whether it wants the next one.
     /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a read-only
     ///   handle, and on a full disk with `Options.queriesMayLag`.
-    /// - Throws: `EvstoreError`: unknownProjection; notLive for a version that only this program knows yet; usage where the cursor is one of
-    ///   an index; where the read model was never built or is gone, belowFloor, notLive for a version above the top, readOnly and
+    /// - Throws: `EvstoreError`: unknownProjection; notLive for a version that only this program knows yet; usage where the cursor is one
+    ///   of an index; where the read model was never built or is gone, belowFloor, notLive for a version above the top, readOnly and
     ///   programNeeded; deadlinePassed and migrationInProgress, which name the holder of the read model; diskFull, interrupted; or what
     ///   `body` throws, unconverted.
     @discardableResult
