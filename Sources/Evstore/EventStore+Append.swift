@@ -1,6 +1,9 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import JSONText
 internal import Projections
+internal import SchemaEvolution
 
 /// What an append does when its first event's id is already in the store.
 public enum SameID: Sendable, Hashable {
@@ -90,5 +93,374 @@ extension EventStore {
     @discardableResult
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])
+    }
+}
+
+/// An append, checked against one state of the store.
+struct CheckedAppend {
+    var resolved: ResolvedAppend
+    var stamp: StateStamp
+}
+
+extension EventStore {
+    /// Checks the events of an append, those of a large one in slices in parallel.
+    /// - Throws: `EvstoreError.refusedLine` for the first invalid event: its number, from 1, and its error.
+    nonisolated(nonsending) func check(
+        _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
+    ) async throws(EvstoreError) -> CheckedAppend {
+        let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
+        let taken = try takeValidators(slices, isFresh: isFresh)
+        // Order: validators are given back before the wait for the disk, so that there are no more of them than threads that check at once.
+        defer { for validator in taken { validators.give(validator) } }
+        let now = Timestamp.now
+        let checked = await Self.admit(events, by: taken, at: now)
+        if let (index, error) = checked.failure { throw .refusedLine(UInt64(index) + 1, file: nil, error) }
+        let validator = taken[0]
+        // A program that is ahead of the store may store several events for one.
+        let isNumbered = checked.stored.count == events.count
+        try Self.requireNone(try validator.mergeFailures(of: checked.stored), isNumbered: isNumbered)
+        let version = events[0].version ?? validator.rules.version
+        let resolved = try resolved(checked.stored, conditions, at: version, validator.history)
+        try Self.requireNone(resolved.refused, isNumbered: isNumbered)
+        return CheckedAppend(resolved: resolved, stamp: validator.stamp)
+    }
+
+    /// Throws the first of the failures of events, which are known by their indices.
+    private static func requireNone(_ failures: [Int: EvstoreError], isNumbered: Bool) throws(EvstoreError) {
+        guard let (index, error) = failures.min(by: { $0.key < $1.key }) else { return }
+        throw isNumbered ? .refusedLine(UInt64(index) + 1, file: nil, error) : error
+    }
+
+    /// Fewer events are checked faster than another thread starts.
+    private static let sliceEventsMin = 512
+
+    /// Takes validators that are all made for one state of the store.
+    private func takeValidators(_ count: Int, isFresh: Bool) throws(EvstoreError) -> [AppendValidator] {
+        var taken: [AppendValidator] = []
+        while taken.count < count {
+            let validator = try validators.take(isFresh: isFresh) { () throws(EvstoreError) in try self.validator(rules()) }
+            // Validators of an earlier state are dropped.
+            if let first = taken.first, first.stamp != validator.stamp { taken = [] }
+            taken.append(validator)
+        }
+        return taken
+    }
+
+    /// The rules of this handle's own appends.
+    private func rules() throws(EvstoreError) -> AppendRules {
+        var rules = AppendRules(version: try workingVersion)
+        if policy == .observe {
+            rules.takesOld = true
+            rules.ahead = schemas?.history
+        }
+        return rules
+    }
+
+    /// A validator for the store as it is now.
+    func validator(_ rules: AppendRules) throws(EvstoreError) -> AppendValidator {
+        let evolution = try evolving.current()
+        var rules = rules
+        rules.gatesThroughTop = log.membership != nil
+        return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
+    }
+
+    // MARK: Slices
+
+    /// The events to store for a slice of an append, up to the first invalid one.
+    private struct Slice: Sendable {
+        var stored: [StoredEvent] = []
+        var failure: (index: Int, error: EvstoreError)?
+
+        init(_ events: [NewEvent], _ indices: Range<Int>, by validator: AppendValidator, at now: Timestamp, room: Int) {
+            stored.reserveCapacity(room)
+            let given = events.span
+            for index in indices {
+                do throws(EvstoreError) { try validator.admit(given[index], isJSON: false, at: now, into: &stored) } catch {
+                    failure = (index, error)
+                    return
+                }
+            }
+        }
+    }
+
+    /// Checks one slice per validator; the calling thread checks the first slice itself.
+    private nonisolated(nonsending) static func admit(
+        _ events: [NewEvent], by validators: [AppendValidator], at now: Timestamp
+    ) async -> Slice {
+        let count = events.count
+        if validators.count == 1 { return Slice(events, 0 ..< count, by: validators[0], at: now, room: count) }
+        return await withTaskGroup(of: (index: Int, slice: Slice).self) { group in
+            for index in 1 ..< validators.count {
+                let indices = count * index / validators.count ..< count * (index + 1) / validators.count
+                group.addTask { (index, Slice(events, indices, by: validators[index], at: now, room: indices.count)) }
+            }
+            // The capacity includes the other slices, which are appended to this one.
+            var all = Slice(events, 0 ..< count / validators.count, by: validators[0], at: now, room: count)
+            var others: [Int: Slice] = [:]
+            for await (index, slice) in group { others[index] = slice }
+            for index in 1 ..< validators.count where all.failure == nil {
+                guard let slice = others.removeValue(forKey: index) else { continue }
+                all.stored += slice.stored
+                all.failure = slice.failure
+            }
+            return all
+        }
+    }
+}
+
+/// An append whose streams have the names that the log holds them by.
+struct ResolvedAppend {
+    var events: [StoredEvent]
+    var conditions: [StreamCondition]
+    /// Other names of streams that the append creates: no stream may be created under them meanwhile.
+    var guarded: Set<StreamName> = []
+    /// The names as the caller gave them, by those in the log.
+    var given: [StreamName: StreamName] = [:]
+    /// The errors of events whose streams can't be begun, by the events' indices.
+    var refused: [Int: EvstoreError] = [:]
+    /// Names that were already looked up.
+    private var found: [NameAtVersion: StreamName] = [:]
+
+    init(events: [StoredEvent], conditions: [StreamCondition]) { (self.events, self.conditions) = (events, conditions) }
+
+    /// Translates a failed condition to the caller's names. Nil where another program has just created the stream under another of its
+    /// names: then the names have to be resolved again.
+    func failure(_ error: EvstoreError) -> EvstoreError? {
+        guard case .expectationFailed(let stream, let expected, let actual) = error else { return error }
+        if guarded.contains(stream) { return nil }
+        return .expectationFailed(stream: given[stream] ?? stream, expected: expected, actual: actual)
+    }
+}
+
+extension EventStore {
+    /// Resolves the streams of an append. A stream that exists keeps its name; a new one is created under its name at the event's birth
+    /// version.
+    func resolved(
+        _ events: [StoredEvent], _ conditions: [StreamCondition] = [], at version: SchemaVersion, _ history: History
+    ) throws(EvstoreError) -> ResolvedAppend {
+        var result = ResolvedAppend(events: events, conditions: conditions)
+        guard history.rekeysStreams else { return result }
+        try log.reading { reader in
+            for index in events.indices {
+                do {
+                    result.events[index].stream = try result.find(
+                        events[index].stream, at: events[index].born, isMade: true, history, reader)
+                } catch EvstoreError.noImage(let failure) { result.refused[index] = .noImage(failure) }
+            }
+            for index in conditions.indices {
+                result.conditions[index].stream = try result.find(conditions[index].stream, at: version, isMade: false, history, reader)
+            }
+        }
+        return result
+    }
+}
+
+extension ResolvedAppend {
+    fileprivate struct NameAtVersion: Hashable {
+        var name: StreamName
+        var version: SchemaVersion
+    }
+
+    fileprivate mutating func find(
+        _ name: StreamName, at version: SchemaVersion, isMade: Bool, _ history: History, _ reader: borrowing LogReader
+    ) throws -> StreamName {
+        if let known = found[NameAtVersion(name: name, version: version)] { return known }
+        let known = try history.storedName(of: name, at: version, reader)
+        let stored = known ?? name
+        given[stored] = name
+        found[NameAtVersion(name: name, version: version)] = stored
+        guard known == nil else { return stored }
+        if try reader.head(of: name) != nil {
+            guard isMade else { return stored }
+            found[NameAtVersion(name: name, version: version)] = nil
+            throw try Self.otherName(of: name, at: version, history, reader)
+        }
+        for spelling in history.spellings(of: name, at: version) {
+            for other in spelling.versions { found[NameAtVersion(name: spelling.name, version: other)] = stored }
+            guard spelling.name != name, try reader.head(of: spelling.name) == nil else { continue }
+            guarded.insert(spelling.name)
+            conditions.append(StreamCondition(spelling.name, .noStream))
+        }
+        return stored
+    }
+
+    /// The error for an event that would create a stream under a name that the log gives to another one.
+    private static func otherName(
+        of name: StreamName, at version: SchemaVersion, _ history: History, _ reader: borrowing LogReader
+    ) throws -> EvstoreError {
+        var found = quoted(name.text)
+        if let born = try reader.birth(ofStream: name) {
+            do { found += ", which is \(quoted(try history.streamName(name, from: born, to: version).text)) at \(version)" } catch {}
+        }
+        return .noImage(
+            ImageFailure(
+                type: "the stream", born: version, target: version, step: version, op: "rekey", pointer: ImageFailure.streamName,
+                expected: "a name under which no other stream lies in the log", found: found))
+    }
+}
+
+/// The append that begins at a position, prepared for a comparison with one that repeats its id.
+struct StoredAppend {
+    let position: Position
+    /// The version at which an event is compared that names no birth version.
+    let version: SchemaVersion
+    let history: History
+    /// Whether only the event at the position is compared, whatever was appended with it.
+    var isAlone = false
+}
+
+extension EventStore {
+    /// The receipt of the append that these events repeat; nil where the first event's id is not in the store.
+    /// - Throws: `EvstoreError.idReused` where the stored events differ.
+    func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
+        guard let id = events.first?.id else { return nil }
+        return try log.reading { reader in
+            guard let position = try reader.position(of: id) else { return nil }
+            return try receipt(of: stored(at: position, reader), for: events, sameID, reader)
+        }
+    }
+
+    /// The receipt of the append that these events repeat under ids that no index holds: those that the store generated, and those of the
+    /// parts into which a step splits an event. A caller who has such an id has seen its event, so the event is found before anything is
+    /// appended.
+    ///
+    /// A single event is compared with the one that has the id, whatever was appended with that one.
+    /// - Throws: `EvstoreError.idReused`, also where the id belongs to an event that is not the first.
+    func repeatedGenerated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
+        guard events.contains(where: { $0.id.map(GeneratedIDs.mayHave) ?? false }) else { return nil }
+        return try log.reading { reader in
+            // The append is compared as a whole by the first id that an index has.
+            if let first = events.first?.id, try reader.position(of: first) != nil { return nil }
+            var made = GeneratedIDs()
+            for (index, event) in events.enumerated() {
+                guard let id = event.id, try reader.position(of: id) == nil, let position = try made.position(of: id, reader) else {
+                    continue
+                }
+                var stored = try stored(at: position, reader)
+                stored.isAlone = events.count == 1 || index > 0
+                guard let receipt = try receipt(of: stored, for: index == 0 ? events : [event], sameID, reader) else { continue }
+                guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
+                return receipt
+            }
+            return nil
+        }
+    }
+
+    /// Returns the receipt of the append whose first event has an id that a caller gave; nil where it is not in the store. For a command
+    /// that must run once: check before anything is decided. The receipt covers the events behind that one which have no ids of their own.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    public func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
+        try log.reading { reader in
+            guard let position = try reader.position(of: id) else { return nil }
+            let stored = try stored(at: position, reader)
+            return try appended(stored, at: stored.version, count: 1, reader).receipt
+        }
+    }
+
+    /// The append that begins at a position, for a comparison at the version that this handle works at.
+    private func stored(at position: Position, _ reader: borrowing LogReader) throws -> StoredAppend {
+        let version = programVersion ?? reader.stamp.live
+        return StoredAppend(position: position, version: version, history: try history(serving: version, evolving.history(reader)))
+    }
+
+    /// The receipt of an append that these events repeat; nil where they have the id of a part that the stored event has not at their
+    /// version. Each event is compared as it is seen at the version of the request.
+    /// - Throws: `EvstoreError.idReused` where the append differs.
+    func receipt(
+        of stored: StoredAppend, for events: [NewEvent], _ sameID: SameID, _ reader: borrowing LogReader
+    ) throws -> AppendReceipt? {
+        guard let (receipt, isSame) = try compare(stored, with: events, reader) else { return nil }
+        guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: receipt.id, position: stored.position) }
+        return receipt
+    }
+
+    /// The receipt of an append, and whether the events have the same content; nil as for `receipt(of:for:_:_:)`. Each is compared as it is
+    /// seen at the version of the request. Where a step splits a stored event, the request may have all parts or the first ones, or, by its
+    /// id, begin with a later one.
+    func compare(
+        _ stored: StoredAppend, with events: [NewEvent], _ reader: borrowing LogReader
+    ) throws -> (receipt: AppendReceipt, isSame: Bool)? {
+        let asked = events.first?.version ?? stored.version
+        let count = events.count { $0.id?.whole == nil }
+        var (receipt, seen) = try appended(stored, at: asked, count: count, reader)
+        if let id = events.first?.id, id.whole != nil, id != receipt.id {
+            seen = Array(seen.drop { $0.event.id != id }.prefix(events.count))
+            if seen.isEmpty { return nil }
+            receipt.id = id
+        } else if seen.count != events.count {
+            seen.removeAll { !$0.isFirst }
+        }
+        let isSame =
+            try seen.count == events.count
+            && zip(seen, events).allSatisfy {
+                try $0.event.matches($1, redactedBy: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
+            }
+        return (receipt, isSame)
+    }
+
+    /// A stored event as seen at a version.
+    private struct Seen {
+        var event: RecordedEvent
+        var isForgotten: Bool
+        /// Whether it is no later part of an event that a step splits.
+        var isFirst: Bool
+    }
+
+    /// The append that begins at a position: its receipt, and its events as seen at a version. An event with an id of its own belongs to
+    /// the append only while fewer than `count` events of the log were found.
+    private func appended(
+        _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
+    ) throws -> (receipt: AppendReceipt, events: [Seen]) {
+        let position = stored.position
+        let converter = try EventConverter(self, stored.history, .version(version))
+        var events: [Seen] = []
+        var receipt: AppendReceipt?
+        var next = position
+        while stored.isAlone ? next == position : true {
+            let belongs =
+                try reader.record(at: next) { record in
+                    guard next == position || record.continuesAppend && (!record.idGiven || next.events(after: position) < UInt64(count))
+                    else { return false }
+                    let name = try converter.stream(of: record, reader)
+                    receipt = AppendReceipt(
+                        positions: position.through(next), stream: name, revision: record.revision,
+                        id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
+                    // An event without an image at the version of the request differs from the request's event.
+                    var seen: [RecordedEvent] = []
+                    do { try converter.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
+                    let (id, isForgotten) = (record.id, record.isForgotten)
+                    events += seen.map { Seen(event: $0, isForgotten: isForgotten, isFirst: $0.id == id) }
+                    return true
+                } ?? false
+            if !belongs { break }
+            next = next.next
+        }
+        guard let receipt else { throw EvstoreError.corruptBlock(position: position, reason: "an id leads to no event") }
+        return (receipt, events)
+    }
+}
+
+extension RecordedEvent {
+    /// Whether a request has the same type, stream and payload, however its JSON is written.
+    /// - Parameter persons: the shape of an event whose personal data was forgotten: only the rest of the payload is compared.
+    fileprivate func matches(_ event: NewEvent, redactedBy persons: EventShape?) throws -> Bool {
+        guard type.isSame(as: event.type), stream == event.stream else { return false }
+        return try Self.isSame(payload, event.payload, redactedBy: persons)
+    }
+
+    /// Whether two payloads have the same content, however their JSON is written. Without the personal data where `persons` is given.
+    static func isSame(_ payload: [UInt8], _ other: [UInt8], redactedBy persons: EventShape?) throws -> Bool {
+        if payload == other { return true }
+        let (payload, other) = try (redacted(of: payload, persons), redacted(of: other, persons))
+        return try Canonical.bytes(of: payload.lent) == Canonical.bytes(of: other.lent)
+    }
+
+    private static func redacted(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
+        guard let persons = persons.flatMap({ PersonalMembers($0) }) else { return payload }
+        _ = try JSONScanner.validate(payload.lent, limits: .none)
+        var rest = ByteBuffer()
+        _ = persons.leaveOut(of: payload.lent, by: .emptiest, into: &rest)
+        return rest.array()
     }
 }

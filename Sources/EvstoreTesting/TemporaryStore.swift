@@ -1,4 +1,5 @@
 public import Evstore
+internal import Foundation
 
 /// A store in a temporary directory, removed with the last reference to this.
 public final class TemporaryStore: Sendable {
@@ -56,4 +57,51 @@ extension Options {
         options.readModelDeadline = .seconds(300)
         return options
     }
+}
+
+/// A new directory below the system's directory for temporary files, removed with the last reference to it.
+public final class TemporaryDirectory: Sendable {
+    public let path: String
+
+    public init() throws {
+        let name = "evstore-\(UUID().uuidString.lowercased())"
+        path = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        // A directory that can't be removed is left to the system, like every temporary file.
+        do { try FileManager.default.removeItem(atPath: path) } catch {}
+    }
+
+    /// Writes a file into the directory or into a subdirectory, which is created; returns the file's path.
+    @discardableResult
+    public func write(_ text: String, to name: String) throws -> String {
+        let file = path + "/" + name
+        let parent = URL(fileURLWithPath: file).deletingLastPathComponent().path
+        try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        return file
+    }
+}
+
+/// Version files and projections that a test provides as texts, in a directory that is removed with the last reference to this.
+public struct SchemaFiles: Sendable {
+    private let directory: TemporaryDirectory
+
+    /// Writes the texts of `v1.yaml`, `v2.yaml` …, and of `projections.yaml` where it is not nil.
+    public init(_ versions: String..., projections: String? = nil) throws {
+        try self.init(versions: versions, projections: projections)
+    }
+
+    public init(versions: [String], projections: String? = nil) throws {
+        directory = try TemporaryDirectory()
+        for (index, text) in versions.enumerated() { try directory.write(text, to: "v\(index + 1).yaml") }
+        if let projections { try directory.write(projections, to: "projections.yaml") }
+    }
+
+    public var path: String { directory.path }
+
+    /// Reads and checks the files as they are now.
+    public func load() throws(EvstoreError) -> Schemas { try Schemas.load(path) }
 }

@@ -14,7 +14,7 @@ struct OptionsPageTests {
     private static var sources: [(type: String, path: String, values: Mirror)] {
         [
             ("Options", "Sources/EventModel/Options.swift", Mirror(reflecting: Options())),
-            ("ImportOptions", "Sources/Evstore/Import/ImportReport.swift", Mirror(reflecting: ImportOptions())),
+            ("ImportOptions", "Sources/Evstore/Import/EventStore+Import.swift", Mirror(reflecting: ImportOptions())),
             ("MigrationOptions", "Sources/Migration/Reports/MigrationReport.swift", Mirror(reflecting: MigrationOptions())),
         ]
     }

@@ -1,5 +1,7 @@
 public import EventModel
+public import FoundationEssentials
 internal import JSONText
+internal import SchemaEvolution
 
 /// A fact as a Swift type: the payload of one event type at one version.
 ///
@@ -45,4 +47,28 @@ extension RecordedEvent {
                 type: self.type, version: version, pointer: EventJSON.pointer(error), reason: "metadata: \(EventJSON.reason(error))")
         }
     }
+}
+
+/// Encodes Swift values as payloads, and describes coding errors.
+enum EventJSON {
+    static var coding: JSONCoding { SwiftValues.payloads }
+
+    /// Converts an error of a coder to the error of a typed event.
+    static func failure<E: Event>(_ error: any Error, of type: E.Type) -> EvstoreError {
+        .invalidEvent(type: E.type, version: E.version, pointer: pointer(error), reason: "as \(E.self): \(reason(error))")
+    }
+
+    static func pointer(_ error: any Error) -> String { SwiftValues.pointer(error) }
+
+    static func reason(_ error: any Error) -> String { SwiftValues.reason(error) }
+}
+
+extension Timestamp {
+    /// The moment of a date, to the microsecond; the nearest possible timestamp where the date lies outside the range.
+    public init(_ date: Date) {
+        let microseconds = (date.timeIntervalSince1970 * 1e6).rounded()
+        self.init(microseconds: Int64(exactly: microseconds) ?? (microseconds < 0 ? .min : .max))
+    }
+
+    public var date: Date { Date(timeIntervalSince1970: Double(microseconds) / 1e6) }
 }
