@@ -15,7 +15,7 @@ struct CheckedLine: Sendable {
     var hasTime: Bool
     /// The id without its source, by which an import of an earlier program may have appended a CloudEvent.
     var plainID: EventID?
-    /// A checksum over the event in canonical form, where the line gives an id; else 0.
+    /// A checksum over the event in canonical form, where the line gives an id and was not checked before; else 0.
     var content: UInt64
     /// The result of adoption, for data from before versions existed.
     var adopted: AdoptedLine?
@@ -118,7 +118,7 @@ private struct LineReader: ~Copyable {
         let event = try validator.stored(fields, entry, bytes, time: now)
         chunk.lines.append(
             CheckedLine(
-                line: line, event: event, hasTime: fields.time != nil, content: event.id == nil ? 0 : try event.contentChecksum()))
+                line: line, event: event, hasTime: fields.time != nil, content: try content(of: event)))
         return true
     }
 
@@ -139,7 +139,11 @@ private struct LineReader: ~Copyable {
         chunk.lines.append(
             CheckedLine(
                 line: line, event: stored, hasTime: event.time != nil, plainID: parsed.plainID,
-                content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
+                content: try content(of: stored), adopted: adopted))
+    }
+
+    private func content(of event: StoredEvent) throws(EvstoreError) -> UInt64 {
+        event.id == nil || pass == .applying ? 0 : try event.contentChecksum()
     }
 
     /// Parses a line; opens it first where it is sealed.

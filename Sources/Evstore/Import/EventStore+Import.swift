@@ -166,12 +166,12 @@ public struct ImportReport: Hashable, Sendable {
 
     mutating func add(_ chunk: CheckedChunk) {
         added += chunk.plain + UInt64(chunk.lines.count)
-        for line in chunk.lines {
-            guard let adopted = line.adopted else { continue }
+        for index in chunk.lines.indices {
+            guard let adopted = chunk.lines[index].adopted else { continue }
             adoption = adoption ?? AdoptionReport()
             adoption?.add(adopted.report)
             guard let failure = adopted.failure, unadopted.count < Self.refusedMax else { continue }
-            unadopted.append(RefusedLine(line: line.line, error: failure))
+            unadopted.append(RefusedLine(line: chunk.lines[index].line, error: failure))
         }
     }
 

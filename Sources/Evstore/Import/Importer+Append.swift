@@ -53,7 +53,11 @@ extension Importer {
                 }
             }
         }
-        if pass == .checking { contents = seen }
+        if pass == .checking {
+            contents = seen
+            // An event that is appended meanwhile may have the part.
+            repeatsIDs = repeatsIDs || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
+        }
         (chunk.lines, report.skipped, report.repeated) = (lines, report.skipped + repeated, report.repeated + repeated)
         chunk.refused += refused
         // Lines that were to be merged with a removed line may lack an image now.
@@ -177,7 +181,9 @@ extension CheckedChunk {
     /// Only the lines of a range, and those that were left out of it.
     func only(_ range: Range<UInt64>) -> CheckedChunk {
         var copy = self
-        copy.lines.removeAll { !range.contains($0.line) }
+        // Usually all of them are: then nothing is copied.
+        let isWhole = lines.first.map { range.contains($0.line) } ?? true && lines.last.map { range.contains($0.line) } ?? true
+        if !isWhole { copy.lines.removeAll { !range.contains($0.line) } }
         copy.leftOut = copy.leftOut.filter(range.contains)
         copy.refused = []
         return copy

@@ -48,6 +48,9 @@ final class Importer {
     private var hasEvents = false
     /// The content and the line of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: (content: UInt64, line: UInt64)] = [:]
+    /// Whether the first reading has found an id in the store or in an earlier line, or one of a part. If not, the second one looks none up:
+    /// the log refuses an id that somebody has appended meanwhile.
+    var repeatsIDs = false
     /// Lines that were left out since the last mark, in chunks that got no mark of their own.
     private var carried: Set<UInt64> = []
     /// The event that each id without its source stands for.
@@ -93,6 +96,7 @@ final class Importer {
         try await read(.checking)
         if options.dryRun || report.read == report.skipped + report.quarantined { return }
         report.beginAgain()
+        contents = [:]
         try input.rewind()
         try await read(.applying)
         if lastLine < linesChecked {
@@ -285,7 +289,7 @@ final class Importer {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
-        try resolveIDs(&chunk, pass)
+        if pass != .applying || repeatsIDs { try resolveIDs(&chunk, pass) }
         if !entry.chunk.leftOut.isEmpty { try settleLeftOut(&chunk, entry.chunk.leftOut) }
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
