@@ -36,7 +36,7 @@ extension EventStore {
         if !options.dryRun { try log.requireOwn() }
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
         return try await working("import \(source.name)", progress) { (context) async throws(EvstoreError) in
-            let importer = try Importer(self, ImportRequest(source: source, rules: rules, options: options, job: context.job))
+            let importer = try Importer(self, source, rules, options, context.job)
             do throws(EvstoreError) { try await importer.run() } catch {
                 var report = importer.outcome
                 if !importer.isAppending { report.added = 0 }
@@ -114,14 +114,6 @@ public struct ImportOptions: Sendable, Hashable {
         (self.each, self.onError, self.dryRun, self.sameID, self.again) = (each, onError, dryRun, sameID, again)
         self.takesAnyStream = takesAnyStream
     }
-}
-
-/// The input of an import, and how to import it.
-struct ImportRequest {
-    let source: ImportSource
-    let rules: AppendRules
-    let options: ImportOptions
-    let job: Job
 }
 
 /// A line that was refused and why.

@@ -80,14 +80,16 @@ final class Importer {
         var name: String { self == .checking ? "check" : "import" }
     }
 
-    init(_ store: EventStore, _ request: ImportRequest) throws(EvstoreError) {
-        (self.store, rules, options, job) = (store, request.rules, request.options, request.job)
-        name = request.source.name
+    init(
+        _ store: EventStore, _ source: ImportSource, _ rules: AppendRules, _ options: ImportOptions, _ job: Job
+    ) throws(EvstoreError) {
+        (self.store, self.rules, self.options, self.job) = (store, rules, options, job)
+        name = source.name
         form = LineForm(options: store.options, source: store.source, isOldData: rules.version.rawValue == 0)
         bounds = AppendBounds(
             try store.evolving.current().history, as: rules.version, form, linesMax: LineInput.linesMax(store.options),
             opening: store.log.lineSealer)
-        input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, job)
+        input = try LineInput(source, each: options.each, bounds: bounds, options: store.options, job)
     }
 
     func run() async throws(EvstoreError) {
