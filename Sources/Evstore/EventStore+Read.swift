@@ -148,37 +148,29 @@ extension EventStore {
 /// One read from its first page to its last, with the versions that the store has at the first page.
 private struct EventRead {
     private(set) var cursor: EventCursor
-    private let source: Source
+    /// Of a read of a stream: what its converter is made for.
+    private let version: SchemaVersion?
+    private let type: String?
     /// Made at the first page, used for all pages.
     private var converter: EventConverter?
     private let end: Checkpoint?
 
-    /// The parameters of the converter that a read of a stream makes; a read of the log is given its converter.
-    private struct Source {
-        var store: EventStore
-        var version: SchemaVersion?
-        var type: String?
-    }
-
     /// Reads a stream.
     init(_ cursor: EventCursor, at version: SchemaVersion?, type: String?) {
-        (self.cursor, end) = (cursor, nil)
-        source = Source(store: cursor.store, version: version, type: type)
+        (self.cursor, self.version, self.type, end) = (cursor, version, type, nil)
     }
 
     /// Reads the log up to `end`.
     init(_ cursor: EventCursor, _ converter: EventConverter, through end: Checkpoint) {
-        (self.cursor, self.converter, self.end) = (cursor, converter, end)
-        source = Source(store: cursor.store)
+        (self.cursor, self.converter, self.end, version, type) = (cursor, converter, end, nil, nil)
     }
 
     /// The next page, which may be empty; nil at the end.
     mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
         if cursor.isEnded { return nil }
         if let converter { return try cursor.page(converter, through: end) }
-        let store = source.store
-        return try store.log.reading { reader in
-            let made = try store.converter(at: source.version, type: source.type, reader)
+        return try cursor.store.log.reading { reader in
+            let made = try cursor.store.converter(at: version, type: type, reader)
             converter = made
             return try cursor.page(made, reader)
         }
