@@ -50,12 +50,6 @@ extension EventStore {
         return model.note
     }
 
-    /// The row of a key; nil where there is none.
-    func row(_ projection: String, at version: SchemaVersion?, key: String) async throws(EvstoreError) -> ReadModelRow? {
-        var rows = RowCursor(try await readModel(projection, at: version).generation, key: key, pageRows: 1)
-        return try rows.next()
-    }
-
     /// Counts the rows of a read model: the read model's header gives the number of all rows; the rows of a range are counted one by one.
     /// Waits and throws as `query` does.
     public func count(
@@ -258,7 +252,8 @@ extension EventStore {
     /// Returns the row of a key after the read model has caught up with the log's current end; nil where there is none. Waits and throws as
     /// the `query` with a body does, regardless of `Options.queriesMayLag`; the cost does not depend on the number of rows.
     public func query(_ projection: String, at version: SchemaVersion? = nil, key: String) async throws(EvstoreError) -> ReadModelRow? {
-        try await row(projection, at: version, key: key)
+        var rows = RowCursor(try await readModel(projection, at: version).generation, key: key, pageRows: 1)
+        return try rows.next()
     }
 
     /// Returns a row's value as a Swift type; nil where there is no row. Waits and throws as the other forms do.
