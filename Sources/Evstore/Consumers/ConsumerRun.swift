@@ -30,11 +30,11 @@ final class ConsumerRun: Sendable {
 
     /// Handles events; returns when the task is cancelled.
     func run(from start: ConsumerStart) async throws {
-        let turn: Turn?
+        let turn: (lock: HeldLock, row: ConsumerRow)?
         do { turn = try await takeTurn(start) } catch EvstoreError.interrupted where Task.isCancelled { return }
-        guard let turn else { return }
-        defer { withExtendedLifetime(turn.lock) {} }
-        let place = try await place(of: turn.row)
+        guard let (lock, row) = turn else { return }
+        defer { withExtendedLifetime(lock) {} }
+        let place = try await place(of: row)
         do { try await follow(place) } catch {
             // Handled events must not be handled again where the place can still be saved.
             do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
@@ -89,19 +89,14 @@ final class ConsumerRun: Sendable {
 
     // MARK: Name and place
 
-    private struct Turn {
-        var lock: HeldLock
-        var row: ConsumerRow
-    }
-
     /// Waits until the name is free, and takes it; nil where the task is cancelled first.
-    private func takeTurn(_ start: ConsumerStart) async throws -> Turn? {
+    private func takeTurn(_ start: ConsumerStart) async throws -> (lock: HeldLock, row: ConsumerRow)? {
         while !Task.isCancelled {
             let number = try await registered(start)
             if let lock = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") {
                 // The previous holder may have moved the place, or the consumer was removed and its number now belongs to another.
                 let rows = try store.log.read { reader in try ConsumerRow.list(ConsumerRow.all(in: reader)) }
-                if let row = rows.first(where: { $0.name == name }), row.number == number { return Turn(lock: lock, row: row) }
+                if let row = rows.first(where: { $0.name == name }), row.number == number { return (lock, row) }
             }
             do { try await Task.sleep(for: .milliseconds(Self.turnMilliseconds)) } catch { return nil }
         }
