@@ -122,21 +122,39 @@ final class AppendBounds {
     private static let boundariesMax = 16
 
     private func countImages(of members: ArraySlice<Member>, _ key: Key) -> Images {
+        guard let view = view(members, key) else { return Images() }
+        let open = members.count == 1 ? 1 : view.merged.count { !$0.isWhole }
+        return Images(images: view.images, failures: view.failed.count, open: open)
+    }
+
+    /// What steps make of events of one stream and birth version.
+    private struct View {
+        var images = 0
+        /// The indices of events that have no image.
+        var failed: [Int] = []
+        var merged: [(first: Int, last: Int, isWhole: Bool)] = []
+    }
+
+    /// Views events at the newest version that this program has the steps to; nil where it has none.
+    private func view(_ members: ArraySlice<Member>, _ key: Key) -> View? {
         var target = history.head
         while target > key.born {
-            var result = Images()
+            var view = View()
             do {
                 try viewer.view(
-                    appended: members.map(\.event), born: key.born, at: target, failed: { _, _ in result.failures += 1 },
-                    met: { result.open += $1 ? 0 : 1 }
-                ) { _, _ in result.images += 1 }
-                if members.count == 1 { result.open = 1 }
-                return result
+                    appended: members.map(\.event), born: key.born, at: target, failed: { index, _ in view.failed.append(index) },
+                    met: { indices, isWhole in
+                        guard let first = indices.first, let last = indices.last else { return }
+                        view.merged.append((first, last, isWhole))
+                    }
+                ) { _, _ in view.images += 1 }
+                return view
             } catch {
+                // Where this program lacks a step, the version below it decides.
                 target = target.previous
             }
         }
-        return Images()
+        return nil
     }
 
     /// The last boundary within no merge, as a number of lines; an open merge near the end extends to the end.
@@ -155,39 +173,24 @@ final class AppendBounds {
         return found
     }
 
-    /// Which events of one stream and birth version are merged, at the newest version that this program has the steps to.
+    /// Which events of one stream and birth version are merged.
     private func merges(_ members: [Member], _ key: Key) -> [Merge] {
-        var target = history.head
-        while target > key.born {
-            var (merges, met, failed): ([Merge], [Int], Set<Int>) = ([], [], [])
-            do {
-                try viewer.view(
-                    appended: members.map(\.event), born: key.born, at: target, failed: { index, _ in failed.insert(index) },
-                    met: { indices, isWhole in
-                        guard let first = indices.first, let last = indices.last else { return }
-                        met.append(last)
-                        merges.append(
-                            Merge(lines: members[first].line ... members[last].line, isOpen: !isWhole, hasImage: true, key: key))
-                    }
-                ) { _, _ in }
-                for (index, last) in met.enumerated() { merges[index].hasImage = !failed.contains(last) }
-                if let only = members.first, members.count == 1 {
-                    merges = [Merge(lines: only.line ... only.line, isOpen: true, hasImage: failed.isEmpty, key: key)]
-                }
-                return merges
-            } catch {
-                // Where this program lacks a step, the version below it decides.
-                target = target.previous
-            }
+        guard let view = view(members[...], key) else { return [] }
+        if let only = members.first, members.count == 1 {
+            return [Merge(lines: only.line ... only.line, isOpen: true, hasImage: view.failed.isEmpty, key: key)]
         }
-        return []
+        return view.merged.map { merged in
+            Merge(
+                lines: members[merged.first].line ... members[merged.last].line, isOpen: !merged.isWhole,
+                hasImage: !view.failed.contains(merged.last), key: key)
+        }
     }
 
     /// The event of a line, where its type is merged with others; else nil.
     private func mergedLine(_ line: RawSpan) -> (key: Key, event: AppendedEvent)? {
         // `LineReader` reports what is wrong with a line.
         do {
-            var parsed = try parsed(line)
+            var parsed = try parser.parse(line, opening: sealer)
             try parsed.nameStream(by: history, bornAt: version)
             let event = parsed.event
             let born = event.version ?? version
@@ -201,12 +204,5 @@ final class AppendBounds {
                 stream: event.stream.text)
             return (Key(stream: event.stream, born: born), appended)
         } catch { return nil }
-    }
-
-    private func parsed(_ line: RawSpan) throws(EvstoreError) -> ParsedLine {
-        guard let sealed = SealedLine(line) else { return try parser.parse(line) }
-        var opened = ByteBuffer(capacity: line.byteCount)
-        try sealed.open(by: sealer, into: &opened)
-        return try parser.parse(opened.bytes, isEvent: true)
     }
 }

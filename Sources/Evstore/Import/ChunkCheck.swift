@@ -125,7 +125,7 @@ private struct LineReader: ~Copyable {
     private mutating func parse(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) {
-        var parsed = try parsed(text.slice(range.lowerBound, range.count))
+        var parsed = try parser.parse(text.slice(range.lowerBound, range.count), isValid: pass == .applying, opening: sealer)
         try parsed.nameStream(by: validator.history, bornAt: validator.rules.version)
         var event = parsed.event
         let adopted = try validator.adopt(&event, line: line, at: now)
@@ -144,14 +144,6 @@ private struct LineReader: ~Copyable {
 
     private func content(of event: StoredEvent) throws(EvstoreError) -> UInt64 {
         event.id == nil || pass == .applying ? 0 : try event.contentChecksum()
-    }
-
-    /// Parses a line; opens it first where it is sealed.
-    private mutating func parsed(_ line: RawSpan) throws(EvstoreError) -> ParsedLine {
-        guard let sealed = SealedLine(line) else { return try parser.parse(line, isValid: pass == .applying) }
-        var opened = ByteBuffer(capacity: line.byteCount)
-        try sealed.open(by: sealer, into: &opened)
-        return try parser.parse(opened.bytes, isEvent: true)
     }
 }
 

@@ -1,8 +1,10 @@
 internal import Bytes
+internal import EventLog
 internal import EventModel
 internal import FoundationEssentials
 internal import Hashing
 internal import JSONText
+internal import Migration
 internal import Projections
 internal import SchemaEvolution
 
@@ -60,6 +62,14 @@ struct EventLineParser: ~Copyable {
         // A member or an element takes at least two bytes.
         if !isValid, line.byteCount > 2 * limits.members { try checkLimits(parsed.event) }
         return parsed
+    }
+
+    /// Parses a line; opens it first where it is sealed.
+    mutating func parse(_ line: RawSpan, isValid: Bool = false, opening sealer: LineSealer?) throws(EvstoreError) -> ParsedLine {
+        guard let sealed = SealedLine(line) else { return try parse(line, isValid: isValid) }
+        var opened = ByteBuffer(capacity: line.byteCount)
+        try sealed.open(by: sealer, into: &opened)
+        return try parse(opened.bytes, isEvent: true)
     }
 
     private func checkForm(_ line: RawSpan, _ limits: JSONLimits) throws(EvstoreError) {
