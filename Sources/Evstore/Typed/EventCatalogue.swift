@@ -38,10 +38,8 @@ public struct EventCatalogue: Sendable {
     /// - Throws: `EvstoreError`: programNeeded where no type is registered for it, invalidEvent where the type can't read its payload.
     public func decode(_ event: RecordedEvent) throws(EvstoreError) -> TypedEvent {
         guard let type = types[event.type] else { throw .programNeeded(what: "a Swift type for the event type \(event.type)") }
-        return TypedEvent(event: try decode(type, event), context: event)
+        return TypedEvent(event: try event.decode(type), context: event)
     }
-
-    private func decode<E: Event>(_ type: E.Type, _ event: RecordedEvent) throws(EvstoreError) -> any Event { try event.decode(type) }
 }
 
 /// An event as a Swift value, with its recorded context.

@@ -47,14 +47,10 @@ extension EventStore {
         of events: [any Event], to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp? = nil
     ) throws(EvstoreError) -> [NewEvent] {
         var list: [NewEvent] = []
-        for event in events { list.append(try new(event, to: stream, metadata, list.isEmpty ? id : nil, time)) }
+        for event in events {
+            list.append(try NewEvent(event, to: stream, metadata: metadata, id: list.isEmpty ? id : nil, time: time))
+        }
         return list
-    }
-
-    private static func new<E: Event>(
-        _ event: E, to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp?
-    ) throws(EvstoreError) -> NewEvent {
-        try NewEvent(event, to: stream, metadata: metadata, id: id, time: time)
     }
 
     /// Returns the events of a stream as a catalogue's Swift types, like `read(_:at:from:limit:backwards:type:)`.
