@@ -85,11 +85,7 @@ public final class Scenario: Sendable {
         _ projection: String, key: String, at version: SchemaVersion? = nil, is expected: String?
     ) async throws -> Scenario {
         if let refusal { throw refusal }
-        var found: [UInt8]?
-        try await store.query(projection, at: version, key: key) { row in
-            found = row.value
-            return true
-        }
+        let found = try await store.query(projection, at: version, key: key)?.value
         let isSame = if let found, let expected { try isSameJSON(found, expected) } else { found == nil && expected == nil }
         guard isSame else {
             let text = found.map { String(decoding: $0, as: UTF8.self) }
@@ -119,11 +115,7 @@ extension Scenario {
     public func then<Row: Decodable & Equatable>(
         _ projection: String, key: String, at version: SchemaVersion? = nil, row expected: Row?
     ) async throws -> Scenario {
-        var found: Row?
-        try await store.query(projection, at: version, key: key) { row in
-            found = try row.decode(Row.self)
-            return true
-        }
+        let found = try await store.query(projection, at: version, key: key)?.decode(Row.self)
         if found != expected {
             let (a, b) = (expected.map { "\($0)" } ?? "absent", found.map { "\($0)" } ?? "absent")
             throw ScenarioFailure(description: "\(projection) \(key) should be \(a) and is \(b)")
