@@ -102,7 +102,8 @@ public struct ImportOptions: Sendable, Hashable {
     public var dryRun: Bool
     /// Whether a line whose id is in the store is refused where its content differs.
     public var sameID: SameID
-    /// Whether to append lines again that an earlier import of the same input has appended.
+    /// Whether to append lines again that an earlier import of the same input has appended. Where such an import was interrupted, or a line
+    /// of a pipe was refused, a further one appends the lines before once more: nothing tells its lines from those of the earlier one.
     public var again: Bool
     /// Whether to append events to streams that their types' templates do not name; the report counts them.
     public var takesAnyStream: Bool
