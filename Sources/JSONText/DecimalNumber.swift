@@ -35,8 +35,8 @@ package struct DecimalNumber: Hashable, Sendable {
         }
         guard let parts = NumberText(text), abs(parts.exponent) <= DecimalNumber.exponentMax || parts.digits.isEmpty else { return nil }
         let zeros = max(parts.point - parts.digits.count, 0)
-        let digits = [UInt8](repeating: 0, count: zeros) + parts.digits.reversed()
-        self.init(parts.isNegative, Magnitude(digits: digits), max(parts.digits.count - parts.point, 0))
+        self.init(
+            parts.isNegative, Magnitude(digits: parts.digits.reversed(), zeros: zeros), max(parts.digits.count - parts.point, 0))
     }
 
     /// Parses the most common texts without taking them apart: at most 18 digits with an optional point, no exponent.
@@ -168,9 +168,9 @@ extension DecimalNumber: CustomStringConvertible {
     /// Appends the number as `Canonical` writes it.
     package func appendCanonical(to output: inout ByteBuffer) {
         if isInteger, case .small = magnitude { return append(to: &output) }
-        let digits = magnitude.digits
-        let trimmed = Array(digits[magnitude.trailingZeros...].reversed())
-        NumberText(isNegative: isNegative, digits: trimmed, point: digits.count - fractionDigits).appendCanonical(to: &output)
+        let (digits, zeros) = magnitude.listed
+        let trimmed = Array(digits.drop { $0 == 0 }.reversed())
+        NumberText(isNegative: isNegative, digits: trimmed, point: digits.count + zeros - fractionDigits).appendCanonical(to: &output)
     }
 
     /// The number in plain digits.

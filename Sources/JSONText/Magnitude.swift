@@ -1,24 +1,27 @@
 /// An unsigned integer: in a machine word if it has at most 19 digits, as decimal digits otherwise.
 enum Magnitude: Hashable, Sendable {
     case small(UInt64)
-    /// Digits 0 to 9, least significant first; at least 20 of them, and the most significant one is not 0.
-    case large([UInt8])
+    /// Digits 0 to 9, least significant first, multiplied by ten to the power of `zeros`: a number of at least 20 digits, of which neither
+    /// the first nor the last that is listed is 0. So what a short text such as 1e9999 denotes takes no more room than the text.
+    case large([UInt8], zeros: Int)
 
     static let smallDigits = 19
     static let smallEnd: UInt64 = 10_000_000_000_000_000_000
 
     init(_ value: UInt64) {
-        self = value < Magnitude.smallEnd ? .small(value) : .large(Magnitude.digits(of: value))
+        self = value < Magnitude.smallEnd ? .small(value) : Magnitude(digits: Magnitude.digits(of: value))
     }
 
-    /// Makes a magnitude of digits, least significant first.
-    init(digits: [UInt8]) {
-        var digits = digits
-        while digits.last == 0 { digits.removeLast() }
-        if digits.count > Magnitude.smallDigits {
-            self = .large(digits)
+    /// Makes a magnitude of digits, least significant first, multiplied by ten to the power of `zeros`.
+    init(digits: [UInt8], zeros: Int = 0) {
+        guard let first = digits.firstIndex(where: { $0 != 0 }), let last = digits.lastIndex(where: { $0 != 0 }) else {
+            self = .small(0)
+            return
+        }
+        if zeros + last < Magnitude.smallDigits {
+            self = .small(([UInt8](repeating: 0, count: zeros) + digits[...last]).reversed().reduce(0) { $0 * 10 + UInt64($1) })
         } else {
-            self = .small(digits.reversed().reduce(0) { $0 * 10 + UInt64($1) })
+            self = .large(Array(digits[first ... last]), zeros: zeros + first)
         }
     }
 
@@ -27,15 +30,21 @@ enum Magnitude: Hashable, Sendable {
     var isEven: Bool {
         switch self {
         case .small(let value): value % 2 == 0
-        case .large(let digits): digits[0] % 2 == 0
+        case .large(let digits, let zeros): zeros > 0 || digits[0] % 2 == 0
         }
     }
 
     /// The digits, least significant first; empty for zero.
-    var digits: [UInt8] {
+    var digits: [UInt8] { digits(above: 0) }
+
+    /// The digits but for the last `count`, which are listed zeros.
+    private func digits(above count: Int) -> [UInt8] { [UInt8](repeating: 0, count: listed.zeros - count) + listed.digits }
+
+    /// The digits that are kept, and how many zeros follow them.
+    var listed: (digits: [UInt8], zeros: Int) {
         switch self {
-        case .small(let value): Magnitude.digits(of: value)
-        case .large(let digits): digits
+        case .small(let value): (Magnitude.digits(of: value), 0)
+        case .large(let digits, let zeros): (digits, zeros)
         }
     }
 
@@ -50,7 +59,7 @@ enum Magnitude: Hashable, Sendable {
                 count += 1
             }
             return count
-        case .large(let digits): return digits.firstIndex { $0 != 0 } ?? 0
+        case .large(_, let zeros): return zeros
         }
     }
 
@@ -71,7 +80,8 @@ extension Magnitude {
             let (sum, overflow) = a.addingReportingOverflow(b)
             if !overflow { return Magnitude(sum) }
         }
-        let (a, b) = (digits, other.digits)
+        let zeros = min(listed.zeros, other.listed.zeros)
+        let (a, b) = (digits(above: zeros), other.digits(above: zeros))
         var sum: [UInt8] = []
         var carry: UInt8 = 0
         for index in 0 ..< max(a.count, b.count) {
@@ -80,13 +90,14 @@ extension Magnitude {
             carry = value / 10
         }
         sum.append(carry)
-        return Magnitude(digits: sum)
+        return Magnitude(digits: sum, zeros: zeros)
     }
 
     /// The difference; `other` must not be greater.
     func subtracting(_ other: Magnitude) -> Magnitude {
         if case .small(let a) = self, case .small(let b) = other { return .small(a - b) }
-        let (a, b) = (digits, other.digits)
+        let zeros = min(listed.zeros, other.listed.zeros)
+        let (a, b) = (digits(above: zeros), other.digits(above: zeros))
         var difference: [UInt8] = []
         var borrow: UInt8 = 0
         for index in a.indices {
@@ -94,7 +105,7 @@ extension Magnitude {
             borrow = a[index] < less ? 1 : 0
             difference.append(a[index] + 10 * borrow - less)
         }
-        return Magnitude(digits: difference)
+        return Magnitude(digits: difference, zeros: zeros)
     }
 
     func isLess(than other: Magnitude) -> Bool {
@@ -102,8 +113,10 @@ extension Magnitude {
         case (.small(let a), .small(let b)): a < b
         case (.small, .large): true
         case (.large, .small): false
-        case (.large(let a), .large(let b)):
-            a.count == b.count ? a.reversed().lexicographicallyPrecedes(b.reversed()) : a.count < b.count
+        case (.large(let a, let zeros), .large(let b, let otherZeros)):
+            // Of two numbers of equal length the one whose digits end first has zeros there, and the other one has a digit that is none.
+            a.count + zeros == b.count + otherZeros
+                ? a.reversed().lexicographicallyPrecedes(b.reversed()) : a.count + zeros < b.count + otherZeros
         }
     }
 
@@ -116,7 +129,8 @@ extension Magnitude {
             for _ in 0 ..< places where !overflow { (product, overflow) = product.multipliedReportingOverflow(by: 10) }
             if !overflow { return Magnitude(product) }
         }
-        return Magnitude(digits: [UInt8](repeating: 0, count: places) + digits)
+        let (digits, zeros) = listed
+        return Magnitude(digits: digits, zeros: zeros + places)
     }
 
     /// The magnitude without its last `count` digits.
@@ -125,7 +139,8 @@ extension Magnitude {
             for _ in 0 ..< min(count, Magnitude.smallDigits) { value /= 10 }
             return .small(value)
         }
-        return Magnitude(digits: Array(digits.dropFirst(count)))
+        let (digits, zeros) = listed
+        return Magnitude(digits: Array(digits.dropFirst(max(count - zeros, 0))), zeros: max(zeros - count, 0))
     }
 
     func multiplied(by other: Magnitude) -> Magnitude {
@@ -133,7 +148,7 @@ extension Magnitude {
             let (product, overflow) = a.multipliedReportingOverflow(by: b)
             if !overflow { return Magnitude(product) }
         }
-        let (a, b) = (digits, other.digits)
+        let ((a, zeros), (b, otherZeros)) = (listed, other.listed)
         // The sum of a column's products can't overflow: 81 times the digits of a text of 1 GiB is far below the limit.
         var columns = [UInt64](repeating: 0, count: a.count + b.count)
         for (i, x) in a.enumerated() {
@@ -145,7 +160,7 @@ extension Magnitude {
             carry = value / 10
             return UInt8(truncatingIfNeeded: value % 10)
         }
-        return Magnitude(digits: product)
+        return Magnitude(digits: product, zeros: zeros + otherZeros)
     }
 
     func divided(by divisor: UInt) -> (quotient: Magnitude, remainder: UInt) {
