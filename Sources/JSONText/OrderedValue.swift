@@ -7,7 +7,7 @@ package import Bytes
 ///     02  03  04        null, false, true
 ///     10 …  11  12 …    a number below, equal to or above 0: the power of ten p with |n| = 0.d₁d₂… × 10^p (i16 + 32,768, big-endian), a
 ///                       byte 1 + 10 d₁ + d₂ for each two digits, 00; below 0 all of it inverted
-///     13 …              a number whose power of ten is beyond that, by its text as a string
+///     13 …              a number whose power of ten is beyond that, by its canonical text without a plus sign, as a string
 ///     20 …              a string: a byte 00 as 00 ff, then 00 (as in FoundationDB's tuple layer)
 ///     21 …              a list or an object: its canonical text in the same form
 ///
@@ -67,6 +67,12 @@ package enum OrderedValue {
         }
     }
 
+    private static func canonicalNumber(_ json: RawSpan) -> [UInt8] {
+        var text = ByteBuffer(capacity: json.byteCount + 16)
+        JSONText.appendCanonical(number: json, into: &text)
+        return text.array().filter { $0 != UInt8(ascii: "+") }
+    }
+
     private static func canonical(_ json: RawSpan) -> [UInt8] {
         do { return try Canonical.bytes(of: json) } catch { return [UInt8](copying: json) }
     }
@@ -86,7 +92,7 @@ package enum OrderedValue {
     private static func append(number json: RawSpan, to bytes: inout ByteBuffer) {
         guard let number = NumberText(json), abs(number.point) <= powerMax else {
             bytes.append(Tag.far)
-            return append(text: json, to: &bytes)
+            return append(canonical: canonicalNumber(json), to: &bytes)
         }
         if number.digits.isEmpty { return bytes.append(Tag.zero) }
         bytes.append(number.isNegative ? Tag.below : Tag.above)
