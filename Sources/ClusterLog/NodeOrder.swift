@@ -212,7 +212,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
             // Order: this disk has the frames durably before it is reported, since frames that every node has are pruned.
             try access.makeDurable(at: context.path)
             _ = try connected.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
-        } catch { context.logger.debug("telling the cluster log how far this node is: \(error)") }
+        } catch { context.logger.debug("telling the cluster log how far this node is: \(error.advised)") }
     }
 
     private static let reportInterval = Duration.seconds(1)

@@ -38,7 +38,12 @@ extension EvstoreError {
                 "unsafePermissions", "\(path) is open to others: \(reason)",
                 fix: "give all of its files and directories to one user, and let nobody else write to them")
         case .readOnly(let path):
-            .init("readOnly", "\(path) can't be written", fix: "open it for writing, as its owner and on a writable mount")
+            .init(
+                "readOnly", "\(path) can't be written, or something in it can't be read",
+                fix: """
+                    open it for writing, as its owner, on a mount that can be written; even readers need all that lies in it to be the \
+                    owner's to read and write: chmod -R u+rwX \(path.shellWord)
+                    """)
         case .replica(let path, let source):
             .init(
                 "replica", "\(path) is a replica of backups \(source.isEmpty ? "that come through a pipe" : "in \(source)")",
@@ -272,6 +277,11 @@ extension EvstoreError: CustomStringConvertible {
 extension EvstoreError: CustomDebugStringConvertible {
     /// The message followed by what to do next. Swift prints it when a program's `main` throws.
     public var debugDescription: String { fix.map { "\(message) (\($0))" } ?? message }
+}
+
+extension Error {
+    /// The error in one line for a log: its message, and what to do next if it says so.
+    package var advised: String { (self as? EvstoreError)?.debugDescription ?? "\(self)" }
 }
 
 extension Finding {

@@ -191,7 +191,7 @@ extension EventStore {
                 try await migrate(to: version, options, keepWindow, progress)
             } catch {
                 guard onError == .openAnyway, error.code != "interrupted" else { throw error }
-                logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.message)"])
+                logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.advised)"])
             }
         }
     }

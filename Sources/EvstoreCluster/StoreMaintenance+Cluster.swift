@@ -66,7 +66,7 @@ extension StoreMaintenance {
                     try log.acquireExclusively(what: "removes it")
                     try EventLog.discard(path, keepsDirectory: place == .directory)
                 }
-            } catch { log.warn("what was made at \(path) is no node and could not be removed: \(error)") }
+            } catch { log.warn("what was made at \(path) is no node and could not be removed: \(error.advised)") }
             try await log.close()
             throw refusal
         }
@@ -136,7 +136,7 @@ extension StoreMaintenance {
                     try await log.update { update in try update.removeNode(membership.node) }
                     // It may have reported itself in between.
                     do { try database.forget(node: membership.node) } catch {
-                        log.warn("\(membership.log) may still list the node \(membership.node): \(error)")
+                        log.warn("\(membership.log) may still list the node \(membership.node): \(error.advised)")
                     }
                 }
                 try log.settleLayout()

@@ -102,8 +102,10 @@
             ScheduleService("drill", every: interval, last: { try store.status().lastDrill?.time }, logger: logger) {
                 let report = try await store.maintenance.drill(to: version, backups: backups, progress: progress)
                 if !report.passed {
-                    let failed = report.steps.filter { !$0.ok }.map(\.name).joined(separator: ", ")
-                    logger.error("a drill has failed", metadata: ["steps": "\(failed)"])
+                    let failed = report.steps.filter { !$0.ok }
+                    var metadata: Logger.Metadata = ["steps": "\(failed.map(\.name).joined(separator: ", "))"]
+                    if let step = failed.last { metadata["error"] = "\(step.error?.advised ?? step.detail)" }
+                    logger.error("a drill has failed", metadata: metadata)
                 }
             }
         }
@@ -129,7 +131,7 @@
 
         private func attempt(_ work: () async throws -> Void) async {
             do { try await work() } catch  where Task.isCancelled { return } catch {
-                logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
+                logger.error("\(name) has failed", metadata: ["error": "\(error.advised)"])
             }
         }
     }

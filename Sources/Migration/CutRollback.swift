@@ -42,7 +42,7 @@ package enum CutRollback {
                 report.archive = Archive.path(in: context.store, after: snapshot.position, through: end)
                 do { try await adopt(generationSet, context) } catch {
                     // The cut is made, and a query builds these read models later: an error here would make the caller repeat the cut.
-                    context.logger.warning("the read models behind a cut could not be registered: \(error)")
+                    context.logger.warning("the read models behind a cut could not be registered: \(error.advised)")
                 }
             }
             MigrationPhase.reached(.cutAfter)

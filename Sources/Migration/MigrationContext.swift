@@ -35,7 +35,7 @@ package struct MigrationContext: Sendable {
         do { try await log.takeInFrames(within: Self.askInterval) } catch {
             let failure = EvstoreError(converting: error)
             if case .interrupted = failure { throw failure }
-            logger.debug("frames could not be taken in before a migration: \(failure.message)")
+            logger.debug("frames could not be taken in before a migration: \(failure.advised)")
         }
         try job.check()
     }

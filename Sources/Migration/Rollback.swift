@@ -51,7 +51,7 @@ package enum Rollback {
         _ context: MigrationContext, _ state: StoreState, _ flips: FlipHistory, to target: SchemaVersion
     ) -> RollbackLoss? {
         do { return try RollbackLoss(context, state, flips, to: target, eventsMax: SampleWindows.eventsMax) } catch {
-            context.logger.warning("the losses at \(target) could not be determined: \(error)")
+            context.logger.warning("the losses at \(target) could not be determined: \(error.advised)")
             return nil
         }
     }

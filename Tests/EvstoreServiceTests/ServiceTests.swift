@@ -104,6 +104,20 @@
             try await running.value
         }
 
+        @Test("an error is logged with what to do next")
+        func advice() async throws {
+            let log = RecordedLog()
+            let service = ScheduleService("work", every: .milliseconds(5), logger: log.logger) {
+                throw EvstoreError.usage("that is wrong", fix: "do this")
+            }
+            let group = group([service])
+            let running = Task { try await group.run() }
+            while log.lines.isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            await group.triggerGracefulShutdown()
+            try await running.value
+            #expect(log.lines.first.map { "\($0)".contains("that is wrong (do this)") } == true, "\(log.lines)")
+        }
+
         @Test("metrics count commits, and take lag, rows and parked events")
         func metrics() async throws {
             let factory = TestMetrics()

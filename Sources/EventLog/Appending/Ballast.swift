@@ -58,7 +58,7 @@ struct Ballast: Sendable {
 extension EventLog {
     /// Fills the ballast; a disk without room for it does not keep the store from opening.
     func fillBallast() {
-        do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error)") }
+        do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error.advised)") }
     }
 
     /// Runs an operation that leads out of a full disk, with the ballast's room if it needs that. Appends and replays never use it.

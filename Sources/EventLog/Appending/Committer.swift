@@ -151,7 +151,7 @@ final class Committer: @unchecked Sendable {
     private func endRound() {
         do { try session?.endRound(queue) } catch {
             _ = failure(error)
-            logger.warning("moving commits of \(path) into LMDB: \(error)")
+            logger.warning("moving commits of \(path) into LMDB: \(error.advised)")
         }
         queue.endCommit(isHolding: false)
     }
@@ -161,7 +161,7 @@ final class Committer: @unchecked Sendable {
         do { try session?.finish(queue, afterFailure: hasFailed) } catch {
             let failure = failure(error)
             if case EvstoreError.deadlinePassed = failure { state.withLock { $0.late = failure as? EvstoreError } }
-            logger.warning("closing \(path): \(failure)")
+            logger.warning("closing \(path): \(failure.advised)")
         }
         session = nil
         context.order?.finish()
@@ -199,7 +199,7 @@ final class Committer: @unchecked Sendable {
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began, took)
-            if let error = done.sweepFailure { logger.warning("sweeping the indexes of \(path): \(failure(error))") }
+            if let error = done.sweepFailure { logger.warning("sweeping the indexes of \(path): \(failure(error).advised)") }
             precondition(given == nil || !done.outcomes.isEmpty, "an append that is committed alone is answered")
             return done.outcomes.first
         case .failed(let batch, let error):
@@ -271,7 +271,7 @@ final class Committer: @unchecked Sendable {
         guard !(error is EvstoreError), case let failure as EvstoreError = failure, case .commitOutcomeUnknown = failure else {
             return failure
         }
-        logger.error("the disk failed during a commit after position \(last): \(error)")
+        logger.error("the disk failed during a commit after position \(last): \(error.advised)")
         if Guard.poison.isOn { state.withLock { $0.poison = $0.poison ?? failure } }
         // It is unknown what the disk has: the next process that opens the file checks all of it.
         do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }

@@ -65,7 +65,7 @@ final class DeadlineTimer: Sendable {
             do {
                 for work in queue.takeOverdue() { work.fail(overdue(work)) }
                 if anchor.isDue(.seconds(1)) { try environment.withoutLeases { try anchor.sync() } }
-            } catch { logger.warning("keeping \(store): \(error)") }
+            } catch { logger.warning("keeping \(store): \(error.advised)") }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty && !$0.isLeased) }
         }
         let bodies = state.withLock { state in

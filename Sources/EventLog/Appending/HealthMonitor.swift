@@ -39,8 +39,8 @@ final class HealthMonitor: Sendable {
                 said = ""
             } catch {
                 // Each error is logged once, and not every few seconds.
-                if "\(error)" != said { logger.error("looking after \(environment.directory): \(error)") }
-                said = "\(error)"
+                if error.advised != said { logger.error("looking after \(environment.directory): \(error.advised)") }
+                said = error.advised
             }
         }
     }

@@ -37,7 +37,7 @@ final class ConsumerRun: Sendable {
         let place = try await place(of: row)
         do { try await follow(place) } catch {
             // Handled events must not be handled again where the place can still be saved.
-            do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
+            do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error.advised)") }
             throw error
         }
         try await place.save()

@@ -135,7 +135,7 @@ extension EventStore {
             {
                 try SavedState.removeAll(ofFold: fold, in: path)
             }
-        } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": "\(error)"]) }
+        } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": "\(error.advised)"]) }
     }
 
     private func isValid(_ seen: Checkpoint) -> Bool {

@@ -32,7 +32,7 @@ extension BackupDirectory {
         } catch EvstoreError.interrupted {
             throw context.job.interrupted
         } catch {
-            context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error)")
+            context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error.advised)")
             try removeUnfinished(context)
             return files
         }
