@@ -73,7 +73,7 @@ package final class VersionedLog: Sendable {
     /// The current snapshot. Costs a read of LMDB's header if nobody has written to the store since the last call, a read of the store's
     /// state if nothing was registered, and otherwise a read of all versions.
     package func current() throws(EvstoreError) -> SchemaSnapshot {
-        try converting("reading what \(log.path) has registered") { try log.read { reader in try current(reader) } }
+        try converting("reading what \(log.path) has registered", at: log.path) { try log.read { reader in try current(reader) } }
     }
 
     /// The snapshot as seen by a read that is in progress.

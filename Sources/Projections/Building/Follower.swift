@@ -34,7 +34,7 @@ package final class Follower: Sendable {
         defer { idle.give(task.batch, task.key) }
         while task.isDue {
             try job?.check()
-            let turn = try converting("following with \(generation.directory)") {
+            let turn = try converting("following with \(generation.directory)", at: generation.directory) {
                 try generation.environment.takeTurn(within: deadline) { task.isWanted && job?.isCancelled != true }
             }
             if try !advance(&task, turn, job) { break }
@@ -107,9 +107,11 @@ private struct CatchUpTask {
         }
         target = min(position ?? evolution.last.position, evolution.last.position)
         header = try generation.header
-        if header.checkpoint.position < target { try converting("reading \(evolving.log.path)") { try evolving.log.makeDurable() } }
+        if header.checkpoint.position < target {
+            try converting("reading \(evolving.log.path)", at: evolving.log.path) { try evolving.log.makeDurable() }
+        }
         if header.checkpoint.position > evolution.last.position {
-            try converting("reading the cuts of \(evolving.log.path)") {
+            try converting("reading the cuts of \(evolving.log.path)", at: evolving.log.path) {
                 try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
             }
         }

@@ -65,7 +65,7 @@ package final class RowTrace {
 
     /// Folds the events in several ranges of the log, one after another.
     package func take(_ ranges: [ClosedRange<Position>], _ log: EventLog) throws(EvstoreError) {
-        try converting("folding events of \(log.path)") {
+        try converting("folding events of \(log.path)", at: log.path) {
             for range in ranges { try log.read { reader in try take(range, reader) } }
         }
     }

@@ -11,7 +11,7 @@ extension Generation {
 
     /// Reads in a transaction, and converts errors into `EvstoreError`.
     func reading<R>(_ body: (borrowing ReadTransaction) throws -> R) throws(EvstoreError) -> R {
-        try converting("reading \(directory)") { try read(body) }
+        try converting("reading \(directory)", at: directory) { try read(body) }
     }
 
     func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader {
@@ -67,7 +67,7 @@ extension Generation {
     package func page(
         _ range: KeyRange = .all, backwards: Bool = false, limit: Int
     ) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
-        try converting("reading \(directory)") {
+        try converting("reading \(directory)", at: directory) {
             var page: [(key: [UInt8], value: [UInt8])] = []
             try scan(range, backwards: backwards) { key, value in
                 page.append(([UInt8](copying: key), [UInt8](copying: value)))
@@ -112,7 +112,7 @@ extension Generation {
     package func begin(at checkpoint: Checkpoint) throws(EvstoreError) {
         var begun = try header
         (begun.checkpoint, begun.isReady) = (checkpoint, true)
-        try converting("writing \(directory)") { [begun] in try write { transaction in try put(begun, &transaction) } }
+        try converting("writing \(directory)", at: directory) { [begun] in try write { transaction in try put(begun, &transaction) } }
     }
 
     /// The number of events that at least one of several generations did not fold; an event that several of them lack counts once.
@@ -165,7 +165,7 @@ extension Generation {
 
     /// Counts and digests all rows again, for comparison with the header.
     package func recount(_ job: Job? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
-        try converting("reading \(directory)") {
+        try converting("reading \(directory)", at: directory) {
             var (count, sum): (UInt64, SetDigest) = (0, SetDigest())
             try scan { key, value in
                 sum.insert(key: key, value: value)
@@ -180,7 +180,7 @@ extension Generation {
     /// The keys of rows that do not fit the shape of their definition, with the reasons; at most `limit`.
     package func violations(of definition: Definition, limit: Int = 10) throws(EvstoreError) -> [(key: String, reason: String)] {
         guard let shape = definition.rowShape else { return [] }
-        return try converting("reading \(directory)") {
+        return try converting("reading \(directory)", at: directory) {
             var found: [(key: String, reason: String)] = []
             try scan { key, value in
                 if let reason = shape.violation(value) { found.append((String(utf8: key) ?? "", reason)) }

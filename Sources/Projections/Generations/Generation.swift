@@ -67,7 +67,7 @@ package final class Generation: Sendable {
 
     /// The names of the directories in it: complete generations, and leftovers of interrupted work.
     package static func names(in store: String) throws(EvstoreError) -> [String] {
-        try converting("listing the generations of \(store)") {
+        try converting("listing the generations of \(store)", at: store) {
             try Directory.status(home(in: store)) == nil ? [] : try Directory.names(home(in: store))
         }
     }
@@ -86,7 +86,7 @@ package final class Generation: Sendable {
     package static func open(
         named name: String, in store: String, of log: EventLog, readOnly: Bool = false
     ) throws(EvstoreError) -> Generation {
-        try converting("opening the generation \(name) of \(store)") {
+        try converting("opening the generation \(name) of \(store)", at: home(in: store) + "/" + name) {
             guard isName(name) else {
                 throw EvstoreError.storeDamaged(path: store, reason: "\(quoted(name)) is not the name of a generation")
             }
@@ -182,7 +182,7 @@ package final class Generation: Sendable {
     /// - Throws: `EvstoreError.storeDamaged`, after recording the damage.
     package func checkPages() throws(EvstoreError) {
         defer { withExtendedLifetime(self) {} }
-        try converting("looking at the pages of \(directory)") {
+        try converting("looking at the pages of \(directory)", at: directory) {
             do { try environment.checkStructure(tables: GenerationTable.kinds, rows: CheckedTable.checks()) } catch let damage
                 as StructureDamage
             { throw note.damaged("data.mdb, \(damage)") }
