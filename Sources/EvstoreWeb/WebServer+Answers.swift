@@ -27,8 +27,7 @@
                 default: return Self.text(.methodNotAllowed, "GET and POST are answered here\n")
                 }
             } catch {
-                let failure = error as? EvstoreError
-                let words = mayKnow(request) ? failure?.message ?? "\(error)" : failure?.code ?? "the store can't be read"
+                let words = mayKnow(request) ? error.advised : (error as? EvstoreError)?.code ?? "the store can't be read"
                 return Self.text(.serviceUnavailable, words + "\n")
             }
         }

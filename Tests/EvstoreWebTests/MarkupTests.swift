@@ -1,3 +1,4 @@
+import Evstore
 import Testing
 
 @testable import EvstoreWeb
@@ -65,6 +66,36 @@ struct MarkupTests {
         #expect(try #require(JSONLines.differing(stored, stored)).a.isEmpty)
         let shown = Markup.json(image, label: "x", marked: found.b).text
         #expect(shown.matches(of: #/<mark>/#).count == 2 && shown.contains("<mark>  &quot;text&quot;: &quot;a&quot;,</mark>"))
+    }
+
+    @Test("texts that only look alike differ")
+    func alike() throws {
+        let (one, other) = (JSONLines(Array("[\"\u{e9}\"]".utf8)), JSONLines(Array("[\"e\u{301}\"]".utf8)))
+        #expect(try #require(JSONLines.differing(one, other)).a == [1])
+    }
+
+    @Test("a page compares so much and no more, and makes no row for which it has no room")
+    func room() {
+        func lines(_ numbers: Range<Int>) -> JSONLines { JSONLines(Array("\(numbers.map { $0 })".utf8)) }
+        let (one, other) = (lines(0 ..< 1_400), lines(1_400 ..< 2_800))
+        PageBudget.$current.withValue(PageBudget()) {
+            let compared = (0 ..< 50).count { _ in JSONLines.differing(one, other) != nil }
+            #expect(compared == 2)
+            var made = 0
+            let rows = (0 ..< 1_000).lazy.map { number -> [Markup] in
+                made += 1
+                return ["\(String(repeating: "x", count: 100_000)) \(number)"]
+            }
+            let table = Markup.table("Rows", ["Row"], rows, empty: "")
+            #expect(made < 25 && table.text.contains("no room for"), "\(made)")
+        }
+        #expect(JSONLines.differing(one, other) != nil)
+    }
+
+    @Test("what went wrong is shown with what to do next")
+    func failure() {
+        let shown = Markup.failure(EvstoreError.usage("<that> is wrong", fix: "do \"this\"")).text
+        #expect(shown.contains("&lt;that&gt; is wrong") && shown.contains("do &quot;this&quot;"))
     }
 
     @Test("of a text whose lines take more than is shown, the rest is counted", arguments: [1, 58])

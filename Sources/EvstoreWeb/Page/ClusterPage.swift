@@ -40,6 +40,6 @@ extension Page {
                 \(Markup.table("Nodes as they have reported themselves", titles, rows, empty: "No node has reported itself."))
                 <p><small>A node that nobody has open reports nothing. <code>evstore cluster status</code> counts the frames, too.</small></p>
                 """
-        } catch { return "<section class=\"bad\"><h2>The others can't be asked for</h2><p>\(error.message)</p></section>" }
+        } catch { return "<section class=\"bad\"><h2>The others can't be asked for</h2>\(Markup.failure(error))</section>" }
     }
 }

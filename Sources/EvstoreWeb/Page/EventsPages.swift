@@ -144,7 +144,7 @@ extension Page {
             seen = images.isEmpty ? "<p>A step hides it: at \(version) there is no such event.</p>" : "\(parts)"
             if images.isEmpty { marked = [] }
         } catch {
-            (seen, marked) = ("<p class=\"bad\">\(error.message)</p>", [])
+            (seen, marked) = (.failure(error), [])
         }
         if differs { seen = "\(seen)<p><small>Marked: what one of the two has, and the other has not.</small></p>" }
         return try """
@@ -189,6 +189,6 @@ extension Page {
                     """
             }
             return "<section><h2>What the steps do, from \(event.born) to \(version)</h2>\(outcomes)</section>"
-        } catch { return "<section><h2>What the steps do</h2><p>\(error.message)</p></section>" }
+        } catch { return "<section><h2>What the steps do</h2>\(Markup.failure(error))</section>" }
     }
 }

@@ -43,6 +43,9 @@ struct JSONLines: Equatable {
         end()
     }
 
+    /// As much of the text as the page that is being made has room for.
+    init(onPage text: [UInt8]) { self.init(text, bytesMax: min(Self.bytesMax, PageBudget.current?.left ?? .max)) }
+
     private mutating func end() {
         lines.append(String(decoding: line, as: UTF8.self))
         bytes += line.count + 1
@@ -99,9 +102,9 @@ struct JSONLines: Equatable {
     /// The most lines of two texts that are compared: the time grows with the product of their numbers.
     private static let comparedMax = 1_500
 
-    /// The lines of each text that the other lacks; nil where the comparison would take too long.
+    /// The lines of each text that the other lacks; nil where the comparison would take too long, or the page has compared enough.
     static func differing(_ a: JSONLines, _ b: JSONLines) -> (a: Set<Int>, b: Set<Int>)? {
-        guard max(a.lines.count, b.lines.count) <= comparedMax else { return nil }
+        guard max(a.lines.count, b.lines.count) <= comparedMax, PageBudget.compares(a.lines.count * b.lines.count) else { return nil }
         var (old, new) = (Set<Int>(), Set<Int>())
         for change in b.lines.map(values).difference(from: a.lines.map(values)) {
             switch change {
@@ -112,8 +115,11 @@ struct JSONLines: Equatable {
         return (old, new)
     }
 
-    /// A line without the comma before a following line.
-    private static func values(_ line: String) -> Substring { line.hasSuffix(",") ? line.dropLast() : line[...] }
+    /// The bytes of a line without the comma before a following line: texts that only look alike differ.
+    private static func values(_ line: String) -> [UInt8] {
+        let bytes = Array(line.utf8)
+        return bytes.last == UInt8(ascii: ",") ? bytes.dropLast() : bytes
+    }
 }
 
 extension Unicode.Scalar {

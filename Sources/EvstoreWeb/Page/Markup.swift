@@ -70,8 +70,9 @@ extension Markup {
 
     /// A table; on a narrow screen each row is a list of its cells with their titles. Rows that exceed the page's room are left out and
     /// counted.
-    /// - Parameter rows: as many cells as there are titles; the first cell is the row's heading.
-    static func table(_ caption: String, _ titles: [String], _ rows: [[Markup]], empty: String) -> Markup {
+    /// - Parameter rows: as many cells as there are titles; the first cell is the row's heading. A lazy collection makes no row for which
+    ///   there is no room.
+    static func table(_ caption: String, _ titles: [String], _ rows: some Collection<[Markup]>, empty: String) -> Markup {
         if rows.isEmpty { return "<p class=\"none\">\(empty)</p>" }
         let head = titles.map { "<th role=\"columnheader\" scope=\"col\">\($0)</th>" as Markup }
         var lines: [Markup] = []
@@ -102,10 +103,14 @@ extension Markup {
         return "<dl>\(lines)</dl>"
     }
 
-    /// JSON with each member on a line of its own.
-    static func json(_ bytes: [UInt8], label: String) -> Markup {
-        json(JSONLines(bytes, bytesMax: min(JSONLines.bytesMax, PageBudget.current?.left ?? .max)), label: label)
+    /// What went wrong, and what to do next.
+    static func failure(_ error: any Error) -> Markup {
+        guard let error = error as? EvstoreError else { return "<p class=\"bad\">\("\(error)")</p>" }
+        return "<p class=\"bad\">\(error.message)</p>\(error.fix.map { "<p>\($0)</p>" as Markup })"
     }
+
+    /// JSON with each member on a line of its own.
+    static func json(_ bytes: [UInt8], label: String) -> Markup { json(JSONLines(onPage: bytes), label: label) }
 
     /// - Parameter marked: the lines that differ from another text.
     static func json(_ text: JSONLines, label: String, marked: Set<Int> = []) -> Markup {
@@ -134,8 +139,18 @@ final class PageBudget: Sendable {
 
     private static let bytesMax = 2 << 20
     private let bytes = Mutex(bytesMax)
+    private let steps = Mutex(4_000_000)
 
     var left: Int { bytes.withLock { $0 } }
+
+    /// Takes steps of work for what the page compares; returns false where it has compared enough, so that no page takes long.
+    static func compares(_ count: Int) -> Bool {
+        current?.steps.withLock { left in
+            let isEnough = count <= left
+            if isEnough { left -= count }
+            return isEnough
+        } ?? true
+    }
 
     /// Takes room for those bytes of a markup that are not counted yet; returns false where not enough room is left.
     static func take(_ markup: inout Markup) -> Bool {

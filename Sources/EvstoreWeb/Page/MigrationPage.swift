@@ -48,7 +48,7 @@ extension Page {
     /// Shows what a replay or a rollback would do, with a button for it where changes are allowed.
     private func plan(to version: SchemaVersion) async throws -> Markup {
         let plan = try await store.plan(to: version)
-        let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
+        let refused = plan.refused.map { "<li>\(Markup.failure($0.error))</li>" as Markup }
         let readers = plan.rollback.readsRefused.map { refused -> Markup in
             """
             <li>Once \(version) is live, a program without \(refused.step) can't read \(Markup.name(refused.types.joined(separator: ", "))): \

@@ -25,13 +25,7 @@ package struct Page: Sendable {
             if let form = request.form { return try await change(request.path, form) }
             return try await show(request)
         } catch {
-            let failure = error as? EvstoreError
-            let body: Markup = """
-                <h1>That did not work</h1>
-                <p class="bad">\(failure?.message ?? "\(error)")</p>
-                \(failure?.fix.map { "<p>\($0)</p>" as Markup })
-                """
-            return page("That did not work", body, status: status(of: error))
+            return page("That did not work", "<h1>That did not work</h1>\(Markup.failure(error))", status: status(of: error))
         }
     }
 

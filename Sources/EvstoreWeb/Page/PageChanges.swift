@@ -76,7 +76,7 @@ final class PageWork: Sendable {
                 progress(event)
             }
         } catch {
-            outcome = "failed: " + ((error as? EvstoreError)?.message ?? "\(error)")
+            outcome = "failed: " + error.advised
         }
         state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
     }

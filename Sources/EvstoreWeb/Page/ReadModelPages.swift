@@ -109,7 +109,7 @@ extension Page {
         } catch {
             // Only a program that has a Swift read model can fold it.
             guard case .programNeeded = error else { throw error }
-            return "<p>\(error.message)</p>"
+            return .failure(error)
         }
         let rows = history.steps.map { step -> [Markup] in
             [.event(step.position, at: version), .name(step.type), history.isWhole ? after(step) : ""]
@@ -138,12 +138,14 @@ extension Page {
         guard let found else {
             throw PageNotFound(what: "\(model) is not built at both \(a) and \(b): evstore query \(model) --at VERSION builds it")
         }
-        let rows = found.differences.map { difference -> [Markup] in
-            let texts = (a: difference.a.map { JSONLines($0) }, b: difference.b.map { JSONLines($0) })
+        let rows = found.differences.lazy.map { difference -> [Markup] in
+            let texts = (a: difference.a.map { JSONLines(onPage: $0) }, b: difference.b.map { JSONLines(onPage: $0) })
             let marked = texts.a.flatMap { left in texts.b.flatMap { right in JSONLines.differing(left, right) } }
             return [
                 .name(difference.key), texts.a.map { .json($0, label: "at \(a)", marked: marked?.a ?? []) } ?? "no row",
-                texts.b.map { .json($0, label: "at \(b)", marked: marked?.b ?? []) } ?? "no row", "\(difference.changedMembers)",
+                texts.b.map { .json($0, label: "at \(b)", marked: marked?.b ?? []) } ?? "no row",
+                PageBudget.compares((difference.a?.count ?? 0) + (difference.b?.count ?? 0))
+                    ? "\(difference.changedMembers)" : "not compared: the page has compared enough",
             ]
         }
         let next = found.next.map { key in
@@ -166,14 +168,15 @@ extension RowDifference {
     fileprivate var changedMembers: [Markup] {
         let (left, right) = (Self.members(of: a), Self.members(of: b))
         let names = Set(left.keys).union(right.keys).filter { left[$0] != right[$0] }
-        return names.sorted().map { "<mark>\(Markup.name($0))</mark> " }
+        return names.sorted().map { "<mark>\(Markup.name($0.text))</mark> " }
     }
 
-    private static func members(of row: [UInt8]?) -> [String: JSONValue] {
+    /// The members by their names, with values of which those that mean the same are equal.
+    private static func members(of row: [UInt8]?) -> [Name: JSONValue] {
         guard let row else { return [:] }
         do {
             guard case .object(let members) = try JSONValue(parsing: row.lent) else { return [:] }
-            return Dictionary(members.map { ($0.name, $0.value) }) { $1 }
+            return Dictionary(members.map { (Name($0.name), $0.value.normal) }) { $1 }
         } catch { return [:] }
     }
 }

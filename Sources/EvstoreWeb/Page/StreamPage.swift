@@ -36,7 +36,7 @@ extension Page {
     }
 
     private func seen(_ event: EventAtVersion, at version: SchemaVersion) -> Markup {
-        if let error = event.error { return "<span class=\"bad\">\(error.message)</span>" }
+        if let error = event.error { return .failure(error) }
         if event.images.isEmpty { return "a step hides it" }
         let images = event.images.map { image -> Markup in
             "<details><summary>\(Markup.name(image.type))</summary>\(Markup.json(image.payload, label: "payload of revision \(event.revision)"))</details>"
@@ -56,7 +56,7 @@ extension Page {
             let steps: [RowChange]
             do throws(EvstoreError) {
                 steps = try store.trace(model.name, of: stream, at: version, from: Revision(first), limit: Int(Self.streamEvents))
-            } catch { return "<h3>\(Markup.name(model.name))</h3><p>\(error.message)</p>" }
+            } catch { return "<h3>\(Markup.name(model.name))</h3>\(Markup.failure(error))" }
             if steps.isEmpty { return nil }
             let rows = steps.map { step -> [Markup] in
                 let row = PageRequest.link("read-models", model.name, "rows", step.key, query: ["at": version.description])
