@@ -1,23 +1,34 @@
 internal import EventModel
 
-/// What a check has found: one object, or lines whose places editors recognize.
+/// What a check has found: one object, or lines whose places editors recognize, and the exit code that goes with them.
 struct CheckReport: Report {
     let findings: [Finding]
     /// What was checked, in words.
     let checked: String
-    let ok: Bool
+    /// How the command ends; nil where all is well. `ok` tells a script the same.
+    let outcome: Exit?
     /// Further members for programs.
     let extra: Members
     /// Lines for people above the first finding.
     let before: [String]
 
-    /// - Parameter ok: whether all is well; where it is not given, whether no finding is an error.
-    init(_ findings: [Finding], checked: String, ok: Bool? = nil, extra: Members = [:], before: [String] = []) {
-        (self.findings, self.checked, self.extra, self.before) = (findings, checked, extra, before)
-        self.ok = ok ?? !findings.contains { $0.severity == .error }
+    init(_ findings: [Finding], checked: String, outcome: Exit?, extra: Members = [:], before: [String] = []) {
+        (self.findings, self.checked, self.outcome, self.extra, self.before) = (findings, checked, outcome, extra, before)
     }
 
-    var members: Members { ["ok": ok, "findings": findings] + extra }
+    /// - Parameter failing: how the command ends where a finding is an error.
+    init(_ findings: [Finding], checked: String, failing: Exit, extra: Members = [:], before: [String] = []) {
+        let outcome = findings.contains { $0.severity == .error } ? failing : nil
+        self.init(findings, checked: checked, outcome: outcome, extra: extra, before: before)
+    }
+
+    /// Prints the report, and ends the command as it says.
+    func end(_ output: Output, isAside: Bool = false) throws {
+        try output.print(self, isAside: isAside)
+        if let outcome { throw outcome }
+    }
+
+    var members: Members { ["ok": outcome == nil, "findings": findings] + extra }
 
     var lines: [String] {
         before
@@ -30,7 +41,8 @@ struct CheckReport: Report {
             let count = findings.count { $0.severity == severity }
             return count == 0 ? nil : counted(count, severity.rawValue)
         }
-        (ok ? "ok: " : "NOT OK: ") + checked + (counts.isEmpty ? "" : " (\(counts.joined(separator: ", ")))")
+        let verdict = outcome == nil ? "ok" : outcome == .quarantined ? "ok but for quarantined events" : "NOT OK"
+        "\(verdict): \(checked)" + (counts.isEmpty ? "" : " (\(counts.joined(separator: ", ")))")
     }
 }
 

@@ -17,15 +17,16 @@ struct ErrorReport {
     }
 
     func write(to output: Output) throws {
-        if output.json {
-            try output.object(members)
-        } else {
-            let red = output.coloured ? ("\u{1b}[1;31m", "\u{1b}[0m") : ("", "")
-            let lines = details.message.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
-            output.raw("\(red.0)evstore: \(red.1)\(lines.joined(separator: "\n"))\n")
-            if let place = details.place.words { output.note("  at \(place)") }
-            if let fix = details.fix { output.note("  -> \(fix)") }
-        }
+        if output.json { try output.object(members) } else { note(to: output) }
+    }
+
+    /// Writes the error for people, also where results are JSON that can't be written.
+    func note(to output: Output) {
+        let red = output.coloured ? ("\u{1b}[1;31m", "\u{1b}[0m") : ("", "")
+        let lines = details.message.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
+        output.raw("\(red.0)evstore: \(red.1)\(lines.joined(separator: "\n"))\n")
+        if let place = details.place.words { output.note("  at \(place)") }
+        if let fix = details.fix { output.note("  -> \(fix)") }
     }
 
     private var members: Members {

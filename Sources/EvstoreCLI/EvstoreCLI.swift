@@ -21,6 +21,9 @@ public enum EvstoreCLI {
 
     private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
         Descriptor.occupyStandardStreams()
+        // Whoever runs the program can use what it makes, whatever mask it was started with: a part of a store that its own user may not
+        // open would keep everybody out of the store.
+        umask(umask(0o077) & 0o077)
         let arguments = Arguments.separated(arguments)
         let interrupts = Interrupts()
         let output = Output(json: Arguments.own(arguments).contains("--json"))
@@ -41,7 +44,7 @@ public enum EvstoreCLI {
         } catch {
             // Where the results can't be written, nor can an error among them.
             let report = ErrorReport(error, again: invocation)
-            output.note("evstore: \(report.details.message)")
+            report.note(to: output)
             return report.exit
         }
     }

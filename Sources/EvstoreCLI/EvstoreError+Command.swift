@@ -8,6 +8,9 @@ extension EvstoreError {
         return details
     }
 
+    /// The message and the next step in one line, for a note.
+    var words: String { message + (command.map { "; \($0)" } ?? "") }
+
     /// The next step, with commands and options of this program instead of the library's calls.
     var command: String? {
         switch self {

@@ -64,12 +64,12 @@ struct Session: Sendable {
         } catch {
             bar.finish()
             // The error of `body` is reported; a store that then fails to close has lost nothing.
-            do { try await store.close() } catch { output.note("note: closing the store: \(error.message)") }
+            do { try await store.close() } catch { output.note("note: closing the store: \(error.words)") }
             throw error
         }
         bar.finish()
         // The work is durable even where closing fails, so its result is returned.
-        do { try await store.close() } catch { output.note("warning: closing the store: \(error.message)") }
+        do { try await store.close() } catch { output.note("warning: closing the store: \(error.words)") }
         return result
     }
 }
@@ -109,12 +109,13 @@ extension EventStore {
 }
 
 /// Thrown after a result was printed, to end with an exit code other than 0.
-struct Exit: Error {
+struct Exit: Error, Equatable {
     let code: Int32
 
     static let failing = Exit(code: 1)
     static let refused = Exit(code: 3)
     static let pending = Exit(code: 4)
+    static let locked = Exit(code: 5)
     static let integrity = Exit(code: 7)
     static let quarantined = Exit(code: 8)
 }

@@ -35,7 +35,7 @@ struct ContractTests {
         #expect(
             try keys(line) == [
                 "floor", "live", "top", "head", "position", "epoch", "births", "types", "projections", "window", "snapshots", "lastDrill",
-                "healthy", "freeBytes", "ballastBytes", "cluster", "replica", "complaints", "quarantined", "passingPlace",
+                "healthy", "freeBytes", "ballastBytes", "cluster", "replica", "complaints", "quarantined", "passingPlace", "pending",
             ])
         #expect(line.hasPrefix(#"{"floor":1,"live":3,"top":3,"head":3,"position":4,"epoch":1,"births":{"1":4},"types":[{"type":"#))
         let projection = try #require(line.firstMatch(of: #/"projections":\[(\{.*?\})[,\]]/#)?.1)
@@ -169,7 +169,7 @@ struct ContractTests {
 
         let verified = try shop.must("verify --deep --laws --json").lines
         try #require(verified.count == 1)
-        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "loss", "cases", "exercised", "notExercised", "seed", "head", "since"])
+        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "loss", "cases", "exercised", "notExercised", "seed", "head", "since", "quarantined"])
     }
 
     @Test("quarantine")

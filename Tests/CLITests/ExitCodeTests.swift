@@ -109,6 +109,46 @@ struct ExitCodeTests {
         #expect(!FileManager.default.fileExists(atPath: shop.store))
     }
 
+    @Test("the code and what is printed say one thing, also of a store that is well but for what is in quarantine")
+    func agreeing() throws {
+        let shop = try Shop.open()
+        let pending = try shop.run("status --exit-code --schemas SCHEMAS --json")
+        let command = try #require(try member(pending.line, "pending"))
+        #expect(pending.exit == 4 && command.contains("evstore replay --to v3 --schemas "), "\(command)")
+        try shop.must(#"append order-7 OrderPlaced {"id":"7","customer":"Ed","total":1,"code":"x"}"#)
+        #expect(try shop.run("replay --to v3 --schemas SCHEMAS --on-error quarantine").exit == 8)
+        for line in [
+            "verify", "verify --deep --strict", "verify --laws --strict", "snapshot verify", "schema check --schemas SCHEMAS",
+            "schema lint --schemas SCHEMAS", "schema fmt --check --schemas SCHEMAS",
+        ] {
+            let outcome = try shop.run(line + " --json")
+            let ok = try member(outcome.line, "ok")
+            #expect(ok == (outcome.exit == 0 ? "true" : "false"), "\(line): \(outcome.exit)")
+            let text = try shop.run(line)
+            #expect(text.exit == outcome.exit && (text.output.contains("ok: ") && !text.output.contains("NOT OK")) == (text.exit == 0), "\(line)")
+        }
+        let verified = try shop.run("verify --json")
+        #expect(verified.exit == 8 && (try member(verified.line, "quarantined")) == "1")
+        let again = try shop.run("replay --to v3")
+        #expect(again.exit == 8 && again.output.contains("quarantined 1 event"), "\(again.output)")
+    }
+
+    @Test("who runs the program can use what it makes, whatever mask it was started with")
+    func mask() throws {
+        let shop = try Shop()
+        let shell = BuiltProgram(path: "/bin/bash", environment: ["EVSTORE_STORE": shop.store])
+        for mask in ["0777", "0277", "0000"] {
+            let made = shop.path("masked-\(mask)")
+            let line = "umask \(mask); \(BuiltProgram().path) --store \(made) init --at v1 --schemas \(shop.path("schemas"))"
+            let ended = try shell.run("-c", line)
+            #expect(ended.exit == 0, "\(ended.errors)")
+            for (name, mode) in [("", 0o700), ("/log", 0o700), ("/log/data.mdb", 0o600), ("/evstore.json", 0o600)] {
+                let found = try FileManager.default.attributesOfItem(atPath: made + name)[.posixPermissions] as? Int
+                #expect(found == mode, "\(mask), \(name): \(found ?? 0)")
+            }
+        }
+    }
+
     @Test("the code is the outcome's, also where nobody reads the results, in a pipe that is closed at once")
     func unread() throws {
         let shop = try Shop.open()

@@ -257,7 +257,9 @@ struct ClusterCommand: ParsableCommand, Group {
             }
             if primaries > 1 { throw Exit.integrity }
             if primaries == 0 {
-                throw EvstoreError.logUnavailable(log: cluster.name, reason: "no server that the connection string names takes writes")
+                let reason = "no server that the connection string names takes writes"
+                session.output.note("note: \(EvstoreError.logUnavailable(log: cluster.name, reason: reason).words)")
+                throw Exit.locked
             }
         }
     }

@@ -86,7 +86,7 @@ struct FollowCommand: Command {
                 break
             } catch let error as EvstoreError where error.mayPass {
                 session.bar.finish()
-                if error.message != noted { session.output.note("note: \(error.message); it looks again every \(every ?? "5s")") }
+                if error.message != noted { session.output.note("note: it looks again every \(every ?? "5s"): \(error.words)") }
                 noted = error.message
             }
             do { try await Task.sleep(for: interval) } catch { break }

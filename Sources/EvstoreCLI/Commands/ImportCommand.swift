@@ -180,7 +180,7 @@ extension ImportReport {
     private func note(_ lines: [RefusedLine], of count: UInt64, _ file: String, _ what: String, _ output: Output) {
         for line in lines {
             let element = line.element.map { "element \($0): " } ?? ""
-            output.note("\(file):\(line.line): \(element)\(what): \(line.error.message)")
+            output.note("\(file):\(line.line): \(element)\(what): \(line.error.words)")
         }
         if count > UInt64(lines.count) { output.note("… and \(grouped(count - UInt64(lines.count))) more \(what)") }
     }

@@ -137,7 +137,7 @@ extension PlannedWay: PrintableObject {
 extension PlannedRefusal: PrintableObject {
     var members: Members { ["code": code, "exit": error.exit, "message": message, "fix": error.command] }
 
-    fileprivate var words: String { message + (error.command.map { "; \($0)" } ?? "") }
+    fileprivate var words: String { error.words }
 }
 
 extension PlannedRollback: PrintableObject {

@@ -96,6 +96,7 @@ extension MigrationReport: PrintableObject {
         if rebuilt.isEmpty {
             "replay     nothing to rebuild: "
                 + (carried.isEmpty ? "\(to) has no read models" : "\(carried.joined(separator: ", ")) kept")
+            if quarantined > 0 { "quarantined \(counted(quarantined, "event")), which they lack: evstore quarantine list --at \(to)" }
         } else {
             "replay     " + work
             let folded = rebuilt.filter { !fromRows.contains($0) }

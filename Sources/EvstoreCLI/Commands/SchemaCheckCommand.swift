@@ -45,10 +45,9 @@ struct SchemaCheckCommand: Command {
         if !dryRun { try fixes.write() }
         findings += try await differences(from: fixes.texts, session)
         let report = CheckReport(
-            findings, checked: "shapes, steps and projections", extra: fix ? ["fixed": fixes.made] : [:],
-            before: fix ? fixes.lines(isDryRun: dryRun) : [])
-        try session.output.print(report)
-        if !report.ok { throw Exit(code: findings.exit) }
+            findings, checked: "shapes, steps and projections", failing: Exit(code: findings.exit),
+            extra: fix ? ["fixed": fixes.made] : [:], before: fix ? fixes.lines(isDryRun: dryRun) : [])
+        try report.end(session.output)
     }
 
     /// Findings about files that differ from what a store has registered, if the command line names one.

@@ -103,10 +103,9 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             let (findings, images) = try fixtures.verify(history)
             let count = fixtures.lines.values.map(\.count).reduce(0, +)
             let report = CheckReport(
-                findings, checked: "\(counted(count, "fixture")), \(counted(images, "image"))",
+                findings, checked: "\(counted(count, "fixture")), \(counted(images, "image"))", failing: .refused,
                 extra: ["fixtures": count, "images": images])
-            try session.output.print(report)
-            if !report.ok { throw Exit.refused }
+            try report.end(session.output)
         }
     }
 }

@@ -39,17 +39,13 @@ struct SchemaFormatCommand: Command {
         }
         let unchanged = all.count - changed.count
         let report = CheckReport(
-            findings, checked: counted(all.count, "file"), ok: findings.isEmpty,
+            findings, checked: counted(all.count, "file"), outcome: findings.isEmpty ? nil : .refused,
             extra: ["written": check ? [] : changed, "unchanged": unchanged])
         try session.output.print(report.members) {
-            if check || !findings.isEmpty {
-                report.lines
-            } else {
-                changed
-                "\(counted(changed.count, "file")) written, \(unchanged) as they were"
-            }
+            if !check { changed }
+            if check || !findings.isEmpty { report.lines } else { "\(counted(changed.count, "file")) written, \(unchanged) as they were" }
         }
-        if !findings.isEmpty { throw Exit.refused }
+        if let outcome = report.outcome { throw outcome }
     }
 
     private func form(of file: String) -> FileLayout.Form { to ?? (file.hasSuffix(".json") ? .json : .yaml) }

@@ -24,9 +24,8 @@ struct SchemaLintCommand: Command {
     func run(in session: Session) throws {
         let directory = try global.schemasPath(for: "schema lint")
         let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
-        let report = CheckReport(findings, checked: (hasFixtures ? "fixtures, " : "") + "losses, names, rules")
-        try session.output.print(report)
-        if !report.ok { throw Exit(code: findings.exit) }
+        let checked = (hasFixtures ? "fixtures, " : "") + "losses, names, rules"
+        try CheckReport(findings, checked: checked, failing: Exit(code: findings.exit)).end(session.output)
     }
 
     /// The findings of a directory. A file that can't be read is a finding, too.

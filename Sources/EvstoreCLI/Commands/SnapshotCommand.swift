@@ -60,9 +60,7 @@ struct SnapshotCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let findings = try await session.withStore(.reading) { store in try store.maintenance.verifySnapshots(name) }
-            let report = CheckReport(findings, checked: "snapshots against the log")
-            try session.output.print(report)
-            if !report.ok { throw Exit.integrity }
+            try CheckReport(findings, checked: "snapshots against the log", failing: .integrity).end(session.output)
         }
     }
 

@@ -32,8 +32,8 @@ struct StatusCommand: Command {
             let report = try store.status()
             let expected = try expect.map { try Self.version($0, in: store) }
             let isAnother = expected.map { $0 != report.versions.live } ?? false
-            let pending = try Self.pending(report, schemas: session.schemas())
-            try session.output.print(report.members) {
+            let pending = try pending(report, schemas: session.schemas())
+            try session.output.print(report.members + ["pending": pending]) {
                 if isAnother, let expected {
                     "\(report.versions.live) is live, not \(expected)"
                 } else {
@@ -53,9 +53,12 @@ struct StatusCommand: Command {
     }
 
     /// The work that remains, as a clause with the command for it; nil where there is none.
-    static func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
-        let (live, newest) = (report.versions.live, max(report.versions.head, schemas?.head ?? report.versions.head))
-        let way = report.replica == nil ? "evstore replay --to \(newest)" : "the original is to replay it"
+    private func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
+        let (live, head) = (report.versions.live, report.versions.head)
+        let newest = max(head, schemas?.head ?? head)
+        // What the store does not know yet, the replay has to be told again.
+        let brought = newest > head ? global.schemas.map { " --schemas \($0.shellWord)" } ?? "" : ""
+        let way = report.replica == nil ? "evstore replay --to \(newest)\(brought)" : "the original is to replay it"
         return newest > live ? "\(newest) is there and \(live) is live: \(way)" : nil
     }
 }

@@ -72,24 +72,28 @@ struct VerifyCommand: Command {
                 return try (report, Set(store.quarantine().map(\.position)).count)
             }
         } catch let error as EvstoreError { return try await examine(after: error, session) }
-        let errors = report.findings.filter { $0.severity == .error }
-        let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
-        let ok = errors.isEmpty && (!strict || isStrict)
         let checked =
             "\(counted(report.events, "event")): structure, checksums, hash chain, indexes" + (deep ? ", read models" : "")
             + (laws ? ", laws" : "")
         let isAside = isAside(session)
-        try session.output.print(
-            CheckReport(report.findings, checked: checked, ok: ok, extra: report.members, before: report.lines), isAside: isAside)
         if isAside, let head = report.head { try session.output.line(head.line) }
+        let outcome = outcome(of: report, quarantined: quarantined)
+        if outcome == .quarantined {
+            session.output.note("note: \(counted(quarantined, "event")) quarantined; see: evstore quarantine list")
+        }
+        let check = CheckReport(
+            report.findings, checked: checked, outcome: outcome, extra: report.members + ["quarantined": quarantined], before: report.lines)
+        try check.end(session.output, isAside: isAside)
+    }
+
+    private func outcome(of report: VerifyReport, quarantined: Int) -> Exit? {
+        let errors = report.findings.filter { $0.severity == .error }
         // These findings are not damage: a failed law shows a wrong step; a cut comes from a rollback or a restore, a definition from a
         // replay. The bytes are as they were written.
-        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || SignedHead.acceptable.contains($0.id) }) { throw Exit.integrity }
-        if !ok { throw Exit.refused }
-        if quarantined > 0 {
-            session.output.note("note: \(counted(quarantined, "event")) quarantined; see: evstore quarantine list")
-            throw Exit.quarantined
-        }
+        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || SignedHead.acceptable.contains($0.id) }) { return .integrity }
+        let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
+        if !errors.isEmpty || strict && !isStrict { return .refused }
+        return quarantined > 0 ? .quarantined : nil
     }
 
     /// Whether standard output is the signed head alone, and everything else goes to standard error.
@@ -107,12 +111,11 @@ struct VerifyCommand: Command {
                 session.global.storePath(), progress: session.progress)
         } catch EvstoreError.notAStore { throw error }
         session.bar.finish()
-        report.findings.insert(Finding(id: "STORE021", message: error.message), at: 0)
-        try session.output.print(
-            CheckReport(
-                report.findings, checked: "the store does not open and was looked at from outside", ok: false, extra: report.members),
-            isAside: isAside(session))
-        throw Exit.integrity
+        report.findings.insert(Finding(id: "STORE021", message: error.message, fix: error.command), at: 0)
+        let check = CheckReport(
+            report.findings, checked: "the store does not open and was looked at from outside", outcome: .integrity,
+            extra: report.members + ["quarantined": nil as Int?])
+        try check.end(session.output, isAside: isAside(session))
     }
 }
 
