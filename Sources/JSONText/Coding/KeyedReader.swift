@@ -34,17 +34,8 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decode(_ type: String.Type, forKey key: Key) throws -> String { try tape.string(value(key)) }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try tape.double(value(key)) }
     func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try tape.float(value(key)) }
-    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try tape.integer(type, value(key)) }
-    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try tape.integer(type, value(key)) }
-    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try tape.integer(type, value(key)) }
-    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try tape.integer(type, value(key)) }
-    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try tape.integer(type, value(key)) }
+    func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try tape.integer(type, value(key)) }
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try tape.integer(type, value(key)) }
-    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try tape.integer(type, value(key)) }
-    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try tape.integer(type, value(key)) }
-    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try tape.integer(type, value(key)) }
-    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try tape.integer(type, value(key)) }
-    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try tape.integer(type, value(key)) }
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try tape.integer(type, value(key)) }
     func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try tape.read(type, at: value(key)) }
 

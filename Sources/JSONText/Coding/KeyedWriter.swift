@@ -12,17 +12,8 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: String, forKey key: Key) { tree.write(value, at: member(key)) }
     func encode(_ value: Double, forKey key: Key) throws { try tree.writeNumber(value, at: member(key)) }
     func encode(_ value: Float, forKey key: Key) throws { try tree.writeNumber(value, at: member(key)) }
-    func encode(_ value: Int, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: Int8, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: Int16, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: Int32, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: Int64, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
+    func encode<T: FixedWidthInteger & Encodable>(_ value: T, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
     func encode(_ value: Int128, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: UInt, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: UInt8, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: UInt16, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: UInt32, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
-    func encode(_ value: UInt64, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
     func encode(_ value: UInt128, forKey key: Key) { tree.writeInteger(value, at: member(key)) }
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try tree.write(value, at: member(key)) }
 

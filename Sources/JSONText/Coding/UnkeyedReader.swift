@@ -41,17 +41,8 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     mutating func decode(_ type: String.Type) throws -> String { try read(type) { [tape] in try tape.string($0) } }
     mutating func decode(_ type: Double.Type) throws -> Double { try read(type) { [tape] in try tape.double($0) } }
     mutating func decode(_ type: Float.Type) throws -> Float { try read(type) { [tape] in try tape.float($0) } }
-    mutating func decode(_ type: Int.Type) throws -> Int { try integer(type) }
-    mutating func decode(_ type: Int8.Type) throws -> Int8 { try integer(type) }
-    mutating func decode(_ type: Int16.Type) throws -> Int16 { try integer(type) }
-    mutating func decode(_ type: Int32.Type) throws -> Int32 { try integer(type) }
-    mutating func decode(_ type: Int64.Type) throws -> Int64 { try integer(type) }
+    mutating func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type) throws -> T { try integer(type) }
     mutating func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
-    mutating func decode(_ type: UInt.Type) throws -> UInt { try integer(type) }
-    mutating func decode(_ type: UInt8.Type) throws -> UInt8 { try integer(type) }
-    mutating func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
-    mutating func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
-    mutating func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
     mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try read(type) { [tape] in try tape.read(type, at: $0) } }
 

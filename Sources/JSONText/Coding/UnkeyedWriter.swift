@@ -13,17 +13,8 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
     func encode(_ value: String) { tree.write(value, at: element()) }
     func encode(_ value: Double) throws { try tree.writeNumber(value, at: element()) }
     func encode(_ value: Float) throws { try tree.writeNumber(value, at: element()) }
-    func encode(_ value: Int) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: Int8) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: Int16) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: Int32) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: Int64) { tree.writeInteger(value, at: element()) }
+    func encode<T: FixedWidthInteger & Encodable>(_ value: T) { tree.writeInteger(value, at: element()) }
     func encode(_ value: Int128) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: UInt) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: UInt8) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: UInt16) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: UInt32) { tree.writeInteger(value, at: element()) }
-    func encode(_ value: UInt64) { tree.writeInteger(value, at: element()) }
     func encode(_ value: UInt128) { tree.writeInteger(value, at: element()) }
     func encode<T: Encodable>(_ value: T) throws { try tree.write(value, at: element()) }
 
