@@ -1,7 +1,11 @@
 #if Service
     internal import ArgumentParser
+    internal import EventModel
     internal import Evstore
     internal import EvstoreService
+    internal import EvstoreWeb
+    internal import Foundation
+    internal import Platform
     internal import ServiceLifecycle
 
     struct ServeCommand: Command {
@@ -76,6 +80,147 @@
                             of: store, backups: backup, every: every, logger: session.logger, progress: metrics.store.progress))
                 }
                 try await Serving.run(services, session)
+            }
+        }
+    }
+
+    struct InspectCommand: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "inspect",
+            abstract: "Shows the store in a browser, and changes nothing.",
+            discussion: """
+                Prints an address with a token: open it in a browser of this machine. ^C ends it with 0.
+
+                Example: evstore inspect --store orders
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Option(help: ArgumentHelp("Where it listens: a port of 127.0.0.1 (0 for any that is free), or unix:PATH.", valueName: "address"))
+        var listen = "127.0.0.1:0"
+
+        @Option(help: ArgumentHelp("A directory of backups, to show them too.", valueName: "dir")) var backup: String?
+
+        func validate() throws { try Serving.checkAddress(listen) }
+
+        func run(in session: Session) async throws {
+            try await session.withStore(.reading) { store in
+                let serving = Serving(address: listen, backups: backup, page: .init(allowsChanges: false, tokenFile: nil))
+                try await Serving.run([serving.service(of: store, ServingMetrics(), session)], session)
+            }
+        }
+    }
+
+    /// The metrics of a store, and the registry that formats them.
+    struct ServingMetrics {
+        let registry: PrometheusRegistry
+        let store: StoreMetrics
+
+        init() {
+            registry = PrometheusRegistry(help: StoreMetrics.help)
+            store = StoreMetrics(factory: registry)
+        }
+    }
+
+    /// The parts that `serve` and `inspect` share: an address and a page.
+    struct Serving {
+        struct PageOptions {
+            var allowsChanges: Bool
+            var tokenFile: String?
+        }
+
+        var address: String
+        var backups: String?
+        var page: PageOptions?
+
+        static func checkAddress(_ text: String) throws {
+            if ListenAddress(text) == nil {
+                throw ValidationError("\(quoted(text)) of --listen is neither a port of 127.0.0.1 nor unix:PATH: nothing else is served")
+            }
+        }
+
+        func service(of store: EventStore, _ metrics: ServingMetrics, _ session: Session) throws -> ServingService {
+            guard let address = ListenAddress(address) else { throw EvstoreError.usage("\(quoted(address)) is no address") }
+            var token: String?
+            if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
+            let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges(metrics.store.progress) : nil) }
+            let server = WebServer(store, metrics.store, metrics.registry, backups: backups, at: address, page: shown, token: token)
+            // A token that stays the same is not written to a log.
+            let said = token.map { token in page?.tokenFile.map { "(the token in \($0))" } ?? token }
+            return ServingService(server: server, address: address, saidToken: said, output: session.output)
+        }
+
+        /// Runs services until the command is interrupted, which ends them gracefully.
+        static func run(_ services: [any ServiceLifecycle.Service], _ session: Session) async throws {
+            let group = ServiceGroup(services: services, logger: session.logger)
+            session.interrupts.atFirst { Task { await group.triggerGracefulShutdown() } }
+            try await group.run()
+        }
+
+        private static func token(_ file: String?) throws -> String {
+            guard let file else { return PageSecret.make() }
+            let bytes: [UInt8]
+            do { bytes = try SecureFile.read(file, .secret, bytesMax: 4_096) } catch { throw EvstoreError.usage("\(file): \(error)") }
+            let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+            // The token is stored in a cookie, which limits its characters.
+            let isToken = line.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0" ... "9").contains($0) }
+            if line.utf8.count < 16 || !isToken { throw EvstoreError.usage("the token in \(file) is not 16 or more letters and digits") }
+            return line
+        }
+    }
+
+    /// A web server as a member of a service group, with notifications to systemd.
+    struct ServingService: ServiceLifecycle.Service {
+        let server: WebServer
+        let address: ListenAddress
+        /// The page's token in the form in which it is printed; nil where there is no page, or it needs no token.
+        let saidToken: String?
+        let output: Output
+
+        func run() async throws {
+            let environment = ProcessInfo.processInfo.environment
+            let manager = NotifySocket(environment)
+            try await withGracefulShutdownHandler {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        try await server.run { port in
+                            say(port)
+                            tell(manager, "READY=1", "STATUS=serving \(address.description)")
+                        }
+                    }
+                    if let manager, let interval = NotifySocket.watchdogInterval(environment) {
+                        group.addTask { await Self.keepAlive(manager, every: interval) }
+                    }
+                    try await group.waitForAll()
+                }
+            } onGracefulShutdown: {
+                tell(manager, "STOPPING=1")
+                Task { await server.stop() }
+            }
+        }
+
+        private func say(_ port: Int?) {
+            let base = port.map { "http://127.0.0.1:\($0)" } ?? address.description
+            if let saidToken { output.note("look at   \(base)/?token=\(saidToken)") }
+            output.note("serving   \(base); ^C ends it")
+        }
+
+        /// A service manager that no longer listens does not affect the server's clients.
+        private func tell(_ manager: NotifySocket?, _ lines: String...) {
+            do { for line in lines { try manager?.tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
+        }
+
+        /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
+        private static func keepAlive(_ manager: NotifySocket, every interval: Duration) async {
+            await cancelWhenGracefulShutdown {
+                do {
+                    while true {
+                        try manager.tell("WATCHDOG=1")
+                        try await Task.sleep(for: interval.bounded)
+                    }
+                } catch {
+                    // The task was cancelled, or nobody listens: systemd then acts as it is configured.
+                }
             }
         }
     }

@@ -1,0 +1,169 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct ReadCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "read",
+        abstract: "Prints events, one a line, as they are seen at a version.",
+        discussion: """
+            With a stream, --from is a revision; without one it is a position in the whole log. Both \
+            are inclusive. A --type is found under all the names it has had. A line can be imported \
+            elsewhere as it is. Where there is nothing to print, standard error says so.
+
+            Example: evstore read order-42 --at v4
+            The last event of all: evstore read --backwards --limit 1
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: "The stream; the whole log where it is not given.") var stream: String?
+
+    @Option(help: ArgumentHelp("The version to see them at; the live one where it is not given.", valueName: "vN"))
+    var at: String?
+
+    @Option(help: ArgumentHelp("Where to begin: a revision with a stream, else a position.", valueName: "n"))
+    var from: UInt64?
+
+    @Option(help: ArgumentHelp("How many events at most, or some more: parts of one come together.", valueName: "n"))
+    var limit: Int?
+
+    @Flag(help: "The newest first.") var backwards = false
+
+    @Option(help: ArgumentHelp("Only events of this type, as the version names it.", valueName: "type"))
+    var type: String?
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is a number of events, not \(limit)") }
+    }
+
+    func run(in session: Session) async throws {
+        let name = try stream.map { try StreamName($0) }
+        try await session.withStore(.reading) { store in
+            let version = try store.version(ifNamed: at)
+            var (lines, isEmpty) = (Lines(session), true)
+            func show(_ event: RecordedEvent) -> Bool {
+                isEmpty = false
+                return lines.next { try $0.put(store.line(event)) }
+            }
+            if let name {
+                try store.read(
+                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, type: type, show)
+            } else {
+                try store.readAll(at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, type: type, show)
+            }
+            try lines.end()
+            if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, in: store, version))") }
+        }
+    }
+
+    /// The reason why nothing was printed.
+    private func absence(of name: StreamName?, in store: EventStore, _ version: SchemaVersion?) throws -> String {
+        guard let name else { return from == nil && type == nil ? "the store has no events" : "no event is what was asked for" }
+        let isUnknown = try store.read(name, at: version, limit: 1).isEmpty
+        return isUnknown ? "there is no event in a stream \(quoted(name.text))" : "no event of \(quoted(name.text)) is what was asked for"
+    }
+}
+
+struct WatchCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Prints what is appended, as it is appended, also by other processes.",
+        discussion: """
+            Begins at the end of the log and goes on until ^C, which ends it with 0.
+
+            Example: evstore watch order-42
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: "The stream; the whole log where it is not given.") var stream: String?
+
+    @Option(help: ArgumentHelp("The version to see events at; the live one where it is not given.", valueName: "vN"))
+    var at: String?
+
+    @Option(help: ArgumentHelp("Only events of this type, as the version names it.", valueName: "type"))
+    var type: String?
+
+    func run(in session: Session) async throws {
+        let name = try stream.map { try StreamName($0) }
+        try await session.withStore(.reading) { store in
+            let version = try store.version(ifNamed: at)
+            let end = try store.last()
+            var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
+            session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
+            do {
+                while let page = try await pages.next() {
+                    for event in page { try session.output.put(store.line(event)) }
+                    try session.output.flush()
+                }
+            } catch  where session.interrupts.isCancelled {
+                // An interruption is the normal end of a watch.
+            }
+        }
+    }
+}
+
+struct ExportCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Prints the whole log, one event a line, for `import`.",
+        discussion: """
+            At birth, which is the default, loses nothing: each event is as it was written, and says \
+            at which version. At a version, events are as that version sees them.
+
+            Example: evstore export > orders.jsonl
+            For others: evstore export --at v5 --format cloudevents > orders.json
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("The version to see events at, or born.", valueName: "vN"))
+    var at: String = "born"
+
+    @Option(help: "How a line is written: jsonl or cloudevents.", transform: oneOf)
+    var format: EventFormat = .jsonl
+
+    func run(in session: Session) async throws {
+        try await session.withStore(.reading) { store in
+            let version = try at == "born" ? nil : store.version(named: at)
+            var lines = Lines(session)
+            try await store.export(convertedTo: version, format: format) { text in
+                lines.next { try $0.put(lines: text) }
+            }
+            try lines.end()
+        }
+    }
+}
+
+struct JournalCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "journal",
+        abstract: "Prints what was registered, replayed, rolled back and so on, oldest first.",
+        discussion: "Example: evstore journal --json")
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    func run(in session: Session) async throws {
+        let rows = try await session.withStore(.reading) { store in try store.maintenance.journal() }
+        for row in rows { try session.output.row(row) }
+    }
+}
+
+extension JournalRow: Report {
+    var members: Members {
+        [
+            "time": time, "what": kind.rawValue, "from": from, "to": to, "position": position, "seconds": duration, "outcome": outcome,
+            "by": by,
+        ]
+    }
+
+    var lines: [String] {
+        let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
+        [
+            time.description.padded(to: 27), kind.rawValue.padded(to: 8), versions.padded(to: 8),
+            position.map { "at \(grouped($0.rawValue))" }, duration?.inWords, readModelBytes.map { size(bytes: $0) },
+            outcome, "by \(by)",
+        ].compactMap(\.self).joined(separator: "  ")
+    }
+}
