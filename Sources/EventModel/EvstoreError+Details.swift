@@ -6,12 +6,8 @@ extension EvstoreError {
     public var place: ErrorLocation { details.place }
 
     public var details: ErrorDetails {
-        opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping ?? clustered
-            ?? .init("internalFailure", "an unforeseen failure: \(self)")
-    }
-
-    private var opening: ErrorDetails? {
         switch self {
+        // Opening.
         case .storeNotFound(let path):
             .init("storeNotFound", "there is no store at \(path)", fix: "create one there, or name the directory of the store")
         case .storeExists(let path):
@@ -63,12 +59,8 @@ extension EvstoreError {
             .init("ioFailure", "\(doing): \(reason)")
         case .misuse(let what):
             .init("misuse", what)
-        default: nil
-        }
-    }
 
-    private var appending: ErrorDetails? {
-        switch self {
+        // Appending.
         case .invalidStreamName(let name):
             .init(
                 "invalidStreamName",
@@ -149,23 +141,8 @@ extension EvstoreError {
             Self.reused(id, at: position, other.map { "in element \($0)" }).on(line: line, of: file, element: number)
         case .refusedElement(let number, let line, let file, let error):
             error.details.on(line: line, of: file, element: number)
-        default: nil
-        }
-    }
 
-    private static func reused(_ id: EventID, at position: Position?, _ above: String?) -> ErrorDetails {
-        .init(
-            "idReused",
-            "the id \(quoted(id.text)) was used for another event \(position.map { "at position \($0)" } ?? above ?? "of the same append")",
-            advice: "give the new event an id of its own; \(.keepFirst)", place: .init(position: position))
-    }
-
-    private static var registering: Advice {
-        "run the application's own command line; in the application, register it, in that revision, where the store is opened"
-    }
-
-    private var readingOrEvolving: ErrorDetails? {
-        switch self {
+        // Reading and evolving.
         case .epochChanged(let seen, let cut):
             .init(
                 "epochChanged",
@@ -175,7 +152,7 @@ extension EvstoreError {
         case .unknownVersion(let text, let known):
             .init(
                 "unknownVersion", "there is no version \(quoted(text))",
-                advice: "known: \(known.joined(separator: ", ")); a store learns of newer version files by \(.nameSchemas)")
+                advice: "known: \(known.joined(separator: ", ")); a store learns of newer version files by a replay to them with \(.nameSchemas)")
         case .unknownProjection(let name, let known):
             .init(
                 "unknownProjection", "there is no projection \(quoted(name))",
@@ -204,12 +181,8 @@ extension EvstoreError {
             .init(
                 "programNeeded", "\(what) is written in Swift, and this program lacks that code",
                 advice: instead.map { "\(Self.registering); or \($0)" } ?? Self.registering)
-        default: nil
-        }
-    }
 
-    private var migrating: ErrorDetails? {
-        switch self {
+        // Migrating.
         case .policyRefused(let program, let live, let how):
             .init("policyRefused", "the program works at \(program) and the store is live at \(live)", advice: how)
         case .migrationInProgress(let holder):
@@ -265,8 +238,62 @@ extension EvstoreError {
             .init("interrupted", "interrupted; the store is as it was before or after a whole step", fix: again)
         case .usage(let what, let fix):
             .init("usage", what, advice: fix)
-        default: nil
+
+        // Keeping.
+        case .backupDamaged(let path, let reason):
+            .init(
+                "backupDamaged", "the backup \(path) can't be restored: \(reason)",
+                fix: "use another backup, or make one in a new directory; keep this one until then")
+        case .notInBackup(let wanted, let has):
+            .init("notInBackup", "\(wanted) is not in the backup, which has \(has)", fix: "name a position or a time that it has")
+        case .otherBackup(let path):
+            .init("otherBackup", "\(path) holds the backups of another store", fix: "name a directory of this store's own")
+        case .nothingToSalvage(let path):
+            .init("nothingToSalvage", "no event was found in \(path)", fix: "restore a backup")
+        case .unsafeFileSystem(let path, let kind):
+            .init(
+                "unsafeFileSystem",
+                "\(path) lies on a file system \(kind), which is not known to provide the locks and the durable writes that a store needs",
+                fix: "put the store on ext4, xfs, btrfs, f2fs or zfs, or allow it (`Options.allowsUnsafeFileSystem`)")
+        case .signatureInvalid(let reason):
+            .init(
+                "signatureInvalid", "the signed head is not valid: \(reason)",
+                fix: "get the head from where it was kept, and the public key from its signer")
+        case .keyUnusable(let path, let reason):
+            .init(
+                "keyUnusable", "\(path) can't be used as a key: \(reason)",
+                fix: "heads are signed by an Ed25519 key in PEM, events sealed by 32 random bytes; only its owner may read the file")
+        case .keyNeeded(let what, let how): .init("keyNeeded", what, advice: how)
+
+        // In a cluster.
+        case .logUnavailable(let log, let reason):
+            .init(
+                "logUnavailable", "the cluster log \(log) can't be asked: \(reason); nothing was written",
+                fix: "reads and queries go on; run this again once the cluster log is there")
+        case .clusterWentBack(let log, let cluster, let node):
+            .init(
+                "clusterWentBack",
+                "the cluster log \(log) was set back: it ends at position \(cluster), or goes on otherwise, and this node has \(node)",
+                advice: "keep this node as it is; \(.rescue) exports what only it has, then join anew in another directory",
+                place: .init(position: node))
+        case .clusterDamaged(let log, let frame, let reason):
+            .init(
+                "clusterDamaged", "frame \(frame) of the cluster log \(log) is damaged: \(reason)",
+                fix: "restore the cluster log's database; every node that has the frame still has its events")
+        case .clusterMismatch(let log, let reason, let how):
+            .init("clusterMismatch", "this store and the cluster log \(log) do not go together: \(reason)", advice: how)
         }
+    }
+
+    private static func reused(_ id: EventID, at position: Position?, _ above: String?) -> ErrorDetails {
+        .init(
+            "idReused",
+            "the id \(quoted(id.text)) was used for another event \(position.map { "at position \($0)" } ?? above ?? "of the same append")",
+            advice: "give the new event an id of its own; \(.keepFirst)", place: .init(position: position))
+    }
+
+    private static var registering: Advice {
+        "run the application's own command line; in the application, register it, in that revision, where the store is opened"
     }
 }
 
