@@ -1,5 +1,6 @@
 internal import EventModel
-internal import Evstore
+package import Evstore
+internal import Synchronization
 
 extension Page {
     private static let journalRows = 100
@@ -119,5 +120,162 @@ extension Page {
             "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
             asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",
             "Builds beside the live read models, then flips.")
+    }
+}
+
+/// The changes that the page may make: by forms with the secret of this run, one job at a time.
+package final class PageChanges: Sendable {
+    /// A secret in every form, so that no other page can submit one in a browser's name.
+    private let secret = PageSecret.make()
+    let work: PageWork
+
+    /// - Parameter progress: is also called with the progress of the work.
+    package init(_ progress: @escaping ProgressHandler = { _ in }) { work = PageWork(progress) }
+
+    func form(_ action: String, _ fields: [String: String], _ button: String, _ words: String) -> Markup {
+        let hidden = fields.sorted { $0.key < $1.key }.map { "<input type=\"hidden\" name=\"\($0.key)\" value=\"\($0.value)\">" as Markup }
+        return """
+            <form method="post" action="/\(action)" class="change"><input type="hidden" name="secret" value="\(secret)">\(hidden)
+            <button>\(button)</button> \(words)</form>
+            """
+    }
+
+    func isValid(_ form: [String: String]) -> Bool { PageSecret.equal(form["secret"] ?? "", secret) }
+}
+
+/// Random secrets with which a browser identifies itself.
+package enum PageSecret {
+    package static func make() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0 ..< 4).map { _ in
+            let digits = String(generator.next(), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    /// Compares in constant time.
+    package static func equal(_ a: String, _ b: String) -> Bool {
+        let (a, b) = (Array(a.utf8), Array(b.utf8))
+        return a.count == b.count && zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// The work that the page has begun, one job at a time.
+final class PageWork: Sendable {
+    private struct State {
+        var title = ""
+        var progress: ProgressEvent?
+        var began = ContinuousClock.now
+        var isRunning = false
+        var outcome: String?
+        var task: Task<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+    private let progress: ProgressHandler
+
+    init(_ progress: @escaping ProgressHandler) { self.progress = progress }
+
+    var isRunning: Bool { state.withLock(\.isRunning) }
+
+    /// - Throws: `usage` where other work is running.
+    func begin(
+        _ title: String, _ body: @escaping @Sendable (@escaping ProgressHandler) async throws -> String
+    ) throws(EvstoreError) {
+        let other = state.withLock { state -> String? in
+            if state.isRunning { return state.title }
+            state = State(title: title, isRunning: true, task: Task { await self.run(body) })
+            return nil
+        }
+        if let other { throw .usage("\(other) is under way; one thing at a time") }
+    }
+
+    private func run(_ body: (@escaping ProgressHandler) async throws -> String) async {
+        let outcome: String
+        do {
+            outcome = try await body { [self] event in
+                state.withLock { $0.progress = event }
+                progress(event)
+            }
+        } catch {
+            outcome = "failed: " + error.advised
+        }
+        state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
+    }
+
+    /// Cancels the running work, and waits until it has ended in a valid state.
+    func end() async {
+        while let task = state.withLock({ $0.isRunning ? $0.task : nil }) {
+            task.cancel()
+            await task.value
+        }
+    }
+
+    /// The running or completed work, for the top of a page; nil where none was begun.
+    var shown: Markup? {
+        let state = state.withLock { $0 }
+        if state.title.isEmpty { return nil }
+        if let outcome = state.outcome { return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> \(outcome)</p>" }
+        let elapsed = state.began.duration(to: .now)
+        guard let progress = state.progress, progress.total > 0 else {
+            return
+                "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(elapsed.inWords) \(state.progress?.step ?? "")</p>"
+        }
+        let rate = elapsed > .zero ? Double(progress.done) / elapsed.inSeconds : 0
+        let left: Markup? =
+            rate > 0 ? ", about \(duration(seconds: Double(progress.total - min(progress.done, progress.total)) / rate)) left" : nil
+        return """
+            <p class="work" role="status"><strong>\(state.title)</strong> \(progress.step)
+            <progress max="\(String(progress.total))" value="\(String(progress.done))"></progress>
+            \(progress.done) of \(progress.total), \(EventModel.rate(perSecond: rate))\(left)</p>
+            """
+    }
+}
+
+extension Page {
+    /// Makes the change that a form asks for, and redirects to the page that shows it.
+    func change(_ path: [String], _ form: [String: String]) async throws -> PageAnswer {
+        guard let changes else {
+            return page(
+                "Not allowed", "<h1>Nothing can be changed here</h1><p>It was started without leave to change anything.</p>", status: 403)
+        }
+        guard changes.isValid(form) else {
+            return page("Not allowed", "<h1>That form is not this page's</h1><p>Load the page again, and then send it.</p>", status: 403)
+        }
+        let version = try form["to"].map { try store.version(named: $0) }
+        switch path.joined(separator: "/") {
+        case "migration/replay":
+            guard let version else { throw EvstoreError.usage("a replay goes to a version") }
+            try changes.work.begin("Replay to \(version)") { [store] progress in
+                let options = MigrationOptions(yes: form["yes"] == "yes")
+                let report = try await store.migrate(to: version, options: options, progress: progress)
+                return "done: \(grouped(report.events)) events, \(grouped(report.rows)) rows, \(report.rebuilt.joined(separator: ", "))"
+            }
+            return .moved(to: "/migration")
+        case "migration/rollback":
+            try changes.work.begin("Rollback" + (version.map { " to \($0)" } ?? "")) { [store] progress in
+                let report = try await store.rollback(to: version, progress: progress)
+                return "done: from \(report.from) to \(report.to)"
+            }
+            return .moved(to: "/migration")
+        case "quarantine/retry":
+            try changes.work.begin("Building quarantined read models anew") { [store] progress in
+                let report = try await store.maintenance.retryQuarantine(progress: progress)
+                return "done: \(grouped(report.before)) before, \(grouped(report.after)) after"
+            }
+            return .moved(to: "/migration")
+        case "drills/run":
+            try changes.work.begin("Drill") { [store, backups] progress in
+                let report = try await store.maintenance.drill(backups: backups, progress: progress)
+                return report.passed ? "passed" : "failed"
+            }
+            return .moved(to: "/drills")
+        case "consumers/retry":
+            guard let name = form["name"] else { throw EvstoreError.usage("which consumer?") }
+            guard let position = form["position"].flatMap(UInt64.init) else { throw EvstoreError.usage("the event at which position?") }
+            _ = try await store.maintenance.retryParked(of: name, position: Position(position))
+            return .moved(to: "/consumers")
+        default: throw PageNotFound(what: "there is no such change")
+        }
     }
 }
