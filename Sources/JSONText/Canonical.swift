@@ -83,3 +83,202 @@ package enum Canonical {
         return left.count < right.count
     }
 }
+
+/// Compares JSON texts by the values that they denote.
+package enum JSONEquality {
+    /// Whether both texts have the same canonical form: spelling, spaces and the order of members do not count. The texts should be valid.
+    ///
+    /// Walks over both texts side by side and builds canonical bytes only for values that are spelled differently.
+    /// - Throws: `JSONError` if a part that differs is not JSON.
+    package static func same(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        if left.equals(right) { return true }
+        var (left, right) = (JSONWalker(left), JSONWalker(right))
+        // Objects are walked over once, without looking for their ends first.
+        if (left.skipSpaces(), right.skipSpaces()) == (UInt8(ascii: "{"), UInt8(ascii: "{")) {
+            return try sameMembers(left.rest, right.rest)
+        }
+        return try same(left.skipValue(), in: left.text, right.skipValue(), in: right.text)
+    }
+
+    /// An object with more members is compared by its canonical form instead of searching for each name.
+    private static let membersMax = 64
+
+    private static func same(
+        _ left: JSONExtent, in leftText: RawSpan, _ right: JSONExtent, in rightText: RawSpan
+    ) throws(JSONError) -> Bool {
+        guard left.end <= leftText.byteCount, right.end <= rightText.byteCount else { return try canonically(leftText, rightText) }
+        let (leftValue, rightValue) = (leftText.slice(left.start, left.count), rightText.slice(right.start, right.count))
+        if left.kind == right.kind, leftValue.equals(rightValue) { return true }
+        switch (left.kind, right.kind) {
+        case (.object, .object): return try sameMembers(leftValue, rightValue)
+        case (.array, .array): return try sameElements(leftValue, rightValue)
+        case (.string, .string) where !left.hasEscapes && !right.hasEscapes: return false
+        case (.string, .string), (.number, .number): return try canonically(leftValue, rightValue)
+        default: return false
+        }
+    }
+
+    private static func canonically(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        try Canonical.bytes(of: left) == Canonical.bytes(of: right)
+    }
+
+    private static func sameElements(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        var (own, other) = (JSONWalker(left), JSONWalker(right))
+        guard own.enterArray(), other.enterArray() else { return try canonically(left, right) }
+        while own.nextElement() {
+            guard other.nextElement() else { return false }
+            if try !same(own.skipValue(), in: left, other.skipValue(), in: right) { return false }
+        }
+        return !other.nextElement()
+    }
+
+    private struct Member {
+        let name: JSONName
+        let value: JSONExtent
+    }
+
+    private static func sameMembers(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        guard let own = members(of: left), let other = members(of: right) else { return try canonically(left, right) }
+        guard own.count == other.count else { return false }
+        for (index, member) in own.enumerated() {
+            // Most members are at the same index in both objects.
+            var found = isNamed(other[index], in: right, as: member, in: left) ? index : 0
+            while found < other.count, !isNamed(other[found], in: right, as: member, in: left) { found += 1 }
+            guard found < other.count, try same(member.value, in: left, other[found].value, in: right) else { return false }
+        }
+        return true
+    }
+
+    private static func isNamed(_ member: Member, in text: RawSpan, as other: Member, in otherText: RawSpan) -> Bool {
+        let (name, otherName) = (member.name, other.name)
+        return text.slice(name.start, name.end - name.start).equals(otherText.slice(otherName.start, otherName.end - otherName.start))
+    }
+
+    /// Nil if the object has too many members, if a name has escapes, or if the text is malformed.
+    private static func members(of object: RawSpan) -> [Member]? {
+        var walk = JSONWalker(object)
+        guard walk.enterObject() else { return nil }
+        var members: [Member] = []
+        members.reserveCapacity(16)
+        while let name = walk.nextName() {
+            if name.hasEscapes || members.count == membersMax { return nil }
+            members.append(Member(name: name, value: walk.skipValue()))
+        }
+        return walk.isMalformed ? nil : members
+    }
+}
+
+extension JSONWalker {
+    fileprivate var rest: RawSpan {
+        @_lifetime(copy self)
+        get { text.slice(end, text.byteCount - end) }
+    }
+}
+
+/// An encoding of JSON values whose bytewise order is the order of the values: null (also for absent values), false, true, numbers by
+/// value, strings by their UTF-8, then arrays and objects by their canonical text. The order also holds if other bytes follow, provided
+/// that the first of them is below ff.
+///
+///     02  03  04        null, false, true
+///     10 …  11  12 …    a number below, equal to or above 0: the power of ten p with |n| = 0.d₁d₂… × 10^p (i16 + 32,768, big-endian), a
+///                       byte 1 + 10 d₁ + d₂ for each two digits, 00; below 0 all of it inverted
+///     13 …              a number whose power of ten is beyond that, by its canonical text without a plus sign, as a string
+///     20 …              a string: a byte 00 as 00 ff, then 00 (as in FoundationDB's tuple layer)
+///     21 …              a list or an object: its canonical text in the same form
+///
+/// So everything that begins with the bytes of a value, followed by another value or a key, sorts before these bytes followed by ff.
+package enum OrderedValue {
+    private enum Tag {
+        static let null: UInt8 = 2
+        static let (isFalse, isTrue): (UInt8, UInt8) = (3, 4)
+        static let (below, zero, above, far): (UInt8, UInt8, UInt8, UInt8) = (0x10, 0x11, 0x12, 0x13)
+        static let (string, other): (UInt8, UInt8) = (0x20, 0x21)
+    }
+
+    private static let powerMax = 32_000
+
+    /// Appends the encoding of a valid JSON text without surrounding spaces; an empty text is encoded as null.
+    package static func append(_ json: RawSpan, to bytes: inout ByteBuffer) {
+        switch json.byteCount > 0 ? json.byte(at: 0) : UInt8(ascii: "n") {
+        case UInt8(ascii: "n"): bytes.append(Tag.null)
+        case UInt8(ascii: "f"): bytes.append(Tag.isFalse)
+        case UInt8(ascii: "t"): bytes.append(Tag.isTrue)
+        case UInt8(ascii: "\""):
+            bytes.append(Tag.string)
+            let literal = json.slice(1, json.byteCount - 2)
+            if isPlainString(json) { return append(text: literal, to: &bytes) }
+            var text = ByteBuffer(capacity: literal.byteCount)
+            appendUnescaped(literal, into: &text)
+            append(text: text, to: &bytes)
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            bytes.append(Tag.other)
+            append(canonical: canonical(json), to: &bytes)
+        default: append(number: json, to: &bytes)
+        }
+    }
+
+    /// The offset behind the encoded value that begins at `start`; nil if no value begins there.
+    package static func end(of bytes: RawSpan, at start: Int) -> Int? {
+        guard start < bytes.byteCount else { return nil }
+        let tag = bytes.byte(at: start)
+        var offset = start + 1
+        switch tag {
+        case Tag.null, Tag.isFalse, Tag.isTrue, Tag.zero: return offset
+        case Tag.below, Tag.above:
+            offset += 2
+            let last: UInt8 = tag == Tag.below ? 0xff : 0
+            while offset < bytes.byteCount, bytes.byte(at: offset) != last { offset += 1 }
+            return offset < bytes.byteCount ? offset + 1 : nil
+        case Tag.far, Tag.string, Tag.other:
+            while offset < bytes.byteCount {
+                if bytes.byte(at: offset) == 0 {
+                    if offset + 1 == bytes.byteCount || bytes.byte(at: offset + 1) != 0xff { return offset + 1 }
+                    offset += 1
+                }
+                offset += 1
+            }
+            return nil
+        default: return nil
+        }
+    }
+
+    private static func canonicalNumber(_ json: RawSpan) -> [UInt8] {
+        var text = ByteBuffer(capacity: json.byteCount + 16)
+        JSONText.appendCanonical(number: json, into: &text)
+        return text.array().filter { $0 != UInt8(ascii: "+") }
+    }
+
+    private static func canonical(_ json: RawSpan) -> [UInt8] {
+        do { return try Canonical.bytes(of: json) } catch { return [UInt8](copying: json) }
+    }
+
+    private static func append(canonical text: [UInt8], to bytes: inout ByteBuffer) { append(text: text.lent, to: &bytes) }
+
+    private static func append(text: borrowing ByteBuffer, to bytes: inout ByteBuffer) { append(text: text.bytes, to: &bytes) }
+
+    private static func append(text: RawSpan, to bytes: inout ByteBuffer) {
+        for offset in 0 ..< text.byteCount {
+            bytes.append(text.byte(at: offset))
+            if text.byte(at: offset) == 0 { bytes.append(0xff) }
+        }
+        bytes.append(0)
+    }
+
+    private static func append(number json: RawSpan, to bytes: inout ByteBuffer) {
+        guard let number = NumberText(json), abs(number.point) <= powerMax else {
+            bytes.append(Tag.far)
+            return append(canonical: canonicalNumber(json), to: &bytes)
+        }
+        if number.digits.isEmpty { return bytes.append(Tag.zero) }
+        bytes.append(number.isNegative ? Tag.below : Tag.above)
+        let inverted: UInt8 = number.isNegative ? 0xff : 0
+        let power = UInt16(number.point + 32_768)
+        bytes.append(UInt8(power >> 8) ^ inverted)
+        bytes.append(UInt8(truncatingIfNeeded: power) ^ inverted)
+        for index in stride(from: 0, to: number.digits.count, by: 2) {
+            let second = index + 1 < number.digits.count ? number.digits[index + 1] : 0
+            bytes.append((1 + 10 * number.digits[index] + second) ^ inverted)
+        }
+        bytes.append(inverted)
+    }
+}

@@ -1,5 +1,71 @@
 internal import Bytes
 
+/// Why a text is not the JSON that was expected, and where.
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was expected, or which limit was exceeded.
+    package let reason: String
+    /// In bytes from the beginning of the text.
+    package let offset: Int
+
+    package init(_ reason: String, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+
+    package var description: String { "\(reason), at byte \(offset)" }
+}
+
+/// The kind of a JSON value, which its first byte determines.
+package enum JSONKind: UInt8, Sendable, BitwiseCopyable {
+    case object, array, string, number, `true`, `false`, null
+
+    /// The kind of value that `byte` begins, or nil.
+    @inline(__always)
+    package init?(firstByte byte: UInt8) {
+        if byte == UInt8(ascii: "\"") {
+            self = .string
+        } else if byte &- UInt8(ascii: "0") < 10 || byte == UInt8(ascii: "-") {
+            self = .number
+        } else {
+            switch byte {
+            case UInt8(ascii: "{"): self = .object
+            case UInt8(ascii: "["): self = .array
+            case UInt8(ascii: "t"): self = .true
+            case UInt8(ascii: "f"): self = .false
+            case UInt8(ascii: "n"): self = .null
+            default: return nil
+            }
+        }
+    }
+
+    /// Whether values of this kind contain other values.
+    package var isContainer: Bool { rawValue <= JSONKind.array.rawValue }
+}
+
+/// Limits on the size and nesting of a text, checked while it is validated.
+package struct JSONLimits: Hashable, Sendable {
+    /// How many containers may be open at once; never more than `deepest`.
+    package var depth: Int
+    /// The members of all objects plus the elements of all arrays in the text.
+    package var members: Int
+    /// Length of the text.
+    package var bytes: Int
+
+    package init(depth: Int = 64, members: Int = 10_000, bytes: Int = 1 << 20) {
+        self.depth = depth
+        self.members = members
+        self.bytes = bytes
+    }
+
+    /// For text whose size was already limited when it was accepted.
+    package static let none = JSONLimits(depth: deepest, members: .max, bytes: .max)
+
+    /// The nesting depth that no text may exceed, whatever its limits, so that recursion fits a small thread's stack.
+    package static let deepest = 512
+    /// How many digits a number's exponent may have, not counting leading zeros.
+    package static let exponentDigits = 9
+}
+
 /// Strict validation of untrusted text.
 package enum JSONScanner {
     /// Checks that a text is one JSON value as defined in RFC 8259, in valid UTF-8 without a byte order mark, with no duplicate member
