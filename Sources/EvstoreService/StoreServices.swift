@@ -24,14 +24,7 @@
     ///
     /// If an event was appended through a `TracedStore`, the span that handles it links to the append's span.
     public struct ConsumerService: ServiceLifecycle.Service {
-        private let store: EventStore
-        private let name: String
-        private let start: ConsumerStart
-        private let types: [String]?
-        private let version: SchemaVersion?
-        private let batch: Int
-        private let options: ConsumerOptions
-        private let handler: @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
+        private let consume: @Sendable () async throws -> Void
 
         /// The parameters are those of `EventStore.consume`.
         public init(
@@ -50,17 +43,16 @@
             batch: Int, options: ConsumerOptions = .init(),
             _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
         ) {
-            (self.store, self.name, self.start, self.types, self.version) = (store, name, start, types, version)
-            (self.batch, self.options, self.handler) = (batch, options, handler)
-        }
-
-        /// - Throws: what `EventStore.consume` throws.
-        public func run() async throws {
-            try await cancelWhenGracefulShutdown { [store, name, start, types, version, batch, options, handler] in
+            consume = {
                 try await store.consume(name, from: start, types: types, at: version, batch: batch, options: options) { events, context in
                     try await StoreTracing.handling(events, by: context) { try await handler(events, context) }
                 }
             }
+        }
+
+        /// - Throws: what `EventStore.consume` throws.
+        public func run() async throws {
+            try await cancelWhenGracefulShutdown { [consume] in try await consume() }
         }
     }
 
