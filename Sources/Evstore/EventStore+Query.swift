@@ -77,9 +77,11 @@ extension EventStore {
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
     ) async throws -> (a: QueryNote, b: QueryNote) {
-        let end = try last().position
-        let first = try await readModel(projection, at: a, to: end)
-        let second = try await readModel(projection, at: b, to: end)
+        let end = try last()
+        let first = try await readModel(projection, at: a, to: end.position)
+        let second = try await readModel(projection, at: b, to: end.position)
+        // What was read before a cut is not compared with what was read after it.
+        if try last().epoch != end.epoch { return try await diff(projection, a: a, b: b, key: key, body) }
         guard first.note.lag == second.note.lag else {
             let (behind, ahead) = first.note.lag > second.note.lag ? (first.note, second.note) : (second.note, first.note)
             throw EvstoreError.ioFailure(

@@ -77,10 +77,10 @@ extension EventStore {
             isReadOnly
             ? "the store is opened to be read only"
             : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift, and this program lacks that code")
-        // A node may have applied a cut meanwhile, which moves the log's end back.
+        // A cut may have moved the log's end back meanwhile: below it nothing is behind.
         let isSame = header.checkpoint.epoch == evolution.state.epoch
-        let now = try isSame ? end : min(end, evolving.current().last.position)
-        let lag = now.events(after: header.checkpoint.position)
+        let now = try isSame ? evolution.last.position : evolving.current().last.position
+        let lag = min(end, now).events(after: header.checkpoint.position)
         return ReadModel(
             generation: generation, indexes: definition.indexes,
             note: QueryNote(
