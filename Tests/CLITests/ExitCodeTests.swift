@@ -125,7 +125,8 @@ struct ExitCodeTests {
             let ok = try member(outcome.line, "ok")
             #expect(ok == (outcome.exit == 0 ? "true" : "false"), "\(line): \(outcome.exit)")
             let text = try shop.run(line)
-            #expect(text.exit == outcome.exit && (text.output.contains("ok: ") && !text.output.contains("NOT OK")) == (text.exit == 0), "\(line)")
+            let isOK = text.output.contains("ok: ") && !text.output.contains("NOT OK")
+            #expect(text.exit == outcome.exit && isOK == (text.exit == 0), "\(line): \(text.output)")
         }
         let verified = try shop.run("verify --json")
         #expect(verified.exit == 8 && (try member(verified.line, "quarantined")) == "1")
