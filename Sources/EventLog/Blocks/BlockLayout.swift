@@ -161,7 +161,9 @@ package enum BlockLayout {
         static let idText: UInt16 = 8
         static let shadow: UInt16 = 16
         static let known: UInt16 = 31
-        /// Never set in a log, only in the copy of an opened record: its personal part was forgotten, or the part's key is lost.
+        /// Never set in a log, only in the copy of an opened record: its personal part was left closed, was forgotten, or the part's key is
+        /// lost.
+        static let closed: UInt16 = 1 << 12
         static let lost: UInt16 = 1 << 13
         static let personal: UInt16 = 1 << 14
         static let forgotten: UInt16 = 1 << 15

@@ -239,6 +239,9 @@ package struct RecordView: ~Escapable {
     /// Whether its personal data was forgotten or lost: then the payload is what stays without it.
     package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
 
+    /// Whether its personal data was not looked at, as the reader wished: then the payload is what stays without it.
+    package var isClosed: Bool { flags & BlockLayout.Flag.closed != 0 }
+
     /// Whether its personal data is missing because the key was damaged and the caller asked for the rest.
     package var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
 

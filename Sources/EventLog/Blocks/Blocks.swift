@@ -36,9 +36,10 @@ package final class LogAccess: Sendable {
 
     /// Lends a block with its records opened if they are sealed.
     func open<R>(
-        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
+        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, persons: RecordOpener.PersonalPartPolicy = .opened,
+        _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
-        do { return try open(block, .opened, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
+        do { return try open(block, persons, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
     }
 
     private func open<R>(

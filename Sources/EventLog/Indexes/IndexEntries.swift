@@ -149,6 +149,14 @@ package struct CensusRow: Hashable, Sendable {
     }
 }
 
+/// A type, by its name at birth, and a birth version.
+package struct EventKind: Hashable, Sendable {
+    package var type: String
+    package var born: SchemaVersion
+
+    package init(type: String, born: SchemaVersion) { (self.type, self.born) = (type, born) }
+}
+
 /// The last event of a stream.
 package struct StreamHead: Hashable, Sendable {
     package var revision: Revision

@@ -31,8 +31,10 @@ package struct LogScan {
     private var epoch: Epoch?
 
     /// How the blocks of a sealed store are lent.
-    package enum Form {
+    package enum Form: Equatable {
         case opened
+        /// Opened except for the personal parts of events of these types and birth versions (`RecordView.isClosed`).
+        case openedExceptPersons(of: [EventKind])
         /// Opened except for personal parts, as if all of these had been forgotten.
         case withoutPersons
         /// Sealed, in the form of the log.
@@ -53,6 +55,7 @@ package struct LogScan {
         try checkEpoch(transaction)
         let wanted = try types.map { try WantedTypes($0, transaction, access.tables) }
         if let wanted, wanted.ids.isEmpty { return false }
+        let persons = try personalParts(transaction)
         let end = ContinuousClock.Instant.within(options.readSlice)
         var bytes = 0
         var cursor = transaction.cursor(access.tables.blocks)
@@ -68,7 +71,7 @@ package struct LogScan {
                 done = min(block.last, through)
                 if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true {
                     isProved = true
-                    if try !lend(block, transaction, body) { return false }
+                    if try !lend(block, transaction, persons, body) { return false }
                 }
                 bytes += block.bytes.byteCount
             }
@@ -82,12 +85,23 @@ package struct LogScan {
     }
 
     private func lend(
-        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool
+        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ persons: RecordOpener.PersonalPartPolicy,
+        _ body: (borrowing BlockView) throws -> Bool
     ) throws -> Bool {
+        if form == .sealed { try body(block) } else { try access.open(block, transaction, persons: persons, body) }
+    }
+
+    private func personalParts(_ transaction: borrowing ReadTransaction) throws -> RecordOpener.PersonalPartPolicy {
         switch form {
-        case .opened: try access.open(block, transaction, body)
-        case .withoutPersons: try access.openWithoutPersons(block, body)
-        case .sealed: try body(block)
+        case .opened, .sealed: return .opened
+        case .withoutPersons: return .left
+        case .openedExceptPersons(let kinds):
+            var closed: Set<IndexEntries.CensusKey> = []
+            for kind in kinds {
+                guard let type = try Indexes.type(kind.type, transaction, access.tables) else { continue }
+                closed.insert(IndexEntries.CensusKey(type: type, born: kind.born.rawValue))
+            }
+            return .leftClosed(RecordOpener.ClosedKinds(keys: closed))
         }
     }
 

@@ -21,11 +21,22 @@ package struct RecordOpener: ~Copyable {
         block = BlockOpener(storeID)
     }
 
+    /// The types and birth versions whose personal parts are left closed.
+    package struct ClosedKinds {
+        let keys: Set<IndexEntries.CensusKey>
+
+        func contains(_ record: borrowing RecordView) -> Bool {
+            keys.contains(IndexEntries.CensusKey(type: record.type, born: record.born.rawValue))
+        }
+    }
+
     /// How personal parts are treated.
     package enum PersonalPartPolicy {
         case opened
         /// No part is opened: records read as if their personal data had been forgotten.
         case left
+        /// Parts of events of these kinds are left closed, and marked so; others are opened.
+        case leftClosed(ClosedKinds)
         /// Each part is opened unless its key is damaged or belongs to another stream: then it is left out and marked as lost.
         case leftWhereLost
     }
@@ -89,9 +100,17 @@ package struct RecordOpener: ~Copyable {
         guard let subject = try Self.subject(outer, record.position) else { return Self.append(record, outer, outer, nil, to: &text) }
         var gone = BlockLayout.Flag.forgotten
         var key: DataKey?
-        do { key = persons == .left ? nil : try keys.subjects.key(subject, &look) } catch var damage as SlotDamage {
+        var leavesLost = false
+        switch persons {
+        case .left: return Self.append(record, outer, outer, (subject, gone), to: &text)
+        case .leftClosed(let kinds) where kinds.contains(record):
+            return Self.append(record, outer, outer, (subject, BlockLayout.Flag.closed), to: &text)
+        case .leftWhereLost: leavesLost = true
+        case .opened, .leftClosed: break
+        }
+        do { key = try keys.subjects.key(subject, &look) } catch var damage as SlotDamage {
             (damage.stream, damage.position) = (record.streamID, record.position)
-            guard persons == .leftWhereLost else { throw damage }
+            guard leavesLost else { throw damage }
             gone |= BlockLayout.Flag.lost
         }
         if let key {
@@ -99,7 +118,7 @@ package struct RecordOpener: ~Copyable {
                 try Self.openPersonal(of: outer, under: key, &cipher, into: &inner)
                 return Self.append(record, inner, outer, (subject, 0), to: &text)
             } catch {
-                guard persons == .leftWhereLost else {
+                guard leavesLost else {
                     throw EvstoreError.corruptBlock(
                         position: first,
                         reason: "the personal part of the event at \(record.position) can't be opened: \(error.reason)")

@@ -8,13 +8,21 @@ final class ChunkWorker: @unchecked Sendable {
     private let log: EventLog
     private let preparer: EventPreparer
     private let types: Set<Name>
+    private let form: LogScan.Form
     private var through = Position.start
     /// The position up to which the chunk was prepared.
     private(set) var reached = Position.start
 
     init(_ log: EventLog, _ preparer: EventPreparer, _ census: [CensusRow]) throws {
         (self.log, self.preparer) = (log, preparer)
-        types = Set(of: try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
+        let wanted = try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }
+        types = Set(of: wanted.map(\.type))
+        guard log.access.keys != nil else {
+            form = .opened
+            return
+        }
+        let closed = try wanted.filter { try preparer.ignoresPersons($0.type, born: $0.born) }
+        form = .openedExceptPersons(of: closed.map { EventKind(type: $0.type, born: $0.born) })
     }
 
     /// Whether the buffer was full before the whole chunk was prepared.
@@ -38,7 +46,7 @@ final class ChunkWorker: @unchecked Sendable {
         reached = through
         defer { for target in preparer.targets { preparer.outputs[target].distribute(among: partitions) } }
         if types.isEmpty { return }
-        try log.scan(after: after, through: through, types: types) { block, reader in
+        try log.scan(after: after, through: through, types: types, form: form) { block, reader in
             try preparer.prepare(block, reader)
             if preparer.bytes < bytesMax { return true }
             reached = min(block.last, through)

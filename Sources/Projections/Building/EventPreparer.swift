@@ -85,6 +85,13 @@ final class EventPreparer {
         try !interested(in: viewer.path(type: type, born: born)).isEmpty
     }
 
+    /// Whether no definition needs the personal values of a stored type's events.
+    func ignoresPersons(_ type: String, born: SchemaVersion) throws -> Bool {
+        let path = try viewer.path(type: type, born: born)
+        let interested = interested(in: path)
+        return try viewer.ignoresPersons(reduced(path, for: interested)) { [folds] in Self.reads(of: $0, interested.map { folds[$0] }) }
+    }
+
     /// Drops the prepared operations.
     func removeAll() {
         for target in targets { outputs[target].removeAll() }
@@ -153,12 +160,14 @@ final class EventPreparer {
         if let known = routes[key] { return known }
         let path = try viewer.path(of: record)
         let interested = interested(in: path)
-        let reading = try viewer.path(type: path.type, born: path.born) { [folds] in
-            Self.reads(of: $0, interested.map { folds[$0] })
-        }
-        let route = Route(key, interested, reading, uses(of: path, interested))
+        let route = Route(key, interested, try reduced(path, for: interested), uses(of: path, interested))
         routes[key] = route
         return route
+    }
+
+    /// The path, reduced to what the definitions read.
+    private func reduced(_ path: Path, for interested: [Int]) throws -> Path {
+        try viewer.path(type: path.type, born: path.born) { [folds] in Self.reads(of: $0, interested.map { folds[$0] }) }
     }
 
     private func uses(of path: Path, _ interested: [Int]) -> [Use] {

@@ -39,6 +39,11 @@ package final class EventViewer {
         try paths.path(type: type, born: born, to: target)
     }
 
+    /// Whether a path that was compiled for what `reading` returns needs no personal values (`PathRunner.ignoresPersons`).
+    func ignoresPersons(_ path: Path, reading: (String) -> [JSONPointer]?) throws(EvstoreError) -> Bool {
+        try paths.ignoresPersons(path, reading: reading)
+    }
+
     /// A path for a caller that reads only the members that `reading` returns, as in `PathRunner.path`; the caller caches the path.
     package func path(
         type: String, born: SchemaVersion, reading: @escaping (String) -> [JSONPointer]?
@@ -60,12 +65,15 @@ package final class EventViewer {
         // An event never needs both: only upward steps merge, and shadows exist only for downward steps.
         if path.merges { return try merged.view(record.position, reader, in: order, body) }
         if try viewShadow(record, reader, body) { return }
+        let event = SourceEvent(
+            payload: record.payload, time: record.time, metadata: record.metadata, isImpersonal: record.isClosed)
         do {
-            try paths.run(
-                path, SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata),
-                stream: try names.name(of: record, at: record.born, reader).text, body)
-            trace = paths.trace
+            if try paths.run(path, event, stream: try names.name(of: record, at: record.born, reader).text, body) {
+                trace = paths.trace
+                return
+            }
         } catch let error as EvstoreError { throw error.at(record.position) }
+        try reader.record(at: record.position) { try view($0, along: path, reader, in: order, body) }
     }
 
     /// Calls the body with each image of an event along its own path. An event with a shadow needs no path, so the program may lack a step

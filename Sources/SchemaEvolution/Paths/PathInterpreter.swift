@@ -35,23 +35,27 @@ package struct PathInterpreter: ~Copyable {
         set { doc.run.leftBehind = newValue }
     }
 
+    /// Converts an event and passes its images to the body. Returns false, without a call, if the event is impersonal and the program leaves
+    /// it to the ops, which read all of it.
     mutating func run(
-        _ checked: CheckedPath, _ payload: RawSpan, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
-    ) throws {
+        _ checked: CheckedPath, _ event: borrowing SourceEvent, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
+    ) throws -> Bool {
         if let program = checked.path.fused {
             trace = nil
             if program.readsBeside { doc.run.begin(context) }
-            if fused.run(program, payload, &doc.run) {
+            if fused.run(program, event.payload, &doc.run) {
                 trace = fused.trace
                 for part in 0 ..< fused.images.count { try show(fused.images[part], part, checked, body) }
-                return
+                return true
             }
         }
+        if event.isImpersonal { return false }
         doc.run.begin(context)
         begin()
-        try load(payload, checked.path)
+        try load(event.payload, checked.path)
         try follow(checked.path.root, at: doc.splice.root, checked, body)
         try settle(checked, body)
+        return true
     }
 
     /// Passes an image that a program made to the body.

@@ -34,10 +34,12 @@ package struct SourceEvent: ~Escapable {
     package let time: Timestamp
     /// Empty if the event has no metadata.
     package let metadata: RawSpan
+    /// Whether other values stand in the place of its personal ones, which were not read.
+    package let isImpersonal: Bool
 
     @_lifetime(copy payload, copy metadata)
-    package init(payload: RawSpan, time: Timestamp, metadata: RawSpan) {
-        (self.payload, self.time, self.metadata) = (payload, time, metadata)
+    package init(payload: RawSpan, time: Timestamp, metadata: RawSpan, isImpersonal: Bool = false) {
+        (self.payload, self.time, self.metadata, self.isImpersonal) = (payload, time, metadata, isImpersonal)
     }
 
     /// - Parameter stream: the name of the event's stream; nil if the path does not read it.
@@ -127,7 +129,7 @@ package final class PathRunner {
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
     ) throws {
         let path = try path(type: kind.type, born: kind.version, to: target)
-        try run(path, event, stream: try stream(), validating: validating, body)
+        try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
     }
 
     /// Calls the body once for each image of the parts of one event. Where the path crosses their split downwards, the parts are joined
@@ -141,29 +143,43 @@ package final class PathRunner {
         try workspace.run(paths, group, context, validating: validating, body)
     }
 
-    /// Calls the body once for each image along a path that the caller has cached.
+    /// Whether a path that was compiled for what `reading` returns makes the same images of an event whose personal values were replaced by
+    /// others of their shapes, unless its program leaves the event to the ops.
+    package func ignoresPersons(_ path: Path, reading: (String) -> [JSONPointer]?) throws(EvstoreError) -> Bool {
+        // A version before the event's own may be shown its shadow, which is personal.
+        if path.merges || path.target < path.born || path.born.number == 0 { return false }
+        if let program = path.fused { return !program.readsPersons }
+        guard path.isUntouched, let end = path.unchanged, let pointers = reading(end.type) else { return false }
+        let shape = try history.requireShape(of: path.type, at: path.born).shape
+        return !pointers.contains { shape.dependsOnPersons(at: $0) }
+    }
+
+    /// Calls the body once for each image along a path that the caller has cached. Returns false, without a call, if the event is impersonal
+    /// and its personal values may be needed.
     /// - Throws: as for one event.
+    @discardableResult
     package func run(
         _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
         _ body: (borrowing Image) throws -> Void
-    ) throws {
+    ) throws -> Bool {
         try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
     }
 
     /// Calls the body once for each image along a path, with buffers that the caller reuses for every event.
     /// - Throws: as for one event.
+    @discardableResult
     package static func run(
         _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
         in workspace: inout PathInterpreter, _ body: (borrowing Image) throws -> Void
-    ) throws {
+    ) throws -> Bool {
         let checked = CheckedPath(path: path, checksAll: validating)
         if let end = path.unchanged {
             workspace.trace = 0
             try checked.check(end, event.payload)
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
-            return
+            return true
         }
-        try workspace.run(checked, event.payload, event.context(stream: path.readsStream ? try stream() : nil), body)
+        return try workspace.run(checked, event, event.context(stream: path.readsStream ? try stream() : nil), body)
     }
 }
 

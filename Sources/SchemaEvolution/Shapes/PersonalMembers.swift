@@ -109,7 +109,8 @@ extension EventShape {
 }
 
 extension Shape {
-    fileprivate var hasPersons: Bool {
+    /// Whether the value is personal, or may contain a personal value.
+    var hasPersons: Bool {
         isPersonal || properties.contains { $0.shape.hasPersons } || items?.hasPersons == true || additional?.hasPersons == true
     }
 
@@ -129,6 +130,11 @@ extension Shape {
         case .array(let elements): return elements.flatMap { items?.persons(in: $0, withPlainest: withPlainest) ?? [] }
         default: return []
         }
+    }
+
+    /// Whether the value at a pointer depends on personal values: it is one, contains some, or is within one.
+    func dependsOnPersons(at pointer: JSONPointer) -> Bool {
+        isPersonal(at: pointer) || (shape(at: pointer)?.hasPersons ?? true)
     }
 
     /// Whether the member at a pointer, or one that contains it, is personal.

@@ -114,8 +114,7 @@ struct FusedCompiler {
     }
 
     private func program(kinds: UInt8 = .max) -> FusedProgram {
-        FusedProgram(
-            objects: layout.objects, slotCount: layout.slotCount, code: code, targets: targets, output: output, tools: tools, kinds: kinds)
+        FusedProgram(layout, code: code, targets: targets, output: output, tools: tools, kinds: kinds)
     }
 
     private mutating func follow(_ segment: PathSegment, _ draft: inout SymbolicDocument) {

@@ -32,6 +32,19 @@ struct FusedOutput {
         return values.count - nodes.count
     }
 
+    /// Whether any branch writes the value in a slot of the input, alone or with the object that has it.
+    func writes(_ slot: Int, of objects: [FusedObject]) -> Bool {
+        values.contains { Int($0.slot) == slot }
+            || pieces.contains { piece in
+                switch piece.kind {
+                case .constant: false
+                case .slot, .quoted: Int(piece.a) == slot
+                case .members, .membersBeforeComma:
+                    (objects[Int(piece.a)].base ..< objects[Int(piece.a)].base + objects[Int(piece.a)].members.count).contains(slot)
+                }
+            }
+    }
+
     private mutating func place(_ made: [FusedPiece]) -> Range<Int> {
         let first = pieces.count
         pieces += made

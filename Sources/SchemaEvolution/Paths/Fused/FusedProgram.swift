@@ -26,16 +26,22 @@ final class FusedProgram: Sendable {
     let ends: FixedArray<PathEnd>
     /// Whether the program reads what an event carries beside its payload.
     let readsBeside: Bool
+    /// Whether the program examines or writes a personal value. If it does not, its images are the same for an event whose personal values
+    /// were replaced by others of their shapes.
+    let readsPersons: Bool
     /// The kinds of values that the program of an element accepts, as a bit mask; others are left to the ops.
     let kinds: UInt8
 
     init(
-        objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: ConstantPool,
-        kinds: UInt8
+        _ layout: SymbolicDocument.Layout, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: ConstantPool, kinds: UInt8
     ) {
         self.kinds = kinds
-        self.objects = FixedArray(objects)
-        self.slotCount = slotCount
+        objects = FixedArray(layout.objects)
+        slotCount = layout.slotCount
+        readsPersons = layout.persons.contains { slot in
+            code.contains { $0.examines(slot) } || tools.lists.contains { $0.contains { $0.slot == slot } }
+                || output.writes(slot, of: layout.objects)
+        }
         shapes = FixedArray(tools.shapes)
         converters = FixedArray(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
         separators = FixedArray(count: tools.separators.count) { TextSplitter(copying: tools.separators[$0].splitter) }
@@ -131,6 +137,14 @@ struct ConstantPool: Sendable {
         case slot(Int)
         /// A number, in canonical form.
         case number(Int)
+
+        /// The slot whose text is read, if any.
+        var slot: Int? {
+            switch self {
+            case .literal: nil
+            case .slot(let slot), .number(let slot): slot
+            }
+        }
     }
 
     var shapes: [EventShape] = []

@@ -40,6 +40,8 @@ struct SymbolicDocument {
     struct Layout {
         var objects: [FusedObject] = []
         var slotCount = FusedProgram.madeSlots
+        /// The slots of members that are personal or contain personal values.
+        var persons: Set<Int> = []
     }
 
     struct Choice {
@@ -177,6 +179,9 @@ struct SymbolicDocument {
             guard !shape.isMap, let members = KnownMembers(shape.properties.map { KnownMember($0, of: shape) }) else { return giveUp() }
             object = layout.objects.count
             layout.objects.append(FusedObject(slot: slot, base: layout.slotCount, members: members))
+            for (index, property) in shape.properties.enumerated() where property.shape.hasPersons {
+                layout.persons.insert(layout.slotCount + index)
+            }
             layout.slotCount += members.count
         }
         let base = layout.objects[object].base
