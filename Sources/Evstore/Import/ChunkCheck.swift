@@ -311,7 +311,7 @@ extension AppendValidator {
             stream: StreamName(unchecked: String(utf8: text.slice(line.stream)) ?? ""), type: entry.type, born: entry.birth,
             payload: [UInt8](copying: text.slice(line.payload)), time: line.time ?? time)
         if !line.metadata.isEmpty { event.metadata = [UInt8](copying: text.slice(line.metadata)) }
-        if let id = line.id { event.id = try EventID(String(utf8: text.slice(id)) ?? "") }
+        if let id = line.id { event.id = EventID(unchecked: String(utf8: text.slice(id)) ?? "") }
         try addRest(to: &event, entry)
         return event
     }
