@@ -37,9 +37,11 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
     public typealias Element = [Event]
     public typealias Failure = EvstoreError
 
-    let begin: @Sendable () -> any PageReader<Event>
+    let begin: @Sendable () -> any PageReader
+    /// Makes the page that is given of one that was read.
+    let map: @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]
 
-    public func makeAsyncIterator() -> Iterator { Iterator(source: PageSource(begin())) }
+    public func makeAsyncIterator() -> Iterator { Iterator(source: PageSource(begin(), map)) }
 
     /// A place in the pages. Copies of an iterator share it: what one is given the others are not.
     public struct Iterator: AsyncIteratorProtocol {
@@ -48,7 +50,7 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
         fileprivate init(source: PageSource<Event>) { self.source = source }
 
         /// The checkpoint up to which the log was read: a later `subscribe(after:)` continues from here, behind the pages that were given.
-        public var checkpoint: Checkpoint { source.reader.checkpoint }
+        public var checkpoint: Checkpoint { source.checkpoint }
 
         /// The next page, which is never empty. Nil at the end; a sequence without an end also returns nil when its task is cancelled. The
         /// page is read on one of the store's threads.
@@ -63,10 +65,14 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 /// Reads the pages of one iterator.
 private final class PageSource<Event: Sendable>: @unchecked Sendable {
     // Sound: whoever asks while another task waits for a page gets an error.
-    private(set) var reader: any PageReader<Event>
+    private var reader: any PageReader
+    private let map: @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]
+    private(set) var checkpoint: Checkpoint
     private let isAsked = Monitor(false)
 
-    init(_ reader: any PageReader<Event>) { self.reader = reader }
+    init(_ reader: any PageReader, _ map: @escaping @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]) {
+        (self.reader, self.map, checkpoint) = (reader, map, reader.checkpoint)
+    }
 
     func next() async throws(EvstoreError) -> [Event]? {
         let isBusy = isAsked.withLock { isAsked in
@@ -80,17 +86,22 @@ private final class PageSource<Event: Sendable>: @unchecked Sendable {
                 if reader.isEndless { return nil }
                 throw .interrupted(again: "read again")
             }
-            guard let page = try await StoreThreads.run({ () throws(EvstoreError) in try reader.page() }) else { return nil }
+            guard let page = try await StoreThreads.run({ () throws(EvstoreError) in try self.page() }) else { return nil }
             if !page.isEmpty { return page }
             if let end = reader.end { try await end.store.wait(after: end.position) }
         }
     }
+
+    private func page() throws(EvstoreError) -> [Event]? {
+        guard let page = try reader.page() else { return nil }
+        let made = try map(page)
+        checkpoint = reader.checkpoint
+        return made
+    }
 }
 
 /// Reads page after page.
-protocol PageReader<Event> {
-    associatedtype Event
-
+protocol PageReader {
     /// The checkpoint up to which the log was read.
     var checkpoint: Checkpoint { get }
     /// Whether the sequence also gives what is appended later, and so has no end.
@@ -99,7 +110,7 @@ protocol PageReader<Event> {
     var end: (store: EventStore, position: Position)? { get }
 
     /// The next page, which may be empty; nil behind the last.
-    mutating func page() throws(EvstoreError) -> [Event]?
+    mutating func page() throws(EvstoreError) -> [RecordedEvent]?
 }
 
 extension PageReader {
@@ -107,35 +118,18 @@ extension PageReader {
     var end: (store: EventStore, position: Position)? { nil }
 }
 
-/// The pages of another reader with each event mapped.
-private struct MappedPages<Old, New>: PageReader {
-    private var pages: any PageReader<Old>
-    private let map: (Old) throws(EvstoreError) -> New
-    private(set) var checkpoint: Checkpoint
-
-    init(_ pages: any PageReader<Old>, _ map: @escaping (Old) throws(EvstoreError) -> New) {
-        (self.pages, self.map, checkpoint) = (pages, map, pages.checkpoint)
-    }
-
-    var isEndless: Bool { pages.isEndless }
-    var end: (store: EventStore, position: Position)? { pages.end }
-
-    mutating func page() throws(EvstoreError) -> [New]? {
-        guard let page = try pages.page() else { return nil }
-        var made: [New] = []
-        made.reserveCapacity(page.count)
-        for event in page { made.append(try map(event)) }
-        checkpoint = pages.checkpoint
-        return made
-    }
-}
-
-extension EventSequence {
-    init(_ begin: @escaping @Sendable () -> any PageReader<Element>) { pages = EventPages(begin: begin) }
+extension EventSequence<RecordedEvent> {
+    init(_ begin: @escaping @Sendable () -> any PageReader) { pages = EventPages(begin: begin) { $0 } }
 
     /// Maps each event of the sequence.
-    func mapping<New: Sendable>(_ map: @escaping @Sendable (Element) throws(EvstoreError) -> New) -> EventSequence<New> {
-        EventSequence<New> { [pages] in MappedPages(pages.begin(), map) }
+    func mapping<New: Sendable>(_ map: @escaping @Sendable (RecordedEvent) throws(EvstoreError) -> New) -> EventSequence<New> {
+        EventSequence<New>(
+            pages: EventPages(begin: pages.begin) { page throws(EvstoreError) in
+                var made: [New] = []
+                made.reserveCapacity(page.count)
+                for event in page { made.append(try map(event)) }
+                return made
+            })
     }
 }
 
