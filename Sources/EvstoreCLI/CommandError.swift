@@ -3,9 +3,7 @@ package import EventModel
 
 /// An error that the command line has words and an exit code for.
 protocol CommandError: Error {
-    /// The message for people and for scripts.
     var report: ErrorDetails { get }
-    /// A contract with scripts, listed on the page Errors.
     var exit: Int32 { get }
 }
 

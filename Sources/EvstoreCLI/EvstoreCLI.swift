@@ -95,7 +95,6 @@ public enum EvstoreCLI {
     }
 }
 
-/// The arguments of the process.
 enum Arguments {
     /// Gives an empty value behind `=` a word of its own: an option whose value may begin with `-` would take the next word instead.
     static func separated(_ arguments: [String]) -> [String] {

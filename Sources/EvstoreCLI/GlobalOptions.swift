@@ -55,7 +55,6 @@ struct GlobalOptions: ParsableArguments {
         return ProcessInfo.processInfo.environment["EVSTORE_STORE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The secret of the store's keys: from the named file, or from systemd's credentials.
     func secret() throws -> StoreSecret? {
         let secret = try StoreSecret.file(key: keyFile, passphrase: passphraseFile, apartFrom: namedStore) ?? .credential()
         if secret != nil { ProcessMemory.excludeFromCoreDumps() }
@@ -67,7 +66,6 @@ struct GlobalOptions: ParsableArguments {
         (keyFile.map { ["--key-file", $0] } ?? []) + (passphraseFile.map { ["--passphrase-file", $0] } ?? [])
     }
 
-    /// The directory of version files, for commands that need one.
     func schemasPath(for command: String) throws(EvstoreError) -> String {
         guard let schemas else { throw .usage("\(command) needs --schemas DIR, the directory of v1.yaml … vN.yaml") }
         return schemas
@@ -77,7 +75,6 @@ struct GlobalOptions: ParsableArguments {
 enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
     /// A bar on a terminal, a line every five seconds elsewhere.
     case auto
-    /// Progress as one JSON object on each line.
     case jsonl
     case none
 }
@@ -89,6 +86,16 @@ func oneOf<Choice: RawRepresentable<String> & CaseIterable>(_ text: String) thro
     throw ValidationError("\(quoted(text)) is none of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
 }
 
+extension Duration {
+    /// A time as it is typed: a whole number up to a million with one of the units, such as `500ms`; nil for anything else.
+    init?(_ text: String, units: KeyValuePairs<String, Duration>) {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit = units.first { $0.key == text.dropFirst(digits.count) }
+        guard let count = Int(digits), (1 ... 1_000_000).contains(count), let unit else { return nil }
+        self = unit.value * count
+    }
+}
+
 extension StoreSecret {
     /// The secret in the file that is named, nil where none is: arguments can be read by other users, so none takes a secret.
     static func file(key: String?, passphrase: String?, apartFrom store: String?) throws(EvstoreError) -> StoreSecret? {
@@ -98,7 +105,6 @@ extension StoreSecret {
     }
 }
 
-/// The options that name a store's new secret.
 struct NewSecretOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What opens it from now on: a file of 32 random bytes or 64 hexadecimal digits.", valueName: "file"))
     var newKeyFile: String?

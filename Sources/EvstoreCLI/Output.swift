@@ -79,7 +79,6 @@ final class Output: Sendable {
         }
     }
 
-    /// Writes binary data for a file or a pipe.
     func put(raw bytes: [UInt8]) throws {
         try collected.withLock { collected in
             if let failure = collected.failure { throw failure }
@@ -148,7 +147,6 @@ struct Lines {
         }
     }
 
-    /// Ends the listing.
     func end() throws {
         if let failure { throw failure }
         try session.output.flush()

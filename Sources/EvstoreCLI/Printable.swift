@@ -34,7 +34,6 @@ struct Members: Printable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// What is printed as an object.
 protocol PrintableObject: Printable {
     var members: Members { get }
 }
@@ -87,7 +86,6 @@ extension Double: Printable {
 }
 
 extension Duration: Printable {
-    /// The seconds of a span of time.
     func write(into json: inout [UInt8]) { inSeconds.write(into: &json) }
 }
 
@@ -139,7 +137,6 @@ extension String {
     /// One field of tab-separated values: backslash, tab and line ends are escaped as well.
     var field: String { escaped(Self.fieldEscapes) }
 
-    /// A JSON string.
     var jsonString: String { "\"" + escaped(Self.jsonEscapes) + "\"" }
 
     private static let fieldEscapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"]
@@ -157,10 +154,8 @@ extension String {
         return result
     }
 
-    /// The text padded with spaces on the right.
     func padded(to width: Int) -> String { self + String(repeating: " ", count: Swift.max(0, width - count)) }
 
-    /// The text padded with spaces on the left.
     func aligned(to width: Int) -> String { String(repeating: " ", count: Swift.max(0, width - count)) + self }
 }
 

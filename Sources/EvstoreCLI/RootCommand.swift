@@ -65,7 +65,6 @@ struct RootCommand: ParsableCommand, Group {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 }
 
-/// A command that only has subcommands.
 protocol Group: ParsableCommand {}
 
 extension Group {

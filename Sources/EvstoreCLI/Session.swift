@@ -29,7 +29,6 @@ struct Session: Sendable {
     /// How long a command waits for what other nodes have appended.
     private static let catchUpLimit = Duration.seconds(2)
 
-    /// The options for opening a store.
     func options(isFollowing: Bool = false, isStale: Bool = false) throws -> Options {
         var options = Options()
         options.followsInBackground = isFollowing
@@ -79,7 +78,6 @@ struct Session: Sendable {
 }
 
 extension Session {
-    /// How a command opens the store.
     enum Access { case reading, writing, writingIfAllowed }
 
     private func open(_ access: Access, _ schemas: Schemas?, _ options: Options) async throws -> EventStore {
@@ -93,7 +91,6 @@ extension Session {
     }
 }
 
-/// The code that an application brings to the command line.
 struct Application: Sendable {
     let steps: [any SwiftStep]
     let projections: [any SwiftProjection]
@@ -195,7 +192,6 @@ final class Interrupts: Sendable {
         if isCancelled { body() }
     }
 
-    /// Whether a signal has asked the work to end.
     var isCancelled: Bool { received.load(ordering: .acquiring) }
 
     private func receive() {

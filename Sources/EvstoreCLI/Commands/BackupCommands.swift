@@ -258,23 +258,11 @@ struct FollowCommand: Command {
     func validate() throws {
         if once && every != nil { throw ValidationError("--once looks once, --every again and again: say one of them") }
         if from == "-" && every != nil { throw ValidationError("--every is for a directory: a pipe brings one backup") }
-        _ = try interval()
+        if let every, interval == nil { throw ValidationError("\(quoted(every)) of --every is no time such as 500ms, 5s or 2m") }
     }
 
-    private func interval() throws -> Duration {
-        guard let every else { return .seconds(5) }
-        let digits = every.prefix { $0.isASCII && $0.isNumber }
-        guard let count = Int64(digits), count > 0, count <= 1_000_000 else { throw unreadable(every) }
-        return switch every.dropFirst(digits.count) {
-        case "ms": .milliseconds(count)
-        case "s": .seconds(count)
-        case "m": .seconds(60 * count)
-        default: throw unreadable(every)
-        }
-    }
-
-    private func unreadable(_ text: String) -> ValidationError {
-        ValidationError("\(quoted(text)) of --every is no time such as 500ms, 5s or 2m")
+    private var interval: Duration? {
+        every.map { Duration($0, units: ["ms": .milliseconds(1), "s": .seconds(1), "m": .seconds(60)]) } ?? .seconds(5)
     }
 
     func run(in session: Session) async throws {
@@ -301,7 +289,7 @@ struct FollowCommand: Command {
 
     /// Follows until an interruption, which is its normal end.
     private func keepLooking(_ replica: String, _ session: Session) async throws {
-        let interval = try interval()
+        guard let interval else { return }
         var noted = ""
         while !session.interrupts.isCancelled {
             do {

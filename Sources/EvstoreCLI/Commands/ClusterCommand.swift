@@ -290,7 +290,6 @@ struct ClusterCommand: ParsableCommand, Group {
     }
 }
 
-/// The options that name a cluster log.
 struct ClusterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

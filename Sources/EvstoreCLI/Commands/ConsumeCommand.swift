@@ -112,7 +112,6 @@ enum FailureChoice: String, ExpressibleByArgument, CaseIterable {
     var rule: ConsumerFailureRule { self == .park ? .park : .stop }
 }
 
-/// Finds the program that a command names.
 enum ProgramPath {
     /// The path of a program: unchanged where it has a slash, else the first executable in PATH; nil where there is none.
     static func find(_ name: String) -> String? {

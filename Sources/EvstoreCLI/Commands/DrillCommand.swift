@@ -58,7 +58,6 @@ struct DrillCommand: Command {
         return "; the unit evstore-drill@ runs what Environment=EVSTORE_PROGRAM= names"
     }
 
-    /// Runs another release's program and waits for its end.
     private static func older(_ program: String, keyed words: [String], _ interrupts: Interrupts) -> OlderProgram {
         { store, version throws(EvstoreError) in
             let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }

@@ -63,7 +63,7 @@ extension PlanReport: Report {
             "appends      once \(to) is live, a program without \(refused.step) can't append \(types) (needs --yes)"
         }
         if quarantined > 0 {
-            let then = isRollback ? "" : ": the replay exits with 8"
+            let then = isRollback || !refused.isEmpty ? "" : ": the replay exits with 8"
             "quarantined  \(counted(quarantined, "event")) of read models that are kept\(then)"
         }
         if notSeen > 0 {
@@ -275,7 +275,6 @@ extension MigrationReport: PrintableObject {
         ]
     }
 
-    /// The amount that was read, and the rate.
     private var work: String {
         let (time, refused) = (duration.inWords, "\(grouped(quarantined)) quarantined")
         if !fromRows.isEmpty, fromRows.count == rebuilt.count { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }

@@ -108,7 +108,6 @@ struct QueryCommand: Command {
         }
     }
 
-    /// The rows that were asked for, in words.
     private var asked: String {
         if let key { return " " + quoted(key) }
         let isPart = from != nil || to != nil || after != nil || !equals.isEmpty
@@ -139,7 +138,6 @@ struct QueryCommand: Command {
 
     private static let pageRows = 1_000
 
-    /// The bounds as values of an index.
     private var bounds: (from: IndexValue?, to: IndexValue?) { (from.map(IndexValue.init(argument:)), to.map(IndexValue.init(argument:))) }
 
     private func printCount(_ store: EventStore, _ version: SchemaVersion?, _ output: Output) async throws {
@@ -163,7 +161,6 @@ struct QueryCommand: Command {
     }
 }
 
-/// Prints rows to standard output, up to a limit.
 private struct RowLines {
     var lines: Lines
     private let limit: Int?
@@ -177,7 +174,6 @@ private struct RowLines {
         (self.lines, self.limit, self.print) = (lines, limit, print)
     }
 
-    /// The number of rows that may still be printed.
     var left: Int { limit.map { $0 - printed } ?? .max }
 
     /// Prints a row; returns false where no more rows are wanted.

@@ -57,7 +57,6 @@ struct ReadCommand: Command {
         }
     }
 
-    /// The reason why nothing was printed.
     private func absence(of name: StreamName?, in store: EventStore, _ version: SchemaVersion?) throws -> String {
         guard let name else { return from == nil && type == nil ? "the store has no events" : "no event is what was asked for" }
         let isUnknown = try store.read(name, at: version, limit: 1).isEmpty

@@ -199,7 +199,6 @@ struct SchemaLintCommand: Command {
         try CheckReport(findings, checked: checked, failing: Exit(code: findings.exit)).end(session.output)
     }
 
-    /// The findings of a directory. A file that can't be read is a finding, too.
     private static func findings(in directory: String, _ steps: SwiftSteps) throws -> (findings: [Finding], hasFixtures: Bool) {
         do {
             let history = try History.load(directory: directory).with(steps)
@@ -357,7 +356,6 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             if !refused.isEmpty { throw Exit.refused }
         }
 
-        /// The source of the fixtures; nil where none is named.
         private func source(_ version: VersionFile, _ session: Session) async throws -> FixtureSource? {
             if let file {
                 return try FixtureSource(

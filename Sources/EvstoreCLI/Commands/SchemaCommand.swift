@@ -102,7 +102,6 @@ struct SchemaNewCommand: Command {
         return (history.head.next, path, try file(after: history, at: path, interrupts))
     }
 
-    /// A template for version 1.
     private static let first = """
         evstore: 1
         version: 1

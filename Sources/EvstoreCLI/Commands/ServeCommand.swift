@@ -57,11 +57,8 @@
             if allowChanges || tokenFile != nil, !page { throw ValidationError("--allow-changes and --token-file need --page") }
         }
 
-        /// `90s`, `30m`, `12h` or `1d`; nil for anything else.
-        static func duration(_ text: String) -> Duration? {
-            guard let unit = text.last, let number = Int(text.dropLast()), number > 0, number < 1_000_000 else { return nil }
-            let seconds: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-            return seconds[unit].map { .seconds(number * $0) }
+        private static func duration(_ text: String) -> Duration? {
+            Duration(text, units: ["s": .seconds(1), "m": .seconds(60), "h": .seconds(3_600), "d": .seconds(86_400)])
         }
 
         func run(in session: Session) async throws {
@@ -111,7 +108,6 @@
         }
     }
 
-    /// The metrics of a store, and the registry that formats them.
     struct ServingMetrics {
         let registry: PrometheusRegistry
         let store: StoreMetrics

@@ -128,7 +128,6 @@ extension Complaint: PrintableObject {
 }
 
 extension Complaint.Weight {
-    /// The exit code of `status --exit-code`.
     fileprivate var exit: Exit {
         switch self {
         case .failing: .failing
@@ -277,7 +276,6 @@ struct VerifyCommand: Command {
 }
 
 extension VerifyReport {
-    /// What stands beside the findings, for programs.
     fileprivate var members: Members {
         let counts: Members = [
             "log": cases.log, "adopted": cases.adopted, "generated": cases.generated, "mutated": cases.mutated,
@@ -296,7 +294,6 @@ extension VerifyReport {
         ]
     }
 
-    /// What stands above the findings, for people.
     @TextLines fileprivate var lines: [String] {
         for law in laws {
             let what = ["L6", "L7"].contains(law.law) ? "read models" : "events"

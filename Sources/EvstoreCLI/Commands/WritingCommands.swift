@@ -114,7 +114,6 @@ struct AppendCommand: Command {
         return StreamCondition(first.stream, expect.expectation)
     }
 
-    /// The event that the arguments describe.
     private func event(_ interrupts: Interrupts) throws -> NewEvent {
         let stream = try StreamName(stream ?? "")
         let id = try id.map { try EventID($0) }
@@ -126,7 +125,6 @@ struct AppendCommand: Command {
     }
 }
 
-/// `--expect` as typed.
 struct ExpectationChoice: ExpressibleByArgument, Sendable {
     let expectation: Expectation
 
