@@ -38,7 +38,7 @@ extension EvstoreError {
                 "readOnly", "\(path) can't be written, or something in it can't be read",
                 fix: """
                     open it for writing, as its owner, on a mount that can be written; even readers need all that lies in it to be the \
-                    owner's to read and write: chmod -R u+rwX \(path.shellWord)
+                    owner's to read and write
                     """)
         case .replica(let path, let source):
             .init(

@@ -58,6 +58,7 @@ extension EvstoreError {
             "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then"
         case .unsafePermissions(let path, _):
             "chmod -R go-w \(path.shellWord), or chown -R to its user; all of it are files and directories of one user"
+        case .readOnly(let path): "\(details.fix ?? ""): chmod -R u+rwX \(path.shellWord)"
         case .unsafeFileSystem: "put the store on ext4, xfs, btrfs, f2fs or zfs, or say --any-file-system"
         case .invalidEvent(let type, let version, _, _): "see: evstore schema show \("\(type)@\(version)".shellWord)"
         case .versionNotAllowed(let version, let floor, _) where version.rawValue == 0:
