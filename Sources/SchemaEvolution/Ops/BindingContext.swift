@@ -115,15 +115,6 @@ struct BindingContext {
         isUnproved = isUnproved || site.isUnproved
         findings += site.findings
     }
-
-    /// Binds the ops of a list, in order.
-    mutating func bind(_ entries: [OpEntry]) -> [any BoundOp] {
-        var bound: [any BoundOp] = []
-        for entry in entries {
-            if let op = entry.op.bind(&self) { bound.append(op) }
-        }
-        return bound
-    }
 }
 
 /// Removes members from a shape and inserts them, together with the objects around them.
