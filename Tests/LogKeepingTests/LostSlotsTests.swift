@@ -1,9 +1,11 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Platform
 import Sealing
 import TestStores
+import TestSupport
 import Testing
 
 @testable import EventLog
