@@ -129,7 +129,7 @@ struct ExitCodeTests {
             #expect(text.exit == outcome.exit && isOK == (text.exit == 0), "\(line): \(text.output)")
         }
         let verified = try shop.run("verify --json")
-        #expect(verified.exit == 8 && (try member(verified.line, "quarantined")) == "1")
+        #expect(try verified.exit == 8 && member(verified.line, "quarantined") == "1")
         let again = try shop.run("replay --to v3")
         #expect(again.exit == 8 && again.output.contains("quarantined 1 event"), "\(again.output)")
     }

@@ -53,7 +53,7 @@ struct ClosedPartsTests {
 
     private func store(_ names: [String], _ options: Options) async throws -> TemporaryStore {
         let models = names.compactMap { name in Self.models[name].map { "  \(name): [\($0)]" } }
-        let files = SchemaFiles(
+        let files = try SchemaFiles(
             versions: Self.versions, projections: "evstore: 1\nprojections:\n" + models.joined(separator: "\n") + "\n")
         return try await TemporaryStore.make(files.load(), at: SchemaVersion(1), options: options)
     }
