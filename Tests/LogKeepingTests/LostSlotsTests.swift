@@ -2,6 +2,7 @@ import Bytes
 import EventModel
 import EvstoreTesting
 import Foundation
+import LMDB
 import Platform
 import Sealing
 import TestStores

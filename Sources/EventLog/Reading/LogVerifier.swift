@@ -134,7 +134,9 @@ struct LogVerifier {
     /// Looks once for keys that the file lacks, and for forgotten ones that exist again.
     private mutating func readLedger(_ transaction: borrowing ReadTransaction) throws {
         guard revived == nil, let keys = access.keys else { return }
-        if let shortage = try keys.subjects.shortage(noted: StateRows.slots(transaction, access.tables)) { slots.note(shortage: shortage) }
+        if let shortage = try keys.subjects.shortage(noted: StateRows.slots(transaction, access.tables)) {
+            slots.note(shortage: shortage, keys.store)
+        }
         do { revived = try keys.subjects.revived(ForgottenLedger.entries(transaction, access.tables, keys.subjects.ring)) } catch let error
             as EvstoreError
         {

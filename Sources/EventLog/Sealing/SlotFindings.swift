@@ -14,7 +14,8 @@ struct SlotFindings {
     private static let shownMax = 1_000
     private var slots: [UInt32: Slot] = [:]
     private var numbers: [[UInt8]: UInt32] = [:]
-    private var shortage: SlotDamage?
+    /// The finding about slots that the file lacks.
+    private var shortage: [Finding] = []
 
     /// - Parameter damages: the damages that are known before the walk.
     init(_ damages: [SlotDamage] = []) {
@@ -25,7 +26,10 @@ struct SlotFindings {
     }
 
     /// Notes that the file lacks slots at its end, or altogether.
-    mutating func note(shortage: SlotDamage) { self.shortage = shortage }
+    mutating func note(shortage: SlotDamage, _ store: String) {
+        let advice: Advice = "put back the file of a backup that was restored elsewhere, if there is one, and then \(Self.goOn(store))"
+        self.shortage = [Finding(id: Self.id, message: shortage.description, advice: advice)]
+    }
 
     /// Whether names of streams are needed to find out which stream a damaged slot belongs to.
     var wantsNames: Bool { !numbers.isEmpty }
@@ -44,13 +48,7 @@ struct SlotFindings {
     }
 
     func findings(_ store: String) -> [Finding] {
-        var findings = shortage.map { damage in
-            [
-                Finding(
-                    id: Self.id, message: damage.description,
-                    advice: "put back the file of a backup that was restored elsewhere, if there is one, and then \(Self.goOn(store))")
-            ]
-        } ?? []
+        var findings = shortage
         findings += slots.sorted { $0.key < $1.key }.prefix(Self.shownMax).map { number, slot in
             var damage = SlotDamage(number, slot.reason)
             damage.isOfLines = slot.isOfLines
