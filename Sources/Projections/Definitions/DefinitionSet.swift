@@ -129,15 +129,15 @@ extension DefinitionSet {
     }
 
     private static func read(_ root: FileNode, history: History) throws(EvstoreError) -> DefinitionSet {
-        var problems = FindingList()
+        var problems: [Finding] = []
         var result = DefinitionSet()
         do throws(FileProblem) { try result.take(root, &problems) } catch { problems.add(error) }
-        problems.add(result.check(against: history).filter { $0.severity == .error })
-        if problems.hasErrors { throw .schemaInvalid(problems.findings) }
+        problems += result.check(against: history).filter { $0.severity == .error }
+        if problems.hasErrors { throw .schemaInvalid(problems) }
         return result
     }
 
-    private mutating func take(_ root: FileNode, _ problems: inout FindingList) throws(FileProblem) {
+    private mutating func take(_ root: FileNode, _ problems: inout [Finding]) throws(FileProblem) {
         try root.map("a projection file", allowing: ["evstore", "projections"])
         let format = try root.required("evstore", of: "a projection file")
         guard try format.integer("evstore", from: 1) == 1 else {
@@ -148,7 +148,7 @@ extension DefinitionSet {
         }
     }
 
-    private mutating func take(_ projection: FileNode.Member, _ problems: inout FindingList) throws(FileProblem) {
+    private mutating func take(_ projection: FileNode.Member, _ problems: inout [Finding]) throws(FileProblem) {
         let name = projection.name
         guard Self.isName(name) else {
             throw projection.problem("\(quoted(name)) is no name for a projection", fix: "letters, digits, _, - and . (the first a letter)")

@@ -21,7 +21,7 @@ extension History {
             names.cross(step)
             findings += names.reused(in: file)
             // If a step has errors, paths across it would only repeat its findings.
-            if chain.isWhole || !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
+            if chain.isWhole || !findings.hasErrors { findings += checkForward(file) }
         }
         return findings
     }

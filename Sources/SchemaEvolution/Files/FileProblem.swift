@@ -25,17 +25,9 @@ extension Finding {
     }
 }
 
-/// Collects the findings about files, so that one run reports all of them.
-package struct FindingList: Sendable {
-    package private(set) var findings: [Finding] = []
-
-    package init() {}
-
-    package mutating func add(_ finding: Finding) { findings.append(finding) }
-
-    package mutating func add(_ problem: FileProblem) { findings.append(problem.finding) }
-
-    package mutating func add(_ more: [Finding]) { findings += more }
+/// Findings about files are collected, so that one run reports all of them.
+extension [Finding] {
+    package mutating func add(_ problem: FileProblem) { append(problem.finding) }
 
     /// The body's result; if the body throws, adds a finding and returns nil.
     package mutating func attempt<Result>(_ body: () throws(FileProblem) -> Result) -> Result? {
@@ -45,7 +37,7 @@ package struct FindingList: Sendable {
         }
     }
 
-    package var hasErrors: Bool { findings.contains { $0.severity == .error } }
+    package var hasErrors: Bool { contains { $0.severity == .error } }
 }
 
 /// The ids of findings about a single file, independent of other files.

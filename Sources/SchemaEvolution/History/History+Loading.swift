@@ -12,12 +12,12 @@ extension History {
     /// - Parameter reportsAll: whether findings that mostly repeat others are reported too.
     package static func load(_ texts: SchemaTexts, reportsAll: Bool = false) throws(EvstoreError) -> History {
         let (names, directory, prefix) = (try texts.names(), texts.directory, texts.path(""))
-        var findings = FindingList()
+        var findings: [Finding] = []
         var found: [Int: VersionFile?] = [:]
         for name in names {
             guard let number = number(inName: name, path: prefix + name, &findings) else { continue }
             if found.keys.contains(number) {
-                findings.add(
+                findings.append(
                     Finding(
                         id: "LOG001", file: prefix + name, line: 1, column: 1, message: "version \(number) has two files",
                         fix: "keep v\(number).yaml or v\(number).json"))
@@ -27,10 +27,10 @@ extension History {
             found[number] = .some(nil)
             do throws(EvstoreError) {
                 let file = try VersionFile(texts.read(path: prefix + name))
-                if file.number.number != number { findings.add(misnamed(file, number)) } else { found[number] = file }
+                if file.number.number != number { findings.append(misnamed(file, number)) } else { found[number] = file }
             } catch {
                 guard case .schemaInvalid(let problems) = error else { throw error }
-                findings.add(problems)
+                findings += problems
             }
         }
         var missing = gaps(found.keys.sorted(), in: directory)
@@ -41,18 +41,18 @@ extension History {
             }
             missing[0].repairs = renumbering(found, in: prefix)
         }
-        findings.add(missing)
+        findings += missing
         let files = found.sorted { $0.key < $1.key }.compactMap(\.value)
-        findings.add(labelProblems(files))
+        findings += labelProblems(files)
         let lock = prefix + SchemaLock.fileName
         if names.contains(SchemaLock.fileName) {
             do throws(EvstoreError) {
                 // The lock is checked only if every file was read; unreadable files already have findings.
                 let locked = try SchemaLock(text: texts.bytes(path: lock), file: lock)
-                if files.count == found.count { findings.add(locked.check(files, file: lock)) }
+                if files.count == found.count { findings += locked.check(files, file: lock) }
             } catch {
                 guard case .schemaInvalid(let problems) = error else { throw error }
-                findings.add(problems)
+                findings += problems
             }
         } else {
             var finding = Finding(
@@ -62,10 +62,10 @@ extension History {
             if files.count == found.count {
                 finding.repairs = [Repair(file: lock, .lines(SchemaLock(locking: files).text.split(separator: "\n").map(String.init)))]
             }
-            findings.add(finding)
+            findings.append(finding)
         }
-        if findings.hasErrors { throw .schemaInvalid(findings.findings) }
-        return History(versions: files, warnings: findings.findings, reportsAll: reportsAll)
+        if findings.hasErrors { throw .schemaInvalid(findings) }
+        return History(versions: files, warnings: findings, reportsAll: reportsAll)
     }
 
     /// Whether a directory contains no version files, including unreadable ones.
@@ -82,15 +82,15 @@ extension History {
     /// - Throws: `schemaInvalid` if a version is missing or has two files, or if labels do not increase.
     package init(files: [VersionFile]) throws(EvstoreError) {
         let files = files.sorted { $0.number < $1.number }
-        var findings = FindingList()
+        var findings: [Finding] = []
         for (file, next) in zip(files, files.dropFirst()) where file.number == next.number {
-            findings.add(
+            findings.append(
                 Finding(id: "LOG001", file: next.file, message: "version \(file.number.number) has two files", fix: "keep one of them"))
         }
-        findings.add(Self.gaps(files.map(\.number.number), in: files.first?.file ?? "the versions"))
-        findings.add(Self.labelProblems(files))
-        if findings.hasErrors { throw .schemaInvalid(findings.findings) }
-        self.init(versions: files, warnings: findings.findings)
+        findings += Self.gaps(files.map(\.number.number), in: files.first?.file ?? "the versions")
+        findings += Self.labelProblems(files)
+        if findings.hasErrors { throw .schemaInvalid(findings) }
+        self.init(versions: files, warnings: findings)
     }
 
     /// The history that a store holds.
@@ -109,7 +109,7 @@ extension History {
     }
 
     /// The number in `v3.yaml` or `v3.json`; nil for other files. A name such as `v03.yaml` produces a finding.
-    private static func number(inName name: String, path: String, _ findings: inout FindingList) -> Int? {
+    private static func number(inName name: String, path: String, _ findings: inout [Finding]) -> Int? {
         guard let dot = name.lastIndex(of: "."), name.hasPrefix("v") else { return nil }
         let digits = name[name.index(after: name.startIndex) ..< dot]
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (48 ... 57).contains($0) }) else { return nil }
@@ -117,7 +117,7 @@ extension History {
         guard [".yaml", ".yml", ".json"].contains(ending) else { return nil }
         guard let number = Int(digits), number > 0, String(number) == digits, ending != ".yml" else {
             let better = "v\(Int(digits).map { max($0, 1) } ?? 1).\(ending == ".json" ? "json" : "yaml")"
-            findings.add(
+            findings.append(
                 Finding(
                     "LOG001", at: FileLocation(file: path, line: 1, column: 1), "\(name) is not a name of a version file",
                     fix: "rename it to \(better)", repairs: [Repair(file: path, .move(String(path.dropLast(name.count)) + better))]))

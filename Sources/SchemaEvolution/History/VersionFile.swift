@@ -73,7 +73,7 @@ extension VersionFile {
     package init(_ root: FileNode) throws(EvstoreError) {
         var reader = VersionFileReader(root)
         let file = reader.read()
-        guard let file, !reader.findings.hasErrors else { throw .schemaInvalid(reader.findings.findings) }
+        guard let file, !reader.findings.hasErrors else { throw .schemaInvalid(reader.findings) }
         self = file
     }
 
@@ -128,7 +128,7 @@ extension VersionFile {
 /// Reads one version file and collects its findings.
 private struct VersionFileReader {
     let root: FileNode
-    var findings = FindingList()
+    var findings: [Finding] = []
 
     init(_ root: FileNode) { self.root = root }
 
@@ -252,7 +252,7 @@ private struct VersionFileReader {
             }
             reader.begin()
             let shape = reader.readEvent(member.value)
-            findings.add(reader.findings.findings)
+            findings += reader.findings
             let stream = shape.flatMap { readStream(of: member.value, $0) }
             types.append(member.name)
             if let shape { events[member.name] = EventShape(shape: shape, stream: stream, mark: member.place) }
@@ -265,11 +265,11 @@ private struct VersionFileReader {
     private mutating func checkDefinitions(_ definitions: FileNode?) {
         guard case .map(let members)? = definitions?.kind else { return }
         var reader = ShapeReader(definitions: definitions)
-        var known = Set(findings.findings)
+        var known = Set(findings)
         for member in members {
             reader.begin()
             _ = reader.read(member.value)
-            for finding in reader.findings.findings where known.insert(finding).inserted { findings.add(finding) }
+            for finding in reader.findings where known.insert(finding).inserted { findings.append(finding) }
         }
     }
 

@@ -9,7 +9,7 @@ package struct Adoption: Sendable {
     /// Nil if version 1 adopts nothing.
     package init?(_ file: VersionFile?) {
         guard let file, let adopt = file.adopt else { return nil }
-        var found = FindingList()
+        var found: [Finding] = []
         let nodes = found.attempt { () throws(FileProblem) in try adopt.list("adopt") } ?? []
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
@@ -30,7 +30,7 @@ package struct Adoption: Sendable {
             }
             if let one = made ?? nil { cases.append(one) }
         }
-        findings = found.findings
+        findings = found
     }
 }
 

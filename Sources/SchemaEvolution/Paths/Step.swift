@@ -49,14 +49,14 @@ struct Step: Sendable {
     init(_ file: VersionFile) {
         version = file.number
         guard let list = file.upcast else { return }
-        var found = FindingList()
+        var found: [Finding] = []
         var number = 0
         for node in found.attempt({ () throws(FileProblem) in try list.list("upcast") }) ?? [] {
             guard let action = Self.action(node, &number, &found) else { continue }
             note(action, at: items.count)
             items.append(Item(action: action, node: node))
         }
-        findings = found.findings
+        findings = found
     }
 
     private mutating func note(_ action: Action, at index: Int) {
@@ -76,7 +76,7 @@ struct Step: Sendable {
         }
     }
 
-    private static func action(_ node: FileNode, _ number: inout Int, _ found: inout FindingList) -> Action? {
+    private static func action(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> Action? {
         if node.member("on") != nil { return payload(node, &number, &found) }
         number += 1
         let count = number
@@ -87,7 +87,7 @@ struct Step: Sendable {
         }
     }
 
-    private static func payload(_ node: FileNode, _ number: inout Int, _ found: inout FindingList) -> Action? {
+    private static func payload(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> Action? {
         let parts = found.attempt { () throws(FileProblem) -> (Selection, [FileNode]) in
             try node.map("an item", allowing: ["on", "do"])
             let on = try node.required("on", of: "an item")

@@ -6,7 +6,7 @@ internal import JSONText
 struct ShapeReader {
     /// The definitions that `$ref: "#/$defs/NAME"` may refer to, and the index of each name.
     private let (definitions, places): ([FileNode.Member], [Name: Int])
-    var findings = FindingList()
+    var findings: [Finding] = []
     /// The references that are currently being followed, to detect cycles.
     private var following: [String] = []
     /// The maximum number of shapes in an event's shape, and the maximum nesting depth, with references resolved. No payload nests deeper.
@@ -27,7 +27,7 @@ struct ShapeReader {
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
     /// Clears the findings and resets the budget for the next shape.
-    mutating func begin() { (findings, budget) = (FindingList(), Self.budgetMax) }
+    mutating func begin() { (findings, budget) = ([], Self.budgetMax) }
 
     /// Reads a shape. Returns nil, after adding a finding, if it has no known type.
     mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
@@ -374,7 +374,7 @@ extension Shape {
     package init(reading node: FileNode, definitions: FileNode? = nil) throws(FileProblem) {
         var reader = ShapeReader(definitions: definitions)
         let shape = reader.read(node)
-        if let first = reader.findings.findings.first { throw FileProblem(first) }
+        if let first = reader.findings.first { throw FileProblem(first) }
         guard let shape else { throw node.problem("this is not a shape", rule: FileRule.shape) }
         self = shape
     }

@@ -52,7 +52,7 @@ package struct Lint {
                 "\(.recordFixtures(overwriting: false)) makes events of every type, and records what every version sees of them")
         }
         findings += fixtures.check(history)
-        guard !history.check().contains(where: { $0.severity == .error }) else { return }
+        guard !history.check().hasErrors else { return }
         do throws(EvstoreError) { findings += try fixtures.differences(history) } catch {
             guard case .programNeeded(let what, _) = error, let mark = history.versions.last?.mark else { throw error }
             note(
