@@ -78,9 +78,7 @@ extension Source {
         }
         return true
     }
-}
 
-extension Source {
     /// Reads a source as a projection file writes it: a text, or a map with one member.
     package init(_ node: FileNode, _ what: String) throws(FileProblem) {
         switch node.kind {
@@ -122,9 +120,7 @@ extension Source {
             self = .pointer(try JSONPointer(text: text, of: node, what))
         }
     }
-}
 
-extension Source {
     fileprivate init(inBraces text: String) throws(ExpressionError) {
         guard !text.contains("{") else { throw ExpressionError("{\(text)} has a brace within braces") }
         try self.init(text)

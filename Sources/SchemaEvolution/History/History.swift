@@ -98,9 +98,7 @@ extension History {
         }
         return .unknownVersion(text, known: known + (hint.map { [$0] } ?? []))
     }
-}
 
-extension History {
     /// The advice for a type that a version does not have: the versions that have it, and its names at this version.
     package func advice(onMissing type: String, at version: SchemaVersion) -> Advice {
         let holders = versions.filter { $0.events[type] != nil }.map(\.number)

@@ -54,9 +54,7 @@ extension VersionFile {
             throw .invalidEvent(type: type, version: number, pointer: error.pointer, reason: error.reason)
         }
     }
-}
 
-extension VersionFile {
     /// The newest version of the file format that this program reads.
     package static let format = 1
 

@@ -398,9 +398,7 @@ extension LawTrial {
     private static func concatenation(_ lists: [[GroupPart]?]) -> [GroupPart]? {
         lists.contains { $0 == nil } ? nil : lists.flatMap { $0 ?? [] }
     }
-}
 
-extension LawTrial {
     /// Tries law L8 on an event of the log: it must fit the shape at its birth version, and have an image, or a declared absence, at every
     /// version from the floor up to its birth version. The gate has checked these versions, whichever version was live then.
     package mutating func check(accepted event: LawEvent, from floor: SchemaVersion) {

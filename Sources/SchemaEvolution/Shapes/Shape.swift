@@ -273,9 +273,7 @@ extension Shape {
         }
         return .object(members)
     }
-}
 
-extension Shape {
     /// The upper limit of `bytesLeast`: samples and generated events are values of shapes and must fit into memory.
     static let bytesMax = 1 << 20
 
