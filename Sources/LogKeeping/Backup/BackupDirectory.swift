@@ -4,8 +4,10 @@ internal import EventModel
 internal import FoundationEssentials
 internal import Hashing
 internal import LMDB
+internal import Migration
 internal import Platform
 internal import Projections
+internal import Sealing
 
 /// A directory of backups that share their blocks: each run writes the blocks since the run before, and the current state of the store's
 /// other rows.
@@ -281,4 +283,166 @@ extension BackupDirectory.Run.Blocks {
         return BackupBase(
             last: Checkpoint(epoch: Epoch(epoch), position: Position(position)), link: link, frame: frame, frameLink: frameLink)
     }
+}
+
+/// Block files of a directory are joined as it grows, so that a run names few of them, however many runs there were. A file's level is the
+/// power of 16 that its size has reached. Where a run finds 16 files of one level, or of lower ones, at the end, they become one file:
+/// their frames follow each other already. The old files stay as long as an older run names them. So each byte is copied about once a
+/// level, as in the size-tiered compaction of log-structured stores.
+extension BackupDirectory {
+    private static let filesOfLevelMax = 15
+    /// Files that reach this size together are not joined: what it costs a run stays bounded.
+    static let joinedBytesMax = 1 << 30
+    /// The name of a file that is being written; runs are counted from 1.
+    private static let unfinished = "blocks/0.new"
+
+    /// The block files of the run before, some of them joined where it is time, for a new run. From the first one on whose frames turn out to
+    /// be damaged they are left out, so that the run writes their blocks anew. Where the files can't be joined, they stay as they are.
+    func joined(_ files: [Run.Blocks], by number: UInt64, _ context: MigrationContext) throws -> [Run.Blocks] {
+        guard let range = Self.joinable(files.map(\.bytes)), let last = files[range].last else { return files }
+        var joined = last
+        joined.file = Self.blocksName(number, Position(last.position))
+        joined.bytes = files[range].sum(\.bytes)
+        let base = range.lowerBound > 0 ? files[range.lowerBound - 1].base : nil
+        do {
+            try copy(files[range], context.job)
+            if try damage(of: joined, in: Self.unfinished, after: base) == nil {
+                try Directory.rename("\(path)/\(Self.unfinished)", to: "\(path)/\(joined.file)")
+                return files[..<range.lowerBound] + [joined] + files[range.upperBound...]
+            }
+        } catch EvstoreError.interrupted {
+            throw context.job.interrupted
+        } catch {
+            context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error.advised)")
+            try removeUnfinished(context)
+            return files
+        }
+        try removeUnfinished(context)
+        for index in range {
+            let file = files[index]
+            guard let damage = try damage(of: file, in: file.file, after: index > 0 ? files[index - 1].base : nil) else { continue }
+            context.warn("of the backups in \(path), \(damage): this run has its blocks anew; verify the older runs")
+            return Array(files[..<index])
+        }
+        return files
+    }
+
+    /// In a sealed store the file has wrapped keys: it is overwritten first.
+    private func removeUnfinished(_ context: MigrationContext) throws {
+        try Directory.removeFiles(in: path + "/blocks", overwriting: context.log.keyFile != nil) { "blocks/\($0)" == Self.unfinished }
+    }
+
+    /// The files that become one; nil where none do.
+    static func joinable(_ sizes: [Int]) -> Range<Int>? {
+        guard let last = sizes.last else { return nil }
+        var (range, bytes) = (sizes.count - 1 ..< sizes.count, last)
+        while range.upperBound == sizes.count {
+            let start = sizes[..<range.lowerBound].lastIndex { level($0) > level(bytes) }.map { $0 + 1 } ?? 0
+            // A directory of an older program may have more than one file holds: the first ones come first.
+            var (end, sum) = (start, 0)
+            while end < sizes.count, sum.plus(sizes[end]) <= joinedBytesMax { (end, sum) = (end + 1, sum + sizes[end]) }
+            guard range.lowerBound - start >= filesOfLevelMax, end - start > filesOfLevelMax else { break }
+            (range, bytes) = (start ..< end, sum)
+        }
+        return range.count > 1 ? range : nil
+    }
+
+    /// 0 below 64 KiB, 1 below 1 MiB, 2 below 16 MiB …
+    private static func level(_ bytes: Int) -> Int { (Int.bitWidth - (bytes >> 16).leadingZeroBitCount + 3) / 4 }
+
+    /// Writes the frames of some files into one.
+    private func copy(_ files: some Sequence<Run.Blocks>, _ job: Job) throws {
+        var file = FileWriter("\(path)/\(Self.unfinished)")
+        let frames = FileSequence(files.map { "\(path)/\($0.file)" })
+        while true {
+            try job.check()
+            let bytes = try frames.read(1 << 20)
+            if bytes.isEmpty { break }
+            try file.write(bytes.lent)
+        }
+        try file.finish()
+    }
+}
+
+/// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with the number,
+/// the code, the last slot and the proof; bytes are in hexadecimal.
+extension BackupDirectory {
+    private static let head = "evstore forgotten 1"
+    private static let bytesMax = 1 << 30
+
+    private var ledgerPath: String { path + "/forgotten" }
+
+    /// Reads the entries; only the store's keys can prove them.
+    func ledger() throws -> [ForgottenLedger.Entry] {
+        guard try Directory.ownStatus(ledgerPath) != nil else { return [] }
+        let file = try File(ledgerPath, .read)
+        let text = try file.read(min(file.status().bytes, Self.bytesMax))
+        var lines = String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard lines.popLast() == "", lines.first == Self.head else { throw damagedLedger }
+        var entries: [ForgottenLedger.Entry] = []
+        for line in lines.dropFirst() {
+            guard let entry = Self.entry(line) else { throw damagedLedger }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private static func entry(_ line: String) -> ForgottenLedger.Entry? {
+        let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        guard words.count == 4, let number = UInt64(words[0]), let through = UInt32(words[2]) else { return nil }
+        guard let code = bytes(hex: words[1]), code.count == 16, let proof = bytes(hex: words[3]) else { return nil }
+        return ForgottenLedger.Entry(number: number, ForgottenSubject(code: code, through: through), proof: proof)
+    }
+
+    /// Adds the missing entries; returns what a run notes about all of them. Entries are never removed: if an older copy of the store is
+    /// put back, its ledger is shorter.
+    func add(_ entries: [ForgottenLedger.Entry]) throws -> LedgerNote {
+        let known = try ledger()
+        let there = Set(known)
+        let missing = entries.filter { !there.contains($0) }
+        let all = known + missing
+        if !missing.isEmpty { try write(Array((Self.head + "\n" + Self.text(all[...])).utf8), to: ledgerPath) }
+        return LedgerNote(rows: all.count, digest: Self.digest(all[...]))
+    }
+
+    private static func text(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String {
+        entries.map { "\($0.number) \(hex($0.forgotten.code)) \($0.forgotten.through) \(hex($0.proof))\n" }.joined()
+    }
+
+    private static func digest(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String {
+        var hasher = SHA256Hasher()
+        hasher.update(Array(text(entries).utf8).lent)
+        return hasher.finalize().hex
+    }
+
+    // MARK: Checking it
+
+    /// What a run notes about the ledger: how many rows it had, and a digest over them.
+    struct LedgerNote: Codable {
+        var rows: Int
+        var digest: String
+    }
+
+    /// Checks the ledger without the store's keys, by what the newest run notes about it.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    func checkLedger(_ newest: Run?) throws { try check(ledger(), newest) }
+
+    private func check(_ entries: [ForgottenLedger.Entry], _ newest: Run?) throws {
+        guard let note = newest?.forgotten else { return }
+        guard (0 ... entries.count).contains(note.rows), Self.digest(entries.prefix(note.rows)) == note.digest else { throw changedLedger }
+    }
+
+    /// Checks the ledger before a run builds on it. A file that is not there is written anew from the store's ledger, if that has all that
+    /// the file had.
+    /// - Parameter own: the store's ledger.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    func checkLedger(_ newest: Run?, own: [ForgottenLedger.Entry], provenBy ring: KeyRing?) throws {
+        guard try Directory.ownStatus(ledgerPath) != nil else { return try check(own, newest) }
+        try checkLedger(newest)
+        if let ring, try !ledger().allSatisfy({ $0.isProven(by: ring) }) { throw changedLedger }
+    }
+
+    private var changedLedger: EvstoreError { damaged("its ledger of what was forgotten is not as it was written") }
+
+    private var damagedLedger: EvstoreError { damaged("its file forgotten, which says what was forgotten, can't be read") }
 }
