@@ -27,9 +27,7 @@ extension StoreMaintenance {
     ) async throws(EvstoreError) -> SalvageReport {
         try TargetPath.require(target, outside: source)
         return try await working("salvage \(source)", progress) { (job) async throws(EvstoreError) in
-            var request = SalvageRequest(at: source, into: target, options: options)
-            (request.history, request.definitions) = (schemas?.history, schemas?.definitions)
-            return try SalvageRun.run(request, job)
+            try SalvageRun.run(at: source, into: target, options, history: schemas?.history, definitions: schemas?.definitions, job)
         }
     }
 

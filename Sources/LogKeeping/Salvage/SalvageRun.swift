@@ -7,31 +7,20 @@ internal import Platform
 package import Projections
 package import SchemaEvolution
 
-/// The parameters of a salvage.
-package struct SalvageRequest {
-    /// The path of the damaged store's directory, or of a `data.mdb` alone.
-    let source: String
-    /// The path of the new store.
-    let target: String
-    let options: Options
-    /// The version files, for a store that has lost its own.
-    package var history: History?
-    package var definitions: DefinitionSet?
-
-    package init(at source: String, into target: String, options: Options) {
-        (self.source, self.target, self.options) = (source, target, options)
-    }
-}
-
 /// Makes a store from the undamaged blocks and rows of a damaged one.
 package enum SalvageRun {
+    /// - Parameters:
+    ///   - source: the path of the damaged store's directory, or of a `data.mdb` alone.
+    ///   - target: the path of the new store.
+    ///   - history: the version files, for a store that has lost its own; `definitions` likewise.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
-    package static func run(_ request: SalvageRequest, _ job: Job) throws(EvstoreError) -> SalvageReport {
-        let (source, target) = (request.source, request.target)
+    package static func run(
+        at source: String, into target: String, _ options: Options, history: History? = nil, definitions: DefinitionSet? = nil, _ job: Job
+    ) throws(EvstoreError) -> SalvageReport {
         let began = ContinuousClock.now
         do {
             var report = try EventLog.salvage(
-                at: source, into: target, options: request.options,
+                at: source, into: target, options: options,
                 progress: { step, done, total in
                     try job.advance(step, done: done, total: total)
                 },
@@ -39,7 +28,7 @@ package enum SalvageRun {
                     try write(lend, sealedBy: sealer, to: "\(directory)/\(SalvageReport.unconfirmedName)")
                 },
                 finish: { update, rows in
-                    try SalvagedCatalogues(rows, request.history, request.definitions).put(into: &update, of: source)
+                    try SalvagedCatalogues(rows, history, definitions).put(into: &update, of: source)
                     try Journal.append(
                         .init(
                             .salvage, to: update.state.live, position: update.last.position, duration: began.duration(to: .now),
