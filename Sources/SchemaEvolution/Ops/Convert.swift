@@ -25,13 +25,7 @@ struct Convert: MemberOp {
                 .withRepairs(to.swapped(word, among: ["string", "integer", "number", "boolean"]))
         }
         self.kind = kind
-        let guess: String? =
-            switch kind {
-            case .integer: IntegerText.name
-            case .number: NumberText.name
-            case .boolean: BooleanText.name
-            default: nil
-            }
+        let guess = [Shape.Kind.integer: IntegerText.name, .number: NumberText.name, .boolean: BooleanText.name][kind]
         let choices = CodecRegistry.names.joined(separator: ", ")
         codec = try CodecRegistry.codec(
             try arguments.required("using", of: "convert", choices: "one of \(choices)", guess: guess.map { .string($0) }))

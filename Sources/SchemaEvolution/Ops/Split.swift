@@ -213,9 +213,8 @@ struct SeparatorRule: Sendable {
         separator = try arguments.required("separator", of: op, choices: "the text between two parts", guess: .string(" "))
             .text("separator")
         guard !separator.isEmpty else { throw arguments.problem("the separator is empty", rule: Rule.opArgument) }
-        let ends = ["first", "last"]
         let end = try arguments.required("at", of: op, choices: "first or last", guess: .string("first"))
-        isAtLast = try end.word("at", of: ends, why: "at says which separator counts where the text has several") == "last"
+        isAtLast = try end.word("at", of: ["first", "last"], why: "at says which separator counts where the text has several") == "last"
         because = try arguments.member("because")?.text("because")
         let answers = ["absent", "error"]
         let missing = try arguments.required("missing", of: op, choices: "absent or error", guess: .string("absent"))

@@ -68,17 +68,14 @@ struct SwiftOp: Op {
 
     private static func opClass(_ node: FileNode) throws(FileProblem) -> OpClass {
         var result = OpClass.iso
+        let known: [String: OpClass] = ["iso": .iso, "widen": .widen, "narrow": .narrow, "partial": .partial]
         for word in try node.texts("class") {
-            switch word {
-            case "iso": break
-            case "widen": result.insert(.widen)
-            case "narrow": result.insert(.narrow)
-            case "partial": result.insert(.partial)
-            default:
+            guard let one = known[word] else {
                 throw node.problem(
                     "there is no class \(quoted(word))", rule: Rule.swiftStep, fix: "it is iso, widen, narrow or partial, or a list of them"
                 )
             }
+            result.formUnion(one)
         }
         return result
     }
