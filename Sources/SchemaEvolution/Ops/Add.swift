@@ -169,9 +169,11 @@ extension Shape {
         }
     }
 
-    static var dateTime: Shape {
+    static var dateTime: Shape { text(.dateTime) }
+
+    static func text(_ format: Format) -> Shape {
         var shape = Shape(.string)
-        shape.format = .dateTime
+        shape.format = format
         return shape
     }
 }

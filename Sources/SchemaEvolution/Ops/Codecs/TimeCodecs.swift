@@ -13,12 +13,7 @@ struct DateOfTime: PairCodec {
     func words(_ direction: Direction) -> String { "a moment <-> its day as written; a day is its midnight in UTC" }
 
     var left: CodecSide { CodecSide(.dateTime) }
-
-    var right: CodecSide {
-        var shape = Shape(.string)
-        shape.format = .date
-        return CodecSide(shape)
-    }
+    var right: CodecSide { CodecSide(.text(.date)) }
 
     var losesRightward: Bool { true }
 
