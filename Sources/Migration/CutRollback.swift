@@ -22,13 +22,18 @@ package enum CutRollback {
         defer { lock.release() }
         if isNode { try await awaiting { try await context.log.takeInFrames() } }
         let (state, last) = (try context.state(), try context.last())
-        try requireSame(snapshot, context)
+        guard try snapshot.isOf(context.log) else {
+            throw .verificationFailed(
+                reason: "the log at position \(snapshot.position) is not what the snapshot \(snapshot.name) noted; nothing was changed")
+        }
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
         report.tail = last.position.events(after: snapshot.position)
         if report.tail > 0 { try consent.require(to: report.tail, after: snapshot, context, state.epoch) }
         try GenerationSweep.run(context)
         var generationSet = try generationSet(context, snapshot, state)
-        let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)
+        // The head may be higher than the snapshot's, since registered versions stay known.
+        let hasNumbers = (state.floor, state.live, state.top) == (snapshot.floor, snapshot.live, snapshot.top)
+        let isThere = report.tail == 0 && hasNumbers && generationSet.isLive(in: state)
         if !isThere {
             if report.tail > 0, !isNode { report.archive = try await Archive.write(context, after: snapshot.position, through: last) }
             // Order: read models are built and compared before the cut, so that they are available at every moment.
@@ -63,13 +68,6 @@ package enum CutRollback {
         generationSet.entries.removeAll { !$0.definition.isAvailable }
         try generationSet.find(context, state, acceptingQuarantine: true, through: snapshot.position)
         return generationSet
-    }
-
-    private static func requireSame(_ snapshot: SnapshotReport, _ context: MigrationContext) throws(EvstoreError) {
-        guard try snapshot.isOf(context.log) else {
-            throw .verificationFailed(
-                reason: "the log at position \(snapshot.position) is not what the snapshot \(snapshot.name) noted; nothing was changed")
-        }
     }
 
     /// - Returns: the end of the log before the cut. On a node it may be further than `report` says, since others append meanwhile.
@@ -112,12 +110,5 @@ package enum CutRollback {
         try await context.log.changing { update in
             for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
         }
-    }
-}
-
-extension StoreState {
-    /// Whether the store is in the state of a snapshot. Its head may be higher, since registered versions stay known.
-    fileprivate func isAs(_ snapshot: SnapshotReport) -> Bool {
-        (floor, live, top) == (snapshot.floor, snapshot.live, snapshot.top)
     }
 }

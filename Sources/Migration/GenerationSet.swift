@@ -50,7 +50,6 @@ package struct GenerationSet: Sendable {
 
     var missing: [Entry] { entries.filter { $0.directory == nil } }
     var present: [Entry] { entries.filter { $0.directory != nil } }
-    var fingerprints: Set<String> { Set(entries.map(\.fingerprint)) }
 
     /// Whether the version is live with exactly these generations.
     func isLive(in state: StoreState) -> Bool { state.live == version && isMapped(in: state) }
