@@ -243,19 +243,15 @@ struct RollbackPlanner {
         return after
     }
 
-    /// Plans the rollback to the version from which the last replay reached the live one.
-    func plan(_ context: MigrationContext) throws(EvstoreError) -> PlannedRollback {
+    /// Plans the rollback to a version; where it is nil, to the one from which the last replay reached the live one.
+    func plan(
+        _ context: MigrationContext, to version: SchemaVersion? = nil, without names: Set<String> = []
+    ) throws(EvstoreError) -> PlannedRollback {
         let target: SchemaVersion
-        do { target = try flips.target(nil, state) } catch {
+        do { target = if let version { version } else { try flips.target(nil, state) } } catch {
             guard case .nothingToRollBackTo = error else { throw error }
             return PlannedRollback(refused: PlannedRefusal(error: error))
         }
-        return try plan(context, to: target)
-    }
-
-    func plan(
-        _ context: MigrationContext, to target: SchemaVersion, without names: Set<String> = []
-    ) throws(EvstoreError) -> PlannedRollback {
         var planned = PlannedRollback(to: target)
         var models = try GenerationSet(context, evolving, at: target)
         planned.without = models.entries.filter { !$0.definition.isAvailable }.map(\.name)
