@@ -45,7 +45,13 @@ package enum CutRollback {
             if isNode, end.position > snapshot.position {
                 report.tail = end.position.events(after: snapshot.position)
                 report.archive = Archive.path(in: context.store, after: snapshot.position, through: end)
-                do { try await adopt(generationSet, context) } catch {
+                let built = generationSet.entries
+                do {
+                    // The ones before may have gone beyond the cut.
+                    try await context.log.changing { update in
+                        for entry in built { update.state.generations[entry.fingerprint] = entry.directory }
+                    }
+                } catch {
                     // The cut is made, and a query builds these read models later: an error here would make the caller repeat the cut.
                     context.logger.warning("the read models behind a cut could not be registered: \(error.advised)")
                 }
@@ -102,13 +108,6 @@ package enum CutRollback {
                 to: &update)
             MigrationPhase.reached(.cutInside)
             return end
-        }
-    }
-
-    /// Registers the read models that were built before a node's cut: the previous ones may have gone beyond it.
-    private static func adopt(_ generationSet: GenerationSet, _ context: MigrationContext) async throws(EvstoreError) {
-        try await context.log.changing { update in
-            for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
         }
     }
 }

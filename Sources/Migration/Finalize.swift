@@ -15,16 +15,13 @@ package enum Finalize {
     ) async throws(EvstoreError) -> FinalizeReport {
         let began = ContinuousClock.now
         try context.log.requireOwn()
-        let lock = try MigrationLock.take(context)
-        defer { lock.release() }
-        try await context.takeInFrames()
-        let (floor, named) = try await context.replanning { () async throws(EvstoreError) in
-            try await move(context, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
+        return try await context.locked { () async throws(EvstoreError) in
+            let (floor, named) = try await move(context, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
+            MigrationPhase.reached(.finalizeAfter)
+            let pruned = try GenerationSweep.run(context, keepingReady: named)
+            MigrationPhase.reached(.pruneAfter)
+            return FinalizeReport(floor: floor, pruned: pruned)
         }
-        MigrationPhase.reached(.finalizeAfter)
-        let pruned = try GenerationSweep.run(context, keepingReady: named)
-        MigrationPhase.reached(.pruneAfter)
-        return FinalizeReport(floor: floor, pruned: pruned)
     }
 
     /// - Returns: the floor, and the fingerprints of the read models that stay.

@@ -12,8 +12,6 @@ enum Flip {
         /// Adds missing read models of the same version.
         case complete
 
-        fileprivate var kind: JournalKind { JournalKind(rawValue: rawValue) }
-
         fileprivate var inside: MigrationPhase {
             switch self {
             case .replay: .flipInside
@@ -84,8 +82,8 @@ enum Flip {
         let duration = order.began.duration(to: .now)
         try Journal.append(
             .init(
-                order.cause.kind, from: from, to: to, position: position, duration: duration, readModelBytes: bytes,
-                outcome: order.outcome, digest: digest),
+                JournalKind(rawValue: order.cause.rawValue), from: from, to: to, position: position, duration: duration,
+                readModelBytes: bytes, outcome: order.outcome, digest: digest),
             to: &update)
         if order.cause == .replay { try Journal.append(.init(.flip, from: from, to: to, position: position, digest: digest), to: &update) }
     }

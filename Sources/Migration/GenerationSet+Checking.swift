@@ -111,9 +111,7 @@ extension GenerationSet {
 
     /// The digests of the read models by projection.
     func digests(_ context: MigrationContext) throws(EvstoreError) -> [String: String] {
-        var result: [String: String] = [:]
-        for (entry, header) in try headers(context) { result[entry.name] = header.digest.hex }
-        return result
+        try headers(context).reduce(into: [:]) { $0[$1.entry.name] = $1.header.digest.hex }
     }
 
     /// The read models as a snapshot records them, with a digest where they are exactly at its position.

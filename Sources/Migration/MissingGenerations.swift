@@ -12,26 +12,20 @@ package enum MissingGenerations {
         let began = ContinuousClock.now
         if try wanted(context, at: version).isMapped(in: try context.state()) { return }
         try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in
-            try await locked(context, at: version, began)
+            let state = try context.state()
+            guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
+            guard version <= state.top else { throw .notLive(version, live: state.live) }
+            var generationSet = try wanted(context, at: version)
+            if generationSet.isMapped(in: state) { return }
+            try GenerationSweep.run(context)
+            let missing = generationSet.missing.map(\.name).joined(separator: ", ")
+            context.logger.notice("building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
+            _ = try generationSet.build(context, onError: .quarantine)
+            let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
+            repeat { try generationSet.follow(context) } while try await Flip.run(order, context) == nil
+            // Deletes damaged or unsealed generations that were replaced.
+            try GenerationSweep.run(context)
         }
-    }
-
-    private static func locked(
-        _ context: MigrationContext, at version: SchemaVersion, _ began: ContinuousClock.Instant
-    ) async throws(EvstoreError) {
-        let state = try context.state()
-        guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
-        guard version <= state.top else { throw .notLive(version, live: state.live) }
-        var generationSet = try wanted(context, at: version)
-        if generationSet.isMapped(in: state) { return }
-        try GenerationSweep.run(context)
-        let missing = generationSet.missing.map(\.name).joined(separator: ", ")
-        context.logger.notice("building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
-        _ = try generationSet.build(context, onError: .quarantine)
-        let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
-        repeat { try generationSet.follow(context) } while try await Flip.run(order, context) == nil
-        // Deletes damaged or unsealed generations that were replaced.
-        try GenerationSweep.run(context)
     }
 
     private static func wanted(_ context: MigrationContext, at version: SchemaVersion) throws(EvstoreError) -> GenerationSet {

@@ -44,31 +44,27 @@ package enum Quarantine {
     /// An event is never applied late, since later events were folded without it.
     package static func retry(_ context: MigrationContext) async throws(EvstoreError) -> QuarantineRetryReport {
         let began = ContinuousClock.now
-        return try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in try await locked(context, began) }
-    }
-
-    private static func locked(
-        _ context: MigrationContext, _ began: ContinuousClock.Instant
-    ) async throws(EvstoreError) -> QuarantineRetryReport {
-        let state = try context.state()
-        try GenerationSweep.run(context)
-        let current = try GenerationSet.registered(context, at: state.live, state)
-        let before = try current.quarantineRows(context)
-        var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
-        let lacking = Set(try current.headers(context).filter { $0.header.quarantined > 0 }.map(\.entry.name))
-        var better = current
-        for index in better.entries.indices where lacking.contains(better.entries[index].name) { better.entries[index].directory = nil }
-        let names = try better.build(context, onError: .quarantine).map(\.name)
-        let after = try better.quarantineRows(context)
-        guard after < before else {
+        return try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in
+            let state = try context.state()
             try GenerationSweep.run(context)
+            let current = try GenerationSet.registered(context, at: state.live, state)
+            let before = try current.quarantineRows(context)
+            var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
+            let lacking = Set(try current.headers(context).filter { $0.header.quarantined > 0 }.map(\.entry.name))
+            var better = current
+            for index in better.entries.indices where lacking.contains(better.entries[index].name) { better.entries[index].directory = nil }
+            let names = try better.build(context, onError: .quarantine).map(\.name)
+            let after = try better.quarantineRows(context)
+            guard after < before else {
+                try GenerationSweep.run(context)
+                return report
+            }
+            let outcome = "done, \(after) of \(before) rows still in quarantine"
+            let order = Flip.Order(cause: .retry, planned: state, generationSet: better, outcome: outcome, began: began)
+            repeat { try better.follow(context) } while try await Flip.run(order, context) == nil
+            try GenerationSweep.run(context)
+            (report.rebuilt, report.after) = (names, after)
             return report
         }
-        let outcome = "done, \(after) of \(before) rows still in quarantine"
-        let order = Flip.Order(cause: .retry, planned: state, generationSet: better, outcome: outcome, began: began)
-        repeat { try better.follow(context) } while try await Flip.run(order, context) == nil
-        try GenerationSweep.run(context)
-        (report.rebuilt, report.after) = (names, after)
-        return report
     }
 }
