@@ -25,7 +25,7 @@ public protocol SwiftProjection: Sendable {
 
     /// Changes the row of one of the event's keys. The row is nil if it does not exist; set it to nil to remove it.
     ///
-    /// If this throws, the event is quarantined or a strict build stops; the row stays unchanged.
+    /// If this throws, the event is quarantined or a strict build stops. The row stays unchanged; what the event does to other rows stays.
     func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws
 }
 

@@ -3,7 +3,7 @@ internal import EventLog
 public import EventModel
 internal import JSONText
 
-/// An event that a generation did not fold.
+/// An event that a generation did not fold, or not into each of its rows.
 ///
 /// In the table `quarantine`: position (u64, big-endian) -> JSON text with the members type, born, code, message and, as far as applicable,
 /// target, step, op, pointer, expected, found, key.
