@@ -26,7 +26,12 @@ enum FrameIntake {
             try SharedRows.put(frame.rows, of: node.membership.node, judge, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
             let before = blocks.last
-            try blocks.add(frame.blocks, &transaction)
+            if let gap = try blocks.add(frame.blocks, &transaction) {
+                // The node has another block there: after a power cut its log may be ahead of the row about the node.
+                let last = try Blocks.last(transaction.reads, access)
+                if gap <= last { throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: last) }
+                throw damaged("its block at position \(gap) does not follow this node's log")
+            }
             guard blocks.last == max(before, frame.last.position) else {
                 throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)")
             }
@@ -38,11 +43,6 @@ enum FrameIntake {
             guard let format = damage.format else { throw damaged(damage.reason) }
             throw EvstoreError.storeNewer(
                 path: "frame \(number) of the cluster log \(node.membership.log)", format: format, known: ClusterFrame.format)
-        } catch let gap as BlockGap {
-            // The node has another block there: after a power cut its log may be ahead of the row about the node.
-            let last = try Blocks.last(transaction.reads, access)
-            if gap.position <= last { throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: last) }
-            throw damaged("its block at position \(gap.position) does not follow this node's log")
         } catch EvstoreError.corruptBlock(let position, let reason) {
             throw damaged("its block at position \(position): \(reason)")
         }

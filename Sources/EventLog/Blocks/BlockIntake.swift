@@ -32,54 +32,56 @@ package struct BlockIntake {
     }
 
     /// Takes in blocks that lie one after the other. Skips those that the log has already.
-    /// - Throws: `BlockGap` where one does not follow; `EvstoreError.corruptBlock`.
-    package mutating func add(_ blocks: RawSpan, _ transaction: inout WriteTransaction) throws {
+    /// - Returns: where a block does not follow the one before it, which ends the intake; nil where all follow.
+    /// - Throws: `EvstoreError.corruptBlock`.
+    package mutating func add(_ blocks: RawSpan, _ transaction: inout WriteTransaction) throws -> Position? {
         var offset = 0
         while offset < blocks.byteCount {
-            offset += try addFirst(of: blocks.slice(offset, blocks.byteCount - offset), &transaction)
+            switch try addFirst(of: blocks.slice(offset, blocks.byteCount - offset), &transaction) {
+            case .taken(let size): offset += size
+            case .gap(let position): return position
+            }
         }
+        return nil
     }
 
-    /// Takes in the block at the beginning of `rest`; returns its size.
-    private mutating func addFirst(of rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Int {
+    /// What became of a block: it was taken in, or the log has it, and its size; or it does not follow.
+    private enum Step {
+        case taken(Int)
+        case gap(Position)
+    }
+
+    /// Takes in the block at the beginning of `rest`.
+    private mutating func addFirst(of rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Step {
         let isWhole = rest.byteCount >= BlockLayout.headerBytes
         let claimed = isWhole ? Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes)) : 0
         let text = rest.slice(0, min(claimed, rest.byteCount))
-        if isWhole, let size = try known(text, transaction.reads) { return size }
+        if isWhole, let step = try known(text, transaction.reads) { return step }
         let block = try Blocks.checkedWithoutNames(text, at: last.next, access)
-        guard epochs.contains(block.epoch), block.epoch >= epoch else { throw BlockGap(position: last.next) }
+        guard epochs.contains(block.epoch), block.epoch >= epoch else { return .gap(last.next) }
         if checksLinks {
             let before = block.epoch == epoch ? link : try Blocks.start(of: block.epoch, transaction.reads, access)
-            guard BlockDraft.link(after: before, block.body) == block.link else { throw BlockGap(position: last.next) }
+            guard BlockDraft.link(after: before, block.body) == block.link else { return .gap(last.next) }
         }
         try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
-        for (id, name) in block.types { try put(id, name, &transaction) }
+        for (id, name) in block.types { guard try put(id, name, &transaction) else { return .gap(last.next) } }
         (last, epoch, link) = (block.last, block.epoch, block.link)
-        return block.bytes.byteCount
+        return .taken(block.bytes.byteCount)
     }
 
-    /// Registers a type's name; each name has one number, and each number one name.
-    private func put(_ id: TypeID, _ name: String, _ transaction: inout WriteTransaction) throws {
-        if let known = try Indexes.type(name, transaction.reads, access.tables) {
-            if known != id { throw BlockGap(position: last.next) }
-            return
-        }
-        if try Indexes.types(transaction.reads, access.tables).contains(where: { $0.key == id }) { throw BlockGap(position: last.next) }
+    /// Registers a type's name; false where the name has another number, or the number another name.
+    private func put(_ id: TypeID, _ name: String, _ transaction: inout WriteTransaction) throws -> Bool {
+        if let known = try Indexes.type(name, transaction.reads, access.tables) { return known == id }
+        if try Indexes.types(transaction.reads, access.tables).contains(where: { $0.key == id }) { return false }
         try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
+        return true
     }
 
-    /// The size of a block that the log has already, byte for byte; nil for a block after the log's end.
-    private func known(_ text: RawSpan, _ transaction: borrowing ReadTransaction) throws -> Int? {
+    /// Compares a block with what the log has there, byte for byte; nil for a block after the log's end.
+    private func known(_ text: RawSpan, _ transaction: borrowing ReadTransaction) throws -> Step? {
         let first = Position(text.byteCount < BlockLayout.headerBytes ? 0 : text.load(UInt64.self, at: BlockLayout.Header.first))
         guard first > .start, first <= last else { return nil }
-        guard let own = try Blocks.holding(first, transaction, access), own.bytes.equals(text) else { throw BlockGap(position: first) }
-        return text.byteCount
+        guard let own = try Blocks.holding(first, transaction, access), own.bytes.equals(text) else { return .gap(first) }
+        return .taken(text.byteCount)
     }
-}
-
-/// A block does not follow the one before it.
-package struct BlockGap: Error, CustomStringConvertible {
-    package let position: Position
-
-    package var description: String { "its block at position \(position) does not follow" }
 }

@@ -99,8 +99,8 @@ extension LogUpdate {
     /// - Throws: `EvstoreError.corruptBlock`.
     package mutating func takeIn(_ blocks: RawSpan) throws {
         var intake = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
-        do { try intake.add(blocks, &transaction) } catch let gap as BlockGap {
-            throw EvstoreError.corruptBlock(position: gap.position, reason: "it does not follow the block before it")
+        if let gap = try intake.add(blocks, &transaction) {
+            throw EvstoreError.corruptBlock(position: gap, reason: "it does not follow the block before it")
         }
         try readEnd()
     }

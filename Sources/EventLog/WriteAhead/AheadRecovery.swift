@@ -148,12 +148,11 @@ struct RecoveredBlocks {
 
     /// Takes in the blocks of an entry; false where a node's log ends before it.
     mutating func add(_ bytes: RawSpan, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
-        do { try blocks.add(bytes, &transaction) } catch let gap as BlockGap {
+        let gap: Position?
+        do { gap = try blocks.add(bytes, &transaction) } catch EvstoreError.corruptBlock where isNode { return false }
+        if let gap {
             if isNode { return false }
-            throw damaged("the block at position \(gap.position) does not follow the one before it")
-        } catch let error as EvstoreError {
-            if case .corruptBlock = error, isNode { return false }
-            throw error
+            throw damaged("the block at position \(gap) does not follow the one before it")
         }
         if blocks.last == last { return true }
         if isNode { return false }
