@@ -24,13 +24,19 @@ package struct LogBuilder {
         try Directory.create(store + "/log")
         let environment = try Environment.open(
             directory: store + "/log", TableDescriptor.log.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: identity, keys)
-        self.access = access
-        try write { transaction in
-            let state = StoreState(
-                storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
-                indexed: .start)
-            try StateRows.put(state, &transaction, access.tables)
+        do {
+            let access = try LogAccess(environment, of: identity, keys)
+            try environment.write { transaction in
+                let state = StoreState(
+                    storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
+                    indexed: .start)
+                try StateRows.put(state, &transaction, access.tables)
+            }
+            self.access = access
+        } catch {
+            // Without a builder nobody else closes it, and its map takes address space.
+            environment.close()
+            throw error
         }
     }
 
