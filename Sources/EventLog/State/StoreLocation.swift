@@ -90,7 +90,10 @@ struct StoreLocation {
 
     /// Moves a store that was made under a name with the prefix to its path.
     func move(_ made: String) throws {
-        guard isThere else { return try rename(made, path, syncing: Directory.parent(of: path)) }
+        guard isThere else {
+            do throws(StorageError) { try Directory.rename(made, to: path) } catch { throw taken(error) }
+            return try Directory.sync(Directory.parent(of: path))
+        }
         do throws(StorageError) { try Directory.rename(made, to: own(Self.moving)) } catch { throw taken(error) }
         var moved: [String] = []
         do {
@@ -117,11 +120,6 @@ struct StoreLocation {
     private func moveUp(_ name: String) throws {
         guard try Directory.ownStatus(own(name)) == nil else { throw EvstoreError.storeExists(path: path) }
         try Directory.rename(own("\(Self.moving)/\(name)"), to: own(name))
-    }
-
-    private func rename(_ made: String, _ path: String, syncing parent: String) throws {
-        do throws(StorageError) { try Directory.rename(made, to: path) } catch { throw taken(error) }
-        try Directory.sync(parent)
     }
 
     private func taken(_ error: StorageError) -> any Error {
