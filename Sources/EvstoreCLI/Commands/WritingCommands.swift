@@ -310,9 +310,13 @@ extension ImportReport {
 
     /// Lists lines as `FILE:LINE: …`, which editors jump to, and how many more there are.
     private func note(_ lines: [RefusedLine], of count: UInt64, _ file: String, _ what: String, _ output: Output) {
+        var said: String?
         for line in lines {
             let element = line.element.map { "element \($0): " } ?? ""
-            output.note("\(file):\(line.line): \(element)\(what): \(line.error.words)")
+            // What to do next is said once for lines that need the same.
+            let words = line.error.command == said ? line.error.message : line.error.words
+            output.note("\(file):\(line.line): \(element)\(what): \(words)")
+            said = line.error.command
         }
         if count > UInt64(lines.count) { output.note("… and \(grouped(count - UInt64(lines.count))) more \(what)") }
     }
