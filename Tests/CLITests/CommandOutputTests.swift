@@ -50,6 +50,7 @@ struct CommandOutputTests {
         ("consume", "consume mailer --once --attempts 1 -- false"), ("consumers list", "consumers list"),
         ("consumers parked", "consumers parked mailer"), ("consumers retry", "consumers retry mailer"),
         ("consumers drop", "consumers drop mailer --all --reason gone"),
+        ("consumers reset", "consumers reset mailer --to end"), ("consumers remove", "consumers remove mailer"),
         ("quarantine show", "quarantine show 6"), ("quarantine list", "quarantine list"), ("quarantine retry", "quarantine retry"),
     ]
 

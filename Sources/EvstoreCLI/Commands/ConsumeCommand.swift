@@ -275,6 +275,8 @@ struct ConsumersCommand: ParsableCommand, Group {
                 let start = ConsumerStart(named: to, in: try store.last().epoch)
                 try await store.maintenance.resetConsumer(name, to: start)
             }
+            // For programs alone: they get an object from each command.
+            try session.output.print(["name": name]) {}
         }
     }
 
@@ -288,6 +290,7 @@ struct ConsumersCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             try await session.withStore { store in try await store.maintenance.removeConsumer(name) }
+            try session.output.print(["name": name]) {}
         }
     }
 }
