@@ -176,7 +176,7 @@ extension EvstoreError {
             .init(
                 "versionDiffers",
                 "the file of \(version) is not what the store has registered: its digest is \(file.prefix(16))… and the registered one \(stored.prefix(16))…",
-                fix: "undo the edit, or make it a new version; `schema check --store` says what differs")
+                fix: "undo the edit, or make it a new version; a check of the schemas against the store says what differs")
         case .programNeeded(let what, let instead):
             .init(
                 "programNeeded", "\(what) is written in Swift, and this program lacks that code",

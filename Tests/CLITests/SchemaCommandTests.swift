@@ -28,7 +28,7 @@ struct SchemaCommandTests {
         #expect(checked.output.contains(finding), "\(checked.output)")
         let plan = try shop.run("plan --to v3 --schemas SCHEMAS")
         #expect(plan.exit == 3 && plan.errors.contains("the file of v2 is not what the store has registered"), "\(plan.errors)")
-        #expect(plan.errors.contains("`schema check --store` says what differs"))
+        #expect(plan.errors.contains("a check of the schemas against the store says what differs"))
     }
 
     @Test("a step that does not explain its version is a finding with file, line and column, and exits with 3")

@@ -7,6 +7,7 @@ internal import Platform
 /// thread watches the deadlines.
 @safe
 final class Committer: @unchecked Sendable {
+    // Sound to share: `session` and `lent` are touched only by the thread that has the turn to commit (`CommitQueue`).
     private struct State {
         /// Set when the disk has failed during a commit: nothing is written any more.
         var poison: EvstoreError?
@@ -16,7 +17,6 @@ final class Committer: @unchecked Sendable {
         var late: EvstoreError?
     }
 
-    // Sound to share: `session` and `lent` are touched only by the thread that has the turn to commit (`CommitQueue`).
     private var session: CommitSession?
     /// When a thread that commits in place last yielded to other tasks.
     private var lent = ContinuousClock.now

@@ -33,7 +33,8 @@ final class FusedProgram: Sendable {
     let kinds: UInt8
 
     init(
-        _ layout: SymbolicDocument.Layout, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: ConstantPool, kinds: UInt8
+        _ layout: SymbolicDocument.Layout, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: ConstantPool,
+        kinds: UInt8 = .max
     ) {
         self.kinds = kinds
         objects = FixedArray(layout.objects)
