@@ -152,7 +152,10 @@ extension EvstoreError {
         case .unknownVersion(let text, let known):
             .init(
                 "unknownVersion", "there is no version \(quoted(text))",
-                advice: "known: \(known.joined(separator: ", ")); a store learns of newer version files by a replay to them with \(.nameSchemas)")
+                advice: """
+                    known: \(known.joined(separator: ", ")); a store learns of newer version files by a replay to them \
+                    with \(.nameSchemas)
+                    """)
         case .unknownProjection(let name, let known):
             .init(
                 "unknownProjection", "there is no projection \(quoted(name))",

@@ -19,7 +19,8 @@ package enum MissingGenerations {
             if generationSet.isMapped(in: state) { return }
             try GenerationSweep.run(context)
             let missing = generationSet.missing.map(\.name).joined(separator: ", ")
-            context.logger.notice("building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
+            context.logger.notice(
+                "building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
             _ = try generationSet.build(context, onError: .quarantine)
             let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
             repeat { try generationSet.follow(context) } while try await Flip.run(order, context) == nil

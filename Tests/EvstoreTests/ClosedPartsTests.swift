@@ -102,9 +102,11 @@ struct ClosedPartsTests {
         #expect(found[0] == found[1], "seed \(seed), \(models)")
     }
 
-    @Test("are not looked at: a damaged key stops a replay only if a read model needs what it opens", arguments: [
-        (["levels", "kinds"], true), (["levels", "names"], false), (["known"], false), (["homes"], false),
-    ])
+    @Test(
+        "are not looked at: a damaged key stops a replay only if a read model needs what it opens",
+        arguments: [
+            (["levels", "kinds"], true), (["levels", "names"], false), (["known"], false), (["homes"], false),
+        ])
     func damaged(models: [String], works: Bool) async throws {
         let temporary = try await store(models, sealed)
         try await fill(temporary.store, seed: 3, failing: false)

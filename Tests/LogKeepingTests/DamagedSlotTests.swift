@@ -259,7 +259,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("in a file that was lost and that an older program began anew: no other stream's key is used in its place, and a salvage copies the rest of the events")
+    @Test("in a file that was lost and that an older program began anew: no other stream's key is used, and a salvage copies the rest")
     func begunAnew() async throws {
         try await fill(scene.log, 0 ..< 3)
         try await scene.log.close()

@@ -310,7 +310,8 @@ package struct CommitSession: ~Copyable {
         let (moment, last) = (admitted.moment, admitted.last.position)
         (ended, lastCommitted) = (now, last)
         // What the next commit begins with is known if this one has moved nothing but the end.
-        left = admitted.hasSwept
+        left =
+            admitted.hasSwept
             ? nil : KnownLogEnd(transaction: admitted.transaction, numbers: moment.numbers, last: last, link: making.lastLink)
         streams.noteCommitted(through: last)
         for (name, id) in admitted.newTypes { access.names.learn(id, name) }

@@ -118,7 +118,8 @@ extension StoreKey {
         let isSlot = entry.kind == .slot
         self.init(
             kind: isSlot ? .slot : .data, id: entry.id, openedBy: isSlot ? entry.stretching.words : nil,
-            suite: isSlot ? nil : entry.suite == .gcm ? .gcm : .cbcWithHMAC, created: Timestamp(microseconds: entry.created), label: entry.label,
+            suite: isSlot ? nil : entry.suite == .gcm ? .gcm : .cbcWithHMAC, created: Timestamp(microseconds: entry.created),
+            label: entry.label,
             isWriting: !isSlot && entry.id == file.writing)
     }
 }
