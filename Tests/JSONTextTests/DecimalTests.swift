@@ -51,12 +51,12 @@ import Testing
 
     @Test("short texts of large exponents cost what they are long, and not what they would be written out", .timeLimit(.minutes(1)))
     func exponents() throws {
-        let (least, middle, most) = (try number("7e9998"), try number("70000000000000000000001e9977"), try number("7.1e9998"))
+        let (least, middle, most) = (try number("7e9998"), try number("70000000000000000000001e9976"), try number("7.1e9998"))
         #expect(try number("70e9997") == least && number("0.07e9999").description.utf8.count == 9_998)
         #expect(try least + least == number("14e9998") && least - least == .zero && most - least == number("1e9997"))
         #expect(try number("1e9999") * number("-1e-9999") == number("-1") && least.scaled(byPowerOfTen: -9_998).integer == 7)
         #expect(try number("25e9000").scaled(byPowerOfTen: -9_001).rounded(toFractionDigits: 0, .halfEven).integer == 2)
-        for _ in 0 ..< 100_000 {
+        for _ in 0 ..< 10_000 {
             let number = try number("7e9998")
             if number == least, least < middle, middle < most, -most < -middle, !(most < least) { continue }
             Issue.record("7e9998 is compared wrongly")
