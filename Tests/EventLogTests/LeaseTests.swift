@@ -65,12 +65,13 @@ struct LeaseTests {
         "what a process that was killed had acknowledged, and a file has lost since, is missed at the next opening",
         arguments: [true, false])
     func lost(isCut: Bool) async throws {
-        // On a busy machine a checkpoint may have moved all entries into LMDB before the copy is made: then nothing is lost with the file.
-        for _ in 1 ... 5 {
+        // On a busy machine no append may be quick enough to be written ahead, or a checkpoint may have moved all entries into LMDB before the
+        // copy is made: then nothing is lost with the file.
+        for _ in 1 ... 20 {
             let directory = try TemporaryDirectory()
             if try await isMissed(isCut: isCut, in: directory) { return }
         }
-        Issue.record("every copy was made behind a checkpoint")
+        Issue.record("no copy had an entry that only the file held")
     }
 
     private func isMissed(isCut: Bool, in directory: TemporaryDirectory) async throws -> Bool {
@@ -86,9 +87,9 @@ struct LeaseTests {
         #expect(try opened.payloads("a").count == 40)
         try await opened.close()
         // The file ends in the last entry, or has none of it.
+        if !FileManager.default.fileExists(atPath: copy + WriteAhead.fileName) { return false }
         let ahead = try File(copy + WriteAhead.fileName, .write)
-        let last = try entries(ahead).last
-        let place = try #require(last, "no append was quick enough to be written ahead")
+        guard let place = try entries(ahead).last else { return false }
         if isCut { try ahead.truncate(to: place + 100) } else { try ahead.write([UInt8](repeating: 0, count: 4_096), at: place) }
         do {
             let opened = try EventLog.open(at: copy, options: .small())
