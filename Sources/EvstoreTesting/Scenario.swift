@@ -126,10 +126,10 @@ extension Scenario {
 
 /// Given, when, then, for a decision on a stream's state, without a store:
 ///
-///     try DecisionScenario(order)
-///         .given(OrderPlaced(id: "1", cents: 1250))
-///         .when { state in try pay(state) }
-///         .then(OrderPaid(id: "1"))
+///     try DecisionScenario(fold)
+///         .given(OrderPlaced(id: "1", customer: "Ada Lovelace", cents: 1250))
+///         .when { order in order.cents > 1000 ? [OrderVoided(id: "1")] : [] }
+///         .then(OrderVoided(id: "1"))
 public struct DecisionScenario<State: Sendable> {
     private let fold: StreamFold<State>
     private let given: [any Event]

@@ -39,7 +39,7 @@ struct ClosedPartsTests {
           - on: Scored
             do:
               - move: {from: /name, path: /fullName}
-              - convert: {path: /level, to: integer}
+              - convert: {path: /level, to: integer, using: integer-text}
         """,
     ]
 

@@ -9,7 +9,7 @@ import Testing
 struct ClosingTests {
     /// Counts orders, and takes its time.
     private final class Slow: SwiftProjection {
-        typealias Row = Int
+        struct Row: Codable, Sendable { var times = 0 }
 
         let name = "slow"
         let since = SchemaVersion(1)
@@ -22,10 +22,10 @@ struct ClosingTests {
 
         func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
 
-        func apply(_ event: RecordedEvent, key: String, to row: inout Int?) throws {
+        func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws {
             seen.withLock { $0.begun += 1 }
             Thread.sleep(forTimeInterval: 0.05)
-            row = (row ?? 0) + 1
+            row = Row(times: (row?.times ?? 0) + 1)
             seen.withLock { $0.ended += 1 }
         }
     }
@@ -83,7 +83,7 @@ struct ClosingTests {
         ] as [() async throws -> Void] {
             #expect(await ["misuse", "none"].contains(code(call)))
         }
-        #expect(try await open(temporary).query("slow", key: "order-1")?.json == "1")
+        #expect(try await open(temporary).query("slow", key: "order-1")?.json == #"{"times":1}"#)
     }
 
     @Test("appends what an import has read from a pipe, and ends the import")
