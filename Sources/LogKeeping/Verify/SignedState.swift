@@ -270,11 +270,7 @@ extension SignedState {
 
 extension SignedState.Definition {
     fileprivate var value: JSONValue {
-        var fields = JSONRow()
-        fields.set("name", name)
-        fields.set("since", UInt64(since.rawValue))
-        fields.set("digest", digest)
-        return fields.value
+        object(["name": .string(name), "since": .number("\(since.rawValue)"), "digest": .string(digest)])
     }
 
     fileprivate init?(_ value: JSONValue) {
@@ -287,11 +283,7 @@ extension SignedState.Definition {
 
 extension SignedState.Keys {
     fileprivate var value: JSONValue {
-        var fields = JSONRow()
-        fields.set("generation", generation)
-        fields.set("digest", digest)
-        fields.set("entries", .array(entries.map(\.value)))
-        return fields.value
+        object(["generation": .number("\(generation)"), "digest": .string(digest), "entries": .array(entries.map(\.value))])
     }
 
     fileprivate init?(_ value: JSONValue) {
@@ -303,13 +295,7 @@ extension SignedState.Keys {
 }
 
 extension SignedState.Keys.Entry {
-    fileprivate var value: JSONValue {
-        var fields = JSONRow()
-        fields.set("kind", kind)
-        fields.set("id", UInt64(id))
-        fields.set("digest", digest)
-        return fields.value
-    }
+    fileprivate var value: JSONValue { object(["kind": .string(kind), "id": .number("\(id)"), "digest": .string(digest)]) }
 
     fileprivate init?(_ value: JSONValue) {
         guard let fields = JSONRow(value, members: 3), let kind = fields.text("kind").flatMap(StoreKey.Kind.init),
@@ -320,12 +306,7 @@ extension SignedState.Keys.Entry {
 }
 
 extension SignedState.Ledger {
-    fileprivate var value: JSONValue {
-        var fields = JSONRow()
-        fields.set("count", UInt64(count))
-        fields.set("digest", digest)
-        return fields.value
-    }
+    fileprivate var value: JSONValue { object(["count": .number("\(count)"), "digest": .string(digest)]) }
 
     fileprivate init?(_ value: JSONValue) {
         guard let fields = JSONRow(value, members: 2), let count = fields.number("count").flatMap(Int.init(exactly:)),
@@ -333,6 +314,10 @@ extension SignedState.Ledger {
         else { return nil }
         self.init(count: count, digest: digest)
     }
+}
+
+private func object(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
+    .object(members.map { .init(name: $0.key, value: $0.value) })
 }
 
 extension JSONRow {
