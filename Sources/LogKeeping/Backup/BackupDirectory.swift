@@ -296,8 +296,8 @@ extension BackupDirectory {
     /// The name of a file that is being written; runs are counted from 1.
     private static let unfinished = "blocks/0.new"
 
-    /// The block files of the run before, some of them joined where it is time, for a new run. From the first one on whose frames turn out to
-    /// be damaged they are left out, so that the run writes their blocks anew. Where the files can't be joined, they stay as they are.
+    /// The block files of the run before, some of them joined where it is time, for a new run. From the first one on whose frames turn out
+    /// to be damaged they are left out, so that the run writes their blocks anew. Where the files can't be joined, they stay as they are.
     func joined(_ files: [Run.Blocks], by number: UInt64, _ context: MigrationContext) throws -> [Run.Blocks] {
         guard let range = Self.joinable(files.map(\.bytes)), let last = files[range].last else { return files }
         var joined = last

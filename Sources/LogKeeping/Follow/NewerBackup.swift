@@ -122,9 +122,9 @@ struct BackupExamination {
         if let known, try log.read({ try $0.blockEnd(at: known.last) }) != known.link { differs = known.last }
         if let differs {
             throw BackupDamage(
-                "the replica holds other events at position \(differs), and no cut explains that. Two stores that were restored from one backup "
-                    + "within a second have one epoch: this may be the other one's backup. If it is the right one, make the replica again, in "
-                    + "another directory")
+                "the replica holds other events at position \(differs), and no cut explains that. Two stores that were restored from one "
+                    + "backup within a second have one epoch: this may be the other one's backup. If it is the right one, make the replica "
+                    + "again, in another directory")
         }
         return said
     }
