@@ -28,9 +28,10 @@ package func storeError(_ error: any Error, _ path: String, doing: String, floor
 /// outcome is unknown: `EvstoreError.commitOutcomeUnknown`.
 /// - Parameter last: the last event that is known to be durable.
 func commitError(_ error: any Error, after last: Position, _ path: String, floorBytes: Int) -> any Error {
-    guard let system = error as? StorageError ?? (error as? CommitInDoubt)?.cause else { return error }
-    let isOpen = system.isOutcomeOpen || error is CommitInDoubt
-    if isOpen || system.isFailedDisk && !system.isDiskFull(below: floorBytes) { return EvstoreError.commitOutcomeUnknown(after: last) }
+    guard let system = error as? StorageError else { return error }
+    if system.isOutcomeOpen || system.isFailedDisk && !system.isDiskFull(below: floorBytes) {
+        return EvstoreError.commitOutcomeUnknown(after: last)
+    }
     return storeError(system, path, doing: "appending", floorBytes: floorBytes)
 }
 

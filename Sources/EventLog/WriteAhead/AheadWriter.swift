@@ -37,7 +37,7 @@ struct AheadWriter: ~Copyable {
     /// Writes the blocks ahead, durably if entries are synced; the caller acknowledges them.
     /// - Parameter first: the entry's head if a pass begins with it: its pass is the number of LMDB's newest transaction.
     /// - Returns: `full` where LMDB has to take in what is ahead first, `unfit` where it has to take these blocks too.
-    /// - Throws: `StorageError` where nothing was written, `CommitInDoubt` where that is unknown.
+    /// - Throws: `StorageError`, whose outcome is open unless nothing was written.
     mutating func write(_ blocks: BlockBatch, _ first: WriteAhead.Entry.Head) throws -> Written {
         guard let memory, let words, blocks.byteCount <= WriteAhead.blocksBytesMax, let file = usable() else { return .unfit }
         let (offset, pass) = place ?? (WriteAhead.entriesStart, first.pass)
@@ -70,7 +70,9 @@ struct AheadWriter: ~Copyable {
                 try file.sync()
             } catch {
                 words.fail()
-                throw CommitInDoubt(cause: error)
+                var doubt = error
+                doubt.commit = StorageError.FailedCommit(isOpen: true, directory: directory, freeBytes: .max)
+                throw doubt
             }
             throw error
         }
@@ -191,13 +193,6 @@ struct AheadWriter: ~Copyable {
         self.file = file
         return file
     }
-}
-
-/// A commit has failed, and what it has left on the disk may still count.
-struct CommitInDoubt: Error, CustomStringConvertible {
-    let cause: StorageError
-
-    var description: String { cause.description }
 }
 
 extension LogAccess {
