@@ -165,8 +165,8 @@ package struct LogReader: ~Copyable {
 }
 
 /// Finds events by ids that no index has: those that the store has made, and those of the parts into which a step splits an event. A
-/// UUIDv7 contains the millisecond of its commit, and blocks are in the order of their commits. Keeps the ids of one millisecond, since exported lines come in that order too: at most those of the commits
-/// that were made in it.
+/// UUIDv7 contains the millisecond of its commit, and blocks are in the order of their commits. Keeps the ids of one millisecond, since
+/// exported lines come in that order too: at most those of the commits that were made in it.
 ///
 /// If the clock was set back between two commits, events around that time may not be found.
 package struct GeneratedIDs {
