@@ -35,9 +35,15 @@ final class Registry: Sendable {
                 return entry.environment
             }
             let environment = try Environment.openNew(directory, configuration)
-            guard let status = try Directory.status(directory + "/data.mdb") else { throw StorageError(ENOENT, "opening \(directory)") }
-            entries[Key(device: status.device, inode: status.inode)] = Entry(environment: environment, opens: 1)
-            return environment
+            do throws(StorageError) {
+                guard let status = try Directory.status(directory + "/data.mdb") else { throw StorageError(ENOENT, "opening \(directory)") }
+                entries[Key(device: status.device, inode: status.inode)] = Entry(environment: environment, opens: 1)
+                return environment
+            } catch {
+                // Nobody else could close it: its name was removed since it was opened.
+                try environment.closeFiles()
+                throw error
+            }
         }
     }
 
