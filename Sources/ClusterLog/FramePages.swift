@@ -7,8 +7,6 @@ struct FramePage: Sendable {
     var frames: [[UInt8]]
     /// Whether the cluster log had no further frames when it was asked.
     var isLast: Bool
-
-    init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
 }
 
 /// The frames that a node lacks, page by page: if there are more, a thread fetches the next page while the caller takes one in.

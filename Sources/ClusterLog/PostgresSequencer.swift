@@ -128,7 +128,7 @@ final class PostgresSequencer: @unchecked Sendable {
         if number < end.number || number == end.number && rows.bytes(0, 3) != end.link {
             throw .clusterWentBack(log: log, cluster: last, node: position)
         }
-        if number == end.number { return (FramePage([], isLast: true), last, nil) }
+        if number == end.number { return (FramePage(frames: [], isLast: true), last, nil) }
         if let pruned = rows.int(0, 5), pruned > Int64(clamping: end.number) { throw missed(pruned, end) }
         var frames: [[UInt8]] = []
         for row in 0 ..< rows.count {
@@ -140,9 +140,9 @@ final class PostgresSequencer: @unchecked Sendable {
                 frames.append(bytes)
                 continue
             }
-            return (FramePage(frames, isLast: wanted == number), last, (wanted, Int(size)))
+            return (FramePage(frames: frames, isLast: wanted == number), last, (wanted, Int(size)))
         }
-        return (FramePage(frames, isLast: end.number + UInt64(frames.count) == number), last, nil)
+        return (FramePage(frames: frames, isLast: end.number + UInt64(frames.count) == number), last, nil)
     }
 
     /// The error where frames that this node lacks were pruned.

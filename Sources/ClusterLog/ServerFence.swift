@@ -9,8 +9,6 @@ internal import Platform
 package struct ServerMark: Hashable, Sendable {
     package var system: UInt64
     package var timeline: UInt32
-
-    init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
 }
 
 /// Keeps a node from using a server that was replaced. PostgreSQL itself does not prevent the old primary from being started again after a

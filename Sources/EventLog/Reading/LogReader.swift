@@ -90,7 +90,7 @@ package struct LogReader: ~Copyable {
             let head = try moment.knownHead(stream, transaction, access)
         else { return }
         guard revision <= head.revision else { throw Indexes.damaged("heads") }
-        try StreamWalk(stream, head, access).append(of: revision, at: position, transaction, body)
+        try StreamWalk(stream: stream, head: head, access: access).append(of: revision, at: position, transaction, body)
     }
 
     func walk(_ name: StreamName) throws -> StreamWalk? {
@@ -98,7 +98,7 @@ package struct LogReader: ~Copyable {
         else {
             return nil
         }
-        return StreamWalk(id, head, access)
+        return StreamWalk(stream: id, head: head, access: access)
     }
 
     /// Lends the blocks from the one that holds `from`, until `body` returns false; `indices` of the first one begin at `from`.

@@ -10,10 +10,6 @@ struct StreamWalk {
     /// The most events that an upwards walk holds on the stack at once.
     private static let fewEvents: UInt64 = 64
 
-    init(_ stream: UInt64, _ head: StreamHead, _ access: LogAccess) {
-        (self.stream, self.head, self.access) = (stream, head, access)
-    }
-
     /// The position of an existing revision. Reads O(log n) records.
     private func position(of revision: Revision, _ cursor: inout Cursor) throws -> Position {
         var at = (revision: head.revision.rawValue, position: head.position)

@@ -58,8 +58,8 @@ package struct TreeRemains {
         let record = commit.bytes
         let main = TreeRecord(record.lent.slice(MetaPage.mainRecord, TreeRecord.size))
         let free = TreeRecord(record.lent.slice(MetaPage.freeRecord, TreeRecord.size))
-        try walk(Tree(free, named: "free", hasIntegerKeys: true)) { remains, page, node, _ in try remains.takeFree(page, node) }
-        try walk(Tree(main, named: "main", hasIntegerKeys: false)) { remains, page, node, _ in
+        try walk(Tree(record: free, name: "free", hasIntegerKeys: true)) { remains, page, node, _ in try remains.takeFree(page, node) }
+        try walk(Tree(record: main, name: "main", hasIntegerKeys: false)) { remains, page, node, _ in
             guard node.flags == PageView.subData, node.dataBytes == TreeRecord.size, let name = String(utf8: page.key(node)),
                 let isInteger = tables[name]
             else {
@@ -67,7 +67,7 @@ package struct TreeRemains {
                 return
             }
             let table = TreeRecord(page.bytes.slice(node.data, TreeRecord.size))
-            try remains.walk(Tree(table, named: name, hasIntegerKeys: isInteger)) { remains, page, node, number in
+            try remains.walk(Tree(record: table, name: name, hasIntegerKeys: isInteger)) { remains, page, node, number in
                 guard node.flags & PageView.subData == 0, let value = try remains.value(node, of: number) else {
                     remains.broken.insert(name)
                     return
@@ -92,10 +92,6 @@ package struct TreeRemains {
         let record: TreeRecord
         let name: String
         let hasIntegerKeys: Bool
-
-        init(_ record: TreeRecord, named name: String, hasIntegerKeys: Bool) {
-            (self.record, self.name, self.hasIntegerKeys) = (record, name, hasIntegerKeys)
-        }
     }
 
     private mutating func walk(_ tree: Tree, _ entry: Entry) throws {
