@@ -148,7 +148,7 @@ extension EventStore {
 /// One read from its first page to its last, with the versions that the store has at the first page.
 private struct EventRead {
     private(set) var cursor: EventCursor
-    /// Of a read of a stream: what its converter is made for.
+    /// What the converter of a read of one stream is made for.
     private let version: SchemaVersion?
     private let type: String?
     /// Made at the first page, used for all pages.
