@@ -182,6 +182,21 @@ struct UsageError: CommandError {
     }
 }
 
+/// Thrown where a command has done its work and can't print the result of it: whoever runs it again does the work again.
+struct UnprintedResult: CommandError {
+    let exit: Int32 = 1
+    let report: ErrorDetails
+
+    /// - Parameter result: the lines that could not be written; the message has them instead.
+    init(_ result: [String], because error: any Error) {
+        let reason = (error as? any CommandError)?.report.message ?? "\(error)"
+        report = ErrorDetails(
+            "resultNotPrinted",
+            (["the work is done, and its result could not be printed: \(reason); the result is:"] + result).joined(separator: "\n"),
+            fix: "make room for standard output, or open it; a further run would do the work again")
+    }
+}
+
 /// Prints an error, its place and what to do next, for people on standard error or as one JSON object on standard output.
 struct ErrorReport {
     let details: ErrorDetails
@@ -198,12 +213,16 @@ struct ErrorReport {
             }
     }
 
-    func write(to output: Output) throws {
-        if output.json { try output.object(members) } else { note(to: output) }
+    /// Writes the error behind the results. Where standard output can't be written, a program finds the object on standard error.
+    func write(to output: Output) {
+        do {
+            if output.json { try output.object(members) }
+            try output.flush()
+        } catch is OutputClosed {} catch { if output.json { output.note(members) } }
+        if !output.json { note(to: output) }
     }
 
-    /// Writes the error for people, also where results are JSON that can't be written.
-    func note(to output: Output) {
+    private func note(to output: Output) {
         let red = output.coloured ? ("\u{1b}[1;31m", "\u{1b}[0m") : ("", "")
         let lines = details.message.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
         output.raw("\(red.0)evstore: \(red.1)\(lines.joined(separator: "\n"))\n")

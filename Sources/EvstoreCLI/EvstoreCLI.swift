@@ -33,19 +33,14 @@ public enum EvstoreCLI {
         do {
             do { try await carryOut(arguments, interrupts, output, invocation, application) } catch let exit as Exit {
                 code = exit.code
-            } catch let error where !(error is OutputClosed) {
-                let report = ErrorReport(error, again: invocation)
-                code = report.exit
-                try report.write(to: output)
             }
             try output.flush()
             return code
         } catch is OutputClosed {
             return code
         } catch {
-            // Where the results can't be written, nor can an error among them.
             let report = ErrorReport(error, again: invocation)
-            report.note(to: output)
+            report.write(to: output)
             return report.exit
         }
     }

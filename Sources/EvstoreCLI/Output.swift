@@ -42,11 +42,17 @@ final class Output: Sendable {
     /// Writes one line of a result for programs.
     func object(_ members: Members) throws { try put(members.json) }
 
-    /// Writes a result: one object for programs, or lines for people. Where nobody reads it any more, the command goes on to its exit code,
-    /// which says the outcome still.
+    /// Writes the result of work that is done: one object for programs, or lines for people. Where nobody reads it any more, the command
+    /// goes on to its exit code, which says the outcome still.
     /// - Parameter isAside: whether it goes to standard error, because standard output is something else.
+    /// - Throws: `UnprintedResult` where it can't be written.
     func print(_ members: Members, isAside: Bool = false, @TextLines _ lines: () throws -> [String]) throws {
-        do { try row(members, isAside: isAside, lines) } catch is OutputClosed {}
+        do {
+            try row(members, isAside: isAside, lines)
+            if !isAside { try flush() }
+        } catch is OutputClosed {} catch {
+            throw try UnprintedResult(json ? [String(decoding: members.json, as: UTF8.self)] : lines(), because: error)
+        }
     }
 
     func print(_ report: some Report, isAside: Bool = false) throws { try print(report.members, isAside: isAside) { report.lines } }

@@ -49,6 +49,31 @@ struct UsageTests {
         }
     }
 
+    @Test(
+        "a command whose result can't be printed says that its work is done, and prints the result with that",
+        arguments: [">/dev/full", ">&-"], ["", " --json"])
+    func unprinted(_ end: String, _ json: String) throws {
+        let shop = try Shop.open()
+        let line = Shop.order("9", total: 100)
+        try shop.write("more.jsonl", line)
+        let commands = [
+            ("append order-1 OrderPaid {\"id\":\"1\"} --id again", "revision"), ("import \(shop.path("more.jsonl")) --as v1", "added"),
+            ("snapshot take here", "here"), ("replay --to v2 --schemas \(shop.schemas)", "orders"), ("rollback", "v1"),
+        ]
+        for (command, shown) in commands {
+            let words = command.split(separator: " ").map { "'\($0)'" }.joined(separator: " ")
+            let outcome = try BuiltProgram(path: "/bin/sh").run(
+                ["-c", "'\(shop.program.path)' --store '\(shop.store)' \(words)\(json) \(end)"])
+            #expect(outcome.exit == 1 && outcome.errors.contains("the work is done"), "\(command): \(outcome)")
+            #expect(outcome.errors.contains(json.isEmpty ? shown : "\"code\":\"resultNotPrinted\""), "\(command): \(outcome)")
+        }
+        // What they did is there: an event and a line more, a snapshot, and the version before the replay.
+        let status = try shop.must("status --json").line
+        #expect(try member(status, "position") == "6" && member(status, "live") == "1" && member(status, "top") == "2")
+        #expect(try shop.must("snapshot list").output.contains("here"))
+        #expect(try member(shop.must("append order-1 OrderPaid {\"id\":\"1\"} --id again --json").line, "duplicate") == "true")
+    }
+
     @Test("an empty value behind = is the empty text", arguments: ["--from=", "--to="])
     func empty(_ bound: String) throws {
         let shop = try Shop.open()

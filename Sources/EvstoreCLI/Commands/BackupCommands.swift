@@ -305,6 +305,8 @@ struct FollowCommand: Command {
                 session.bar.finish()
                 if error.message != noted { session.output.note("note: it looks again every \(every ?? "5s"): \(error.words)") }
                 noted = error.message
+            } catch let error as UnprintedResult {
+                session.output.note("note: \(error.report.message)")
             }
             do { try await Task.sleep(for: interval) } catch { break }
         }
