@@ -49,6 +49,22 @@ struct FixKeepsTests {
         }
     }
 
+    @Test(
+        "where nothing can be written, no file is made, changed or left half",
+        arguments: ["new", "check --fix", "fmt", "lock", "fixtures record"])
+    func noRoom(_ command: String) throws {
+        let library = try Library()
+        try library.shell("rm -rf fixtures")
+        if command == "check --fix" { try library.change("v2.yaml", "      - add: {", "      - ad: {") }
+        if command == "fmt" { try library.change("v2.yaml", "version: 2", "version:  2") }
+        let before = try Self.files(library)
+        // A program that may write no byte to a file gets an error for each.
+        let words = "schema \(command) --schemas '\(library.directory.path)'"
+        let outcome = try BuiltProgram(path: "/bin/sh").run(["-c", "trap '' XFSZ; ulimit -f 0; exec '\(BuiltProgram().path)' \(words)"])
+        #expect(outcome.exit == 1, "\(outcome)")
+        #expect(try Self.files(library) == before)
+    }
+
     /// Loses a file, or a run of its bytes, or changes a word in it.
     private static func damage(_ library: Library, _ random: inout SeededGenerator) throws -> String {
         let names = try files(library).keys.filter { !$0.contains("/") && $0.hasSuffix("ml") }.sorted()

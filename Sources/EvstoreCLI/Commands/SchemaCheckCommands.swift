@@ -148,12 +148,8 @@ struct SchemaFixes: Sendable {
     mutating func write() throws {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
-            try onFiles("writing \(path)") {
-                // A symbolic link stays: its target is written.
-                let place = URL(filePath: path).resolvingSymlinksInPath()
-                copies.append(try Self.copy(place.path))
-                try Data(text).write(to: place, options: .atomic)
-            }
+            copies.append(try Self.copy(URL(filePath: path).resolvingSymlinksInPath().path))
+            try WholeFile.write(text, to: path)
         }
     }
 
@@ -161,7 +157,7 @@ struct SchemaFixes: Sendable {
     private static func copy(_ path: String) throws -> String {
         var (copy, number) = (path + ".bak", 2)
         while FileManager.default.fileExists(atPath: copy) { (copy, number) = ("\(path).bak\(number)", number + 1) }
-        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        try WholeFile.make(copy) { try FileManager.default.copyItem(atPath: path, toPath: $0) }
         return copy
     }
 
@@ -242,7 +238,7 @@ struct SchemaLockCommand: Command {
         if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
         let lock = SchemaLock(locking: history)
         let path = SchemaTexts(directory: directory).path(SchemaLock.fileName)
-        try onFiles("writing \(path)") { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) }
+        try WholeFile.write(Array(lock.text.utf8), to: path)
         let versions = lock.digests.keys.sorted().map(\.description)
         try session.output.print(["file": path, "versions": versions]) {
             let open = history.versions.count - versions.count

@@ -82,8 +82,8 @@ struct SchemaNewCommand: Command {
         let (version, path, text) = try await session.computing { try Self.next(in: directory, interrupts) }
         try onFiles("writing \(path)") {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting)
         }
+        try WholeFile.make(path) { try Data(text.utf8).write(to: URL(filePath: $0), options: .withoutOverwriting) }
         try session.output.print(["file": path, "version": version]) {
             "new        \(path)"
             let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"
@@ -386,11 +386,8 @@ struct SchemaFormatCommand: Command {
 
     /// Order: the new file is written before the old one is removed.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
-        try onFiles("writing \(target)") {
-            // A symbolic link stays: its target is written.
-            try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
-            if target != file { try FileManager.default.removeItem(atPath: file) }
-        }
+        try WholeFile.write(text, to: target)
+        if target != file { try onFiles("removing \(file)") { try FileManager.default.removeItem(atPath: file) } }
     }
 
     /// The files of a directory that have a layout, in the order of their names.

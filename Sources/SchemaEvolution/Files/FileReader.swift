@@ -133,6 +133,32 @@ package func onFiles<R>(_ doing: String, _ body: () throws -> R) throws(EvstoreE
     }
 }
 
+/// Files that a command writes beside a person's own: each is there whole or not at all, also where the disk is full.
+package enum WholeFile {
+    /// Replaces a file, or makes it. A symbolic link stays: its target is written.
+    package static func write(_ text: [UInt8], to path: String) throws(EvstoreError) {
+        try onFiles("writing \(path)") {
+            try Data(text).write(to: URL(filePath: path).resolvingSymlinksInPath(), options: .atomic)
+        }
+    }
+
+    /// Makes a file that must not be there yet.
+    /// - Parameter fill: makes it at the path that it is given, beside the file's place; a rename then puts it there.
+    package static func make(_ path: String, _ fill: (String) throws -> Void) throws(EvstoreError) {
+        try onFiles("writing \(path)") {
+            let beside = "\(path).\(UUID().uuidString)"
+            do {
+                try fill(beside)
+                try FileManager.default.moveItem(atPath: beside, toPath: path)
+            } catch {
+                // The first error is the one to tell.
+                do { try FileManager.default.removeItem(atPath: beside) } catch {}
+                throw error
+            }
+        }
+    }
+}
+
 extension EvstoreError {
     /// Converts the error for a text that is not valid JSON.
     package init(_ error: JSONError) { self = .invalidJSON(reason: error.reason, offset: error.offset) }

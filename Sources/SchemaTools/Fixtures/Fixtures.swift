@@ -366,8 +366,8 @@ package struct FixtureFiles: Sendable {
             let folder = change.file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
             try onFiles("writing \(change.file)") {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-                try Data(change.text.utf8).write(to: URL(filePath: change.file), options: .atomic)
             }
+            try WholeFile.write(Array(change.text.utf8), to: change.file)
         }
     }
 }
