@@ -42,7 +42,8 @@ extension EventStore {
     /// Registers the new versions of the schemas given at opening, builds a version's read models beside the live ones, and flips.
     ///
     /// Waits while several threads read the whole log once, on the store's own threads; appends and queries continue meanwhile. A failed or
-    /// cancelled replay leaves the store as it was.
+    /// cancelled replay leaves the store as it was, but for rows of the journal; on a node of a cluster log, the new versions stay
+    /// registered.
     /// - Throws: `EvstoreError`: usage where the version is below the live one, or `options` has both `only` and `fromEvents`;
     ///   unknownVersion, unknownProjection (`only`), schemaInvalid, versionDiffers, consentNeeded, buildStopped, invalidRow, programNeeded,
     ///   migrationInProgress, verificationFailed, diskFull, interrupted.

@@ -7,8 +7,19 @@ package import Projections
 package import SchemaEvolution
 
 /// Takes a store to a version: builds its read models from the stored events beside the live ones, then flips once. Until the flip nothing
-/// that is read changes; after a kill, running it again completes it.
+/// that is read changes; after a kill, running it again completes it. A replay that fails takes back what it has registered and its
+/// snapshot: only rows of the journal stay.
 package enum Replay {
+    /// A replay at work, and what it has written before its flip.
+    private struct Attempt: Sendable {
+        let register: Register
+        let registered: Register.Written
+        let began: ContinuousClock.Instant
+        var snapshot: String?
+        /// Whether it is too late to take anything back.
+        var isFlipped = false
+    }
+
     /// Replays. `files` and `definitions` are what the caller has beyond the store's own; nil where it has nothing.
     package static func run(
         _ context: MigrationContext, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
@@ -38,7 +49,19 @@ package enum Replay {
         if options.only == nil { try Consent.requireNotBelow(live, version) }
         if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
-        let state = try await register.write(context)
+        var attempt = Attempt(register: register, registered: try await register.write(context), began: began)
+        do { return try await build(context, to: version, options, &attempt) } catch {
+            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.advised)"])
+            await note(error, to: version, attempt, context)
+            throw error
+        }
+    }
+
+    private static func build(
+        _ context: MigrationContext, to version: SchemaVersion, _ options: MigrationOptions, _ attempt: inout Attempt
+    ) async throws(EvstoreError) -> MigrationReport {
+        let (register, state, began) = (attempt.register, attempt.registered.state, attempt.began)
+        let live = register.state.live
         var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only)
         if !options.fromEvents { try generationSet.find(context, state, acceptingQuarantine: options.onError == .quarantine) }
         var report = MigrationReport(from: live, to: version)
@@ -56,41 +79,38 @@ package enum Replay {
         let isMended = options.fromEvents && version == live
         if options.only == nil, !isMended {
             let snapshot = try await Snapshot.takeBefore(version, context)
-            context.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
-            report.snapshot = snapshot.name
+            if snapshot.isNew { attempt.snapshot = snapshot.report.name }
+            context.job.report("snapshot", "\(snapshot.report.name) at position \(snapshot.report.position)")
+            report.snapshot = snapshot.report.name
         }
         try GenerationSweep.run(context)
         MigrationPhase.reached(.sweepAfter)
-        do {
-            let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
-            let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-                let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
-                return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
-            }
-            MigrationPhase.reached(.buildAfter)
-            try count(&report, folded, context)
-            (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
-            let built = mapped.entries + folded
-            let order = Flip.Order(
-                cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
-                began: began)
-            if let flip = try await settle(order, built, trial, options, context) {
-                (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
-            }
-            report.arrived = report.position.events(after: start)
-            let done = try finish(report, generationSet, built, context, began)
-            context.logger.info(
-                "a replay ended",
-                metadata: [
-                    "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
-                    "quarantined": "\(done.quarantined)", "seconds": "\(done.duration / .seconds(1))",
-                ])
-            return done
-        } catch {
-            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.advised)"])
-            await note(error, from: live, to: version, context, began)
-            throw error
+        let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
+        let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
+            let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
+            return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
         }
+        MigrationPhase.reached(.buildAfter)
+        try count(&report, folded, context)
+        (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
+        let built = mapped.entries + folded
+        let order = Flip.Order(
+            cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
+            began: began)
+        if let flip = try await settle(order, built, trial, options, context) {
+            attempt.isFlipped = true
+            (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
+            if report.snapshot != nil { await Snapshot.pruneReplays(context) }
+        }
+        report.arrived = report.position.events(after: start)
+        let done = try finish(report, generationSet, built, context, began)
+        context.logger.info(
+            "a replay ended",
+            metadata: [
+                "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
+                "quarantined": "\(done.quarantined)", "seconds": "\(done.duration / .seconds(1))",
+            ])
+        return done
     }
 
     /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built, and nothing
@@ -178,25 +198,28 @@ package enum Replay {
         return report
     }
 
-    /// Records a failed replay in the journal; that row is all it leaves.
-    private static func note(
-        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: ContinuousClock.Instant
-    ) async {
+    /// Takes back what a failed replay has written, and records it in the journal: rows there are all that it leaves. On a node of a
+    /// cluster the versions stay registered, since other nodes may build by them already.
+    private static func note(_ error: EvstoreError, to version: SchemaVersion, _ attempt: Attempt, _ context: MigrationContext) async {
         // This replay is planned again.
         if case .migrationInProgress = error { return }
-        let duration = began.duration(to: .now)
+        let (register, duration, isNode) = (attempt.register, attempt.began.duration(to: .now), context.log.membership != nil)
         // A task of its own also records a cancelled replay.
         let noting = Task {
             try await context.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
                 try Journal.append(
-                    .init(.replay, from: from, to: to, position: position, duration: duration, outcome: outcome), to: &update)
+                    .init(.replay, from: register.state.live, to: version, position: position, duration: duration, outcome: outcome),
+                    to: &update)
+                if attempt.isFlipped { return }
+                if let name = attempt.snapshot { try Snapshot.takeBack(name, in: &update) }
+                if !isNode { try register.takeBack(attempt.registered, in: &update) }
             }
         }
         do { try await noting.value } catch {
             // The caller gets the first error; this one is logged.
-            context.logger.warning("the failed replay could not be written to the journal: \(error.advised)")
+            context.logger.warning("what the failed replay has registered could not be taken back: \(error.advised)")
         }
     }
 }
