@@ -32,7 +32,7 @@ extension EvstoreError {
         case .unsafePermissions(let path, let reason):
             .init(
                 "unsafePermissions", "\(path) is open to others: \(reason)",
-                fix: "give all of its files and directories to one user, and let nobody else write to them")
+                fix: "give all of its files and directories to one user, let nobody else write to them, and have no link among them")
         case .readOnly(let path):
             .init(
                 "readOnly", "\(path) can't be written, or something in it can't be read",

@@ -57,7 +57,10 @@ extension EvstoreError {
         case .storeDamaged, .corruptBlock:
             "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then"
         case .unsafePermissions(let path, _):
-            "chmod -R go-w \(path.shellWord), or chown -R to its user; all of it are files and directories of one user"
+            """
+            chmod -R go-w \(path.shellWord), or chown -R to its user; all of it are files and directories of one user, and none is a \
+            link: move the whole store, and link its directory
+            """
         case .readOnly(let path): "\(details.fix ?? ""): chmod -R u+rwX \(path.shellWord)"
         case .unsafeFileSystem: "put the store on ext4, xfs, btrfs, f2fs or zfs, or say --any-file-system"
         case .invalidEvent(let type, let version, _, _): "see: evstore schema show \("\(type)@\(version)".shellWord)"

@@ -45,6 +45,12 @@ package enum Directory {
         throw .system("asking for the status of \(path)")
     }
 
+    /// Whether a mode keeps this process from reading and writing what is at the path, or from entering it. A mount that can't be written
+    /// does not count.
+    package static func isBarred(_ path: String, isDirectory: Bool) -> Bool {
+        unsafe access(path, R_OK | W_OK | (isDirectory ? X_OK : 0)) != 0 && errno == EACCES
+    }
+
     /// Removes an empty directory; one that is gone, or that has something in it, is no error.
     package static func removeEmpty(_ path: String) throws(StorageError) {
         if unsafe rmdir(path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw .system("removing \(path)") }

@@ -113,6 +113,7 @@ package struct FileStatus: Hashable, Sendable {
     package let isDirectory: Bool
     /// False for links, pipes and devices.
     package let isFile: Bool
+    package let isLink: Bool
 
     init(_ status: stat) {
         device = UInt64(status.st_dev)
@@ -123,6 +124,7 @@ package struct FileStatus: Hashable, Sendable {
         changed = Int64(status.st_ctim.tv_sec).times(1_000_000_000).plus(Int64(status.st_ctim.tv_nsec))
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
         isFile = status.st_mode & S_IFMT == S_IFREG
+        isLink = status.st_mode & S_IFMT == S_IFLNK
     }
 
     /// Whether users other than the owner may change it.

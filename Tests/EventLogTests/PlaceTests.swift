@@ -31,9 +31,13 @@ struct PlaceTests {
         }
     }
 
-    private func isRefused() throws -> Bool {
-        do { _ = try EventLog.open(at: directory.store, options: .small()) } catch EvstoreError.unsafePermissions { return true }
-        return false
+    private func isRefused() throws -> Bool { try refusal() != nil }
+
+    private func refusal() throws -> String? {
+        do { _ = try EventLog.open(at: directory.store, options: .small()) } catch EvstoreError.unsafePermissions(_, let reason) {
+            return reason
+        }
+        return nil
     }
 
     private static let names = [
@@ -102,6 +106,32 @@ struct PlaceTests {
         try await EventLog.open(at: directory.store, options: .small()).close()
     }
 
+    @Test("a copy without evstore.lock is refused in words that say what to make, and opens once that is there")
+    func withoutLock() async throws {
+        try await closedStore()
+        let path = directory.store + "/evstore.lock"
+        try FileManager.default.removeItem(atPath: path)
+        do {
+            _ = try EventLog.open(at: directory.store, options: .small())
+            Issue.record("a store without its locks was opened")
+        } catch {
+            guard case EvstoreError.ioFailure(_, let reason) = error else { throw error }
+            #expect(reason.contains("evstore.lock is missing") && reason.contains("make an empty file"))
+        }
+        try File(path, .createNew).write([])
+        try await EventLog.open(at: directory.store, options: .small()).close()
+    }
+
+    @Test("a directory that its owner can't enter is named by the error", .enabled(if: getuid() != 0, "root may enter all"))
+    func barred() async throws {
+        try await closedStore()
+        let path = directory.store + "/generations"
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
+        #expect(throws: EvstoreError.readOnly(path: path)) { try EventLog.open(at: directory.store, options: .small()) }
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+        try await EventLog.open(at: directory.store, options: .small()).close()
+    }
+
     @Test("a store is refused where any of its files is a link or a pipe; its own directory may be a link")
     func links() async throws {
         try await closedStore()
@@ -113,7 +143,7 @@ struct PlaceTests {
             if name == "evstore.json" {
                 #expect(throws: EvstoreError.self) { try EventLog.open(at: directory.store, options: .small()) }
             } else {
-                #expect(try isRefused(), "\(name)")
+                #expect(try refusal()?.hasPrefix("\(path) is a symbolic link") == true, "\(name)")
             }
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.moveItem(atPath: aside, toPath: path)

@@ -14,7 +14,7 @@ package func storeError(_ error: any Error, _ path: String, doing: String, floor
         if error.isDiskFull(below: floorBytes) {
             return .diskFull(path: error.commit?.directory ?? path, freeBytes: error.commit?.freeBytes ?? freeBytes(path))
         }
-        if error.isReadOnly { return .readOnly(path: path) }
+        if error.isReadOnly { return .readOnly(path: StoreFiles.barred(in: path) ?? path) }
         if error.isOtherLMDB { return .otherLMDB(path: path, reason: error.message) }
         if error.isDamage { return .storeDamaged(path: path, reason: error.message) }
         return .ioFailure(doing: doing, reason: error.description)

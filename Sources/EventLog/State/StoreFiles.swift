@@ -43,6 +43,23 @@ package enum StoreFiles {
         return path
     }
 
+    /// The first file or directory of a store whose mode bars this process, although the store's own does not; nil where there is none.
+    static func barred(in store: String) -> String? {
+        func first(_ path: String) throws -> String? {
+            guard let status = try Directory.ownStatus(path) else { return nil }
+            if Directory.isBarred(path, isDirectory: status.isDirectory) { return path }
+            guard status.isDirectory else { return nil }
+            for name in try namesLeft(in: path) { if let found = try first("\(path)/\(name)") { return found } }
+            return nil
+        }
+        if Directory.isBarred(store, isDirectory: true) { return nil }
+        // What can't be looked at is told by the store's path.
+        do {
+            for name in names { if let found = try first("\(store)/\(name)") { return found } }
+        } catch {}
+        return nil
+    }
+
     private static func checkTree(_ path: String, _ store: String) throws {
         guard let status = try Directory.ownStatus(path) else { return }
         try check(path, status, store)
@@ -63,7 +80,11 @@ package enum StoreFiles {
         guard let status else { return }
         func refused(_ reason: String) -> EvstoreError { .unsafePermissions(path: store, reason: "\(path) \(reason)") }
         // The mode of a link always allows access by others and means nothing.
-        if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
+        if Guard.symlink.isOn, !status.isDirectory, !status.isFile {
+            throw refused(
+                status.isLink
+                    ? "is a symbolic link, and only the whole store's directory may be one" : "is neither a file nor a directory")
+        }
         if Guard.permissions.isOn, status.isWritableByOthers { throw refused("is writable by others") }
         // Root may own the files of any store, and may work on other users' stores.
         let user = ProcessIdentity.user == 0 ? try Directory.status(store)?.owner ?? 0 : ProcessIdentity.user

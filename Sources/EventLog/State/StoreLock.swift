@@ -62,6 +62,12 @@ package struct StoreLock: Sendable {
     /// For a shared lock a file that can only be read is enough.
     private static func open(_ store: String, shared: Bool) throws -> File {
         do throws(StorageError) { return try File(store + fileName, .write) } catch {
+            if error.isNotFound, try Directory.status("\(store)/\(Manifest.name)") != nil {
+                throw EvstoreError.ioFailure(
+                    doing: "opening \(store)",
+                    reason: "evstore.lock is missing, as in a copy that leaves out such names: make an empty file of this name there, of "
+                        + "the store's user, while no program has the store open")
+            }
             if !shared || !error.isReadOnly { throw error }
             return try File(store + fileName, .read)
         }
