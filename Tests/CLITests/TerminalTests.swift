@@ -105,6 +105,19 @@ struct WordTests {
         #expect(age(since: .now) == "just now" && age(since: Timestamp(microseconds: .max)).hasPrefix("in "))
     }
 
+    @Test("what a replay says of its work is one list, also where it is from events and from rows")
+    func replayed() throws {
+        let (schemas, directory) = (try TemporaryDirectory(copying: Checkout.path("Schemas/vault")), try TemporaryDirectory())
+        // A read model that is new at v2 has no rows to be made from.
+        let added = "  count:\n    - since: 2\n      key: {value: all}\n      on:\n        EntrySaved: {add: {/saves: {value: 1}}}\n"
+        try schemas.write(schemas.text("projections.yaml") + "\n" + added, to: "projections.yaml")
+        let program = BuiltProgram(environment: ["EVSTORE_STORE": directory.store])
+        try program.must("import", schemas.path + "/fixtures/v1/events.jsonl", "--as", "v1", "--schemas", schemas.path)
+        try program.must("query", "entries", "--count")
+        let output = try program.must("replay", "--to", "v2", "--schemas", schemas.path).output
+        #expect(output.contains("replay     4 events, 4 of them not born at v2, and 3 rows of v1, in "), "\(output)")
+    }
+
     @Test("a bar shows the share, the rate and the time left")
     func bar() {
         let event = ProgressEvent(step: "replay", done: 855_200, total: 1_204_511)

@@ -278,8 +278,8 @@ extension MigrationReport: PrintableObject {
     private var work: String {
         let (time, refused) = (duration.inWords, "\(grouped(quarantined)) quarantined")
         if !fromRows.isEmpty, fromRows.count == rebuilt.count { return "\(counted(rows, "row")) of \(from) in \(time)   \(refused)" }
-        let more = rows > 0 ? ", and \(counted(rows, "row")) of \(from)," : ""
-        return "\(counted(events, "event")), \(grouped(upcast)) of them not born at \(to),\(more) in \(time)   "
+        let more = rows > 0 ? ", and \(counted(rows, "row")) of \(from)" : ""
+        return "\(counted(events, "event")), \(grouped(upcast)) of them not born at \(to)\(more), in \(time)   "
             + "\(rate(perSecond: eventsPerSecond))   \(refused)"
     }
 
