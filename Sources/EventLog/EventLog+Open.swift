@@ -135,12 +135,12 @@ extension EventLog {
     static func openEnvironment(
         _ store: String, _ options: Options, readOnly: Bool, _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
-        do throws(StorageError) {
+        do {
             var configuration = TableDescriptor.log.configuration(options, readOnly: readOnly)
             configuration.notice = notice
-            return try Environment.open(directory: store + "/log", configuration)
-        } catch {
-            guard error.isMissing else { throw error }
+            // Files of a copy may have holes, which need room before anything can be read.
+            return try Ballast(store, options).lent { try Environment.open(directory: store + "/log", configuration) }
+        } catch let error as StorageError where error.isMissing {
             throw EvstoreError.storeDamaged(path: store, reason: "its log is missing or incomplete: \(error.message)")
         }
     }

@@ -16,6 +16,7 @@ extension Environment {
         try makeLockFile(directory, readersMax: configuration.readersMax)
         // Order: nothing in this process has the file open, so no lock is lost if this fails and closes it again.
         let lockFile = try LockFile(directory)
+        try lockFile?.fillHoles(readersMax: configuration.readersMax)
         let environment = try mapped(directory, configuration, lockFile)
         do {
             try environment.settle(creating: configuration.creating)

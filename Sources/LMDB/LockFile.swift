@@ -41,6 +41,15 @@ final class LockFile: Sendable {
         }
     }
 
+    /// Gives the file all the blocks that it needs, before LMDB maps it: a copy may have holes, and LMDB extends a file that is too short
+    /// by a hole. It does so only where no process has the file open.
+    /// - Throws: ENOSPC where the disk is full: a process that writes into a hole through a map is killed then.
+    func fillHoles(readersMax: Int) throws(StorageError) {
+        guard Guard.lockRoom.isOn else { return }
+        let isOpen = try file.isLockedByOtherProcess(byte: 0)
+        try file.fillHoles(leastBytes: isOpen ? 0 : max(SharedPage.bytes, Self.slotsOffset + readersMax * Self.lineBytes))
+    }
+
     private static var ownByte: Int { Int(ProcessIdentity.id) }
 
     /// Takes the lock on this process's id, before LMDB opens the file.

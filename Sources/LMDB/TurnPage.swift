@@ -34,7 +34,11 @@ package final class TurnPage: Sendable {
         let path = directory + "/" + name
         if try Directory.status(path) == nil { return nil }
         let file = try File(path, .read)
-        return try file.status().bytes < SharedPage.bytes ? nil : SharedPage(file, isWritable: false)
+        let status = try file.status()
+        if status.bytes < SharedPage.bytes { return nil }
+        // On tmpfs even reading a hole through a map takes a block. A page of holes says nothing: nobody has it mapped.
+        if status.bytesOnDisk < SharedPage.bytes, case .ephemeral("tmpfs", _) = try FileSystem.of(path) { return nil }
+        return try SharedPage(file, isWritable: false)
     }
 
     private static func fill(_ file: File, from start: Int) throws(StorageError) {

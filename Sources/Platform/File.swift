@@ -77,6 +77,17 @@ package final class File: Sendable {
         if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
     }
 
+    /// Allocates blocks where the file has none: a copy may consist of holes. Writing into a hole through a map raises a signal on a full
+    /// disk. What the file holds stays.
+    /// - Parameter leastBytes: a shorter file is extended to so many bytes.
+    package func fillHoles(leastBytes: Int = 0) throws(StorageError) {
+        let status = try status()
+        let wanted = max(leastBytes, status.bytes)
+        if min(status.bytes, status.bytesOnDisk) >= wanted { return }
+        // A file system that can't allocate blocks ahead may map the file nevertheless.
+        do throws(StorageError) { try reserve(wanted) } catch { if !error.isNotSupported { throw error } }
+    }
+
     /// The offset of the first data from `offset` on, past a hole; nil where no data follow.
     package func data(from offset: Int) throws(StorageError) -> Int? {
         defer { withExtendedLifetime(self) {} }

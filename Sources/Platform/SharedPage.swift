@@ -13,9 +13,10 @@ package final class SharedPage: @unchecked Sendable {
     /// Whether others see what is stored here; nothing may be stored where it is false.
     package let isWritable: Bool
 
-    /// - Parameter file: at least one page long, and open for writing unless the page is only read.
+    /// - Parameter file: at least one page long, and open for writing unless the page is only read. Its holes are filled first.
     package init(_ file: File, isWritable: Bool = true) throws(StorageError) {
         self.isWritable = isWritable
+        if isWritable { try file.fillHoles() }
         let map = unsafe mmap(nil, Self.bytes, isWritable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file.descriptor, 0)
         guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(file.path)") }
         // A map in the child of a fork would keep the open file there, and its locks with it.

@@ -215,6 +215,29 @@ struct PlaceTests {
         #expect(try room() >= 1 << 20)
     }
 
+    @Test("files that are written through a map, and that were copied as holes or cut short, have all their blocks while the log is open")
+    func mappedHoles() async throws {
+        try await makeLog(directory).close()
+        let paths = ["lock.mdb", "turn"].map { directory.store + "/log/" + $0 }
+        for left in [Int.max, 64, 0] {
+            for path in paths {
+                let file = try File(path, .write)
+                let bytes = try file.status().bytes
+                try file.truncate(to: 0)
+                try file.truncate(to: min(bytes, left))
+                #expect(try file.status().bytesOnDisk == 0)
+            }
+            let log = try EventLog.open(at: directory.store, options: .small())
+            try await log.add(event("a"))
+            // Closing a file of its own would drop LMDB's locks: only the names are asked.
+            for path in paths {
+                let status = try #require(try Directory.status(path))
+                #expect(status.bytes >= SharedPage.bytes && status.bytesOnDisk >= status.bytes, "\(path), of which \(left) bytes were left")
+            }
+            try await log.close()
+        }
+    }
+
     @Test("the ballast is made with the store and filled again at an opening, but not where too little room is left beside it")
     func ballast() async throws {
         let options = Options.small { $0.ballastBytes = 1 << 20 }
