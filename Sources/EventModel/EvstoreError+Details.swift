@@ -50,10 +50,17 @@ extension EvstoreError {
             .init(
                 "keysRefused", "\(path) is not opened: \(reason)",
                 fix: "name the key file that the store was created with, or no key if its events are not sealed")
-        case .diskFull(let path, let free, let needed):
+        case .diskFull(let path, let free, _, .some(let inodes)):
             .init(
                 "diskFull",
-                "the disk under \(path) is full (\(free) bytes free\(needed.map { ", \($0) needed" } ?? "")); nothing was changed",
+                "the disk under \(path) is full: it has \(inodes) inodes left for further files (\(free) bytes free); nothing was changed",
+                fix: "delete files there and run this again")
+        case .diskFull(let path, let free, let needed, nil):
+            .init(
+                "diskFull",
+                """
+                the disk under \(path) is full (\(free) bytes free, \(needed.map { "\($0)" } ?? "more") needed); nothing was changed
+                """,
                 fix: "free some space and run this again")
         case .ioFailure(let doing, let reason):
             .init("ioFailure", "\(doing): \(reason)")

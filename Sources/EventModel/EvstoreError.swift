@@ -19,8 +19,11 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case locked(path: String, holder: String)
     /// A sealed store was opened without a key or with a wrong one, or a key was given for a store that is not sealed.
     case keysRefused(path: String, reason: String)
-    /// - Parameter neededBytes: how many bytes must be free; nil if only the system knows.
-    case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil)
+    /// - Parameters:
+    ///   - path: the store, or else the file or directory that there was no room for.
+    ///   - neededBytes: how many bytes must be free; nil if only the system knows.
+    ///   - freeInodes: 0 where the file system has bytes left, but can't hold a further file; else nil.
+    case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil, freeInodes: UInt64? = nil)
     case ioFailure(doing: String, reason: String)
     case misuse(String)
 

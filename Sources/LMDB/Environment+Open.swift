@@ -74,7 +74,7 @@ extension Environment {
             }
             // A handle that failed to open must be closed nevertheless; closing it drops the locks that this process has on the files.
             unsafe mdb_env_close(handle)
-            if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)") }
+            if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)", at: directory) }
             map = smaller
         }
     }
@@ -116,7 +116,7 @@ extension Environment {
             if code != 0 {
                 unsafe mdb_txn_abort(transaction)
                 if code == MDB_NOTFOUND && !making { return false }
-                throw StorageError(lmdb: code, "opening the table \(name) of \(directory)")
+                throw StorageError(lmdb: code, "opening the table \(name) of \(directory)", at: directory)
             }
             opened[name] = Table(name: name, handle: table)
         }
@@ -159,7 +159,7 @@ extension Environment {
                 let code = unsafe link(made, path) == 0 ? EEXIST : errno
                 // Another process may have made the file first and removed this one.
                 let isThere = try code == EEXIST ? true : Directory.status(path) != nil
-                if !isThere { throw StorageError(lmdb: code, "making \(path)") }
+                if !isThere { throw StorageError(lmdb: code, "making \(path)", at: path) }
             } catch {
                 try Directory.remove(made)
                 throw error

@@ -120,12 +120,12 @@ extension Environment {
     /// Only where that last write fails does it disable the environment for good (MDB_PANIC); after an earlier failure nothing leads to the
     /// pages.
     func failedCommit(_ code: Int32) -> StorageError {
-        var error = StorageError(lmdb: code, "committing to \(directory)")
+        var error = StorageError(lmdb: code, "committing to \(directory)", at: directory)
         var isOpen = false
         do { _ = try beginRead() } catch { isOpen = true }
         var free = UInt64.max
         do throws(StorageError) { free = try Directory.freeBytes(directory) } catch {}
-        error.commit = StorageError.FailedCommit(isOpen: isOpen, directory: directory, freeBytes: free)
+        error.commit = StorageError.FailedCommit(isOpen: isOpen, freeBytes: free)
         return error
     }
 }

@@ -3,12 +3,14 @@ internal import Glibc
 package import Platform
 
 extension StorageError {
-    /// - Parameter code: a code of LMDB, or an `errno`, which LMDB's calls return as well.
-    init(lmdb code: Int32, _ doing: String) {
+    /// - Parameters:
+    ///   - code: a code of LMDB, or an `errno`, which LMDB's calls return as well.
+    ///   - path: the directory or file that the call was about.
+    init(lmdb code: Int32, _ doing: String, at path: String? = nil) {
         if let name = Self.names[code] {
-            self.init(code, name, "\(doing): \(unsafe String(cString: mdb_strerror(code)))")
+            self.init(code, name, "\(doing): \(unsafe String(cString: mdb_strerror(code)))", at: path)
         } else {
-            self.init(code, doing)
+            self.init(code, doing, at: path)
         }
     }
 

@@ -4,7 +4,7 @@ internal import Glibc
 package enum Directory {
     /// Makes a directory that only its owner can enter. Where root makes it, it gets the owner of its parent directory.
     package static func create(_ path: String) throws(StorageError) {
-        if unsafe mkdir(path, 0o700) != 0 { throw .system("making \(path)") }
+        if unsafe mkdir(path, 0o700) != 0 { throw .system("making", at: path) }
         guard ProcessIdentity.user == 0 else { return }
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         // Another process that sweeps leftovers may have removed it already, since it is not locked yet (`OwnedDirectory`).
@@ -57,7 +57,7 @@ package enum Directory {
     }
 
     package static func rename(_ path: String, to target: String) throws(StorageError) {
-        if unsafe Glibc.rename(path, target) != 0 { throw .system("renaming \(path) to \(target)") }
+        if unsafe Glibc.rename(path, target) != 0 { throw StorageError(errno, "renaming \(path) to \(target)", at: target) }
     }
 
     /// Makes the names in a directory durable.
@@ -65,7 +65,7 @@ package enum Directory {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if descriptor < 0 { throw .system("opening \(path)") }
         defer { close(descriptor) }
-        if Guard.directorySync.isOn, fsync(descriptor) != 0 { throw .system("syncing \(path)") }
+        if Guard.directorySync.isOn, fsync(descriptor) != 0 { throw .system("syncing", at: path) }
     }
 
     /// Makes a directory's own name durable, where that is possible: this user may not be allowed to open the parent directory, and some
@@ -130,6 +130,25 @@ package enum Directory {
         var path = path
         while path.utf8.count > 1 && path.hasSuffix("/") { path.removeLast() }
         return path
+    }
+
+    /// The path, or the nearest directory above it that exists: something lies there, on the same file system as what was to be made.
+    package static func existing(_ path: String) -> String {
+        var place = path
+        var status = stat()
+        while unsafe stat(place, &status) != 0 {
+            let above = parent(of: place)
+            if above == place { return path }
+            place = above
+        }
+        return place
+    }
+
+    /// Whether the file system that a file was to be made on has room for bytes, but for no further file.
+    static func lacksInodes(at path: String) -> Bool {
+        var result = statvfs()
+        // A file system that makes inodes as it needs them has a count of 0.
+        return unsafe statvfs(existing(path), &result) == 0 && result.f_files > 0 && result.f_favail == 0 && result.f_bavail > 0
     }
 
     /// Bytes that an ordinary user can still write to the file system of the path.

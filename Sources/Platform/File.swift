@@ -19,7 +19,7 @@ package final class File: Sendable {
             }
         // Opening a pipe could wait for its other end, and opening a device could have effects.
         let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-        if opened < 0 { throw errno == ELOOP ? StorageError(noFile: path, "a symbolic link") : .system("opening \(path)") }
+        if opened < 0 { throw errno == ELOOP ? StorageError(noFile: path, "a symbolic link") : .system("opening", at: path) }
         (self.path, descriptor) = (path, opened)
         let status = try status()
         if !status.isFile { throw StorageError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
@@ -54,27 +54,27 @@ package final class File: Sendable {
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset + written))
             }
-            if put >= 0 { written += put } else if errno != EINTR { throw .system("writing \(path)") }
+            if put >= 0 { written += put } else if errno != EINTR { throw .system("writing", at: path) }
         }
     }
 
     /// Makes the file's bytes durable.
     package func sync() throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
-        if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
+        if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing", at: path) }
     }
 
     /// Truncates the file, or extends it by a hole.
     package func truncate(to bytes: Int) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
-        if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating \(path)") }
+        if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating", at: path) }
     }
 
     /// Allocates blocks on the disk for the first `bytes` of the file.
     package func reserve(_ bytes: Int) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
-        if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
+        if code != 0 { throw StorageError(code, reserving: bytes, for: path) }
     }
 
     /// Allocates blocks where the file has none: a copy may consist of holes. Writing into a hole through a map raises a signal on a full

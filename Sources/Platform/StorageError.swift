@@ -8,6 +8,12 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package let name: String
     /// What was tried, and what went wrong.
     package let message: String
+    /// The file or directory that the failed call was about; nil where no path was given.
+    package let path: String?
+    /// How many bytes the call asked for; nil where only the system knows.
+    package private(set) var neededBytes: UInt64?
+    /// Whether the file system at `path` had room for bytes when the call failed, but for no further file.
+    package let lacksInodes: Bool
     /// Set where a commit has failed.
     package var commit: FailedCommit?
     /// Set where the deadline passed while another process held the lock: how long this process waited.
@@ -17,32 +23,36 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package struct FailedCommit: Hashable, Sendable {
         /// Whether the commit may be durable nevertheless, whatever the code: its meta page may have reached the disk.
         package let isOpen: Bool
-        package let directory: String
         /// The free bytes on the disk at that time: LMDB reports EIO where only a part of a write found room.
         package let freeBytes: UInt64
 
-        package init(isOpen: Bool, directory: String, freeBytes: UInt64) {
-            (self.isOpen, self.directory, self.freeBytes) = (isOpen, directory, freeBytes)
-        }
+        package init(isOpen: Bool, freeBytes: UInt64) { (self.isOpen, self.freeBytes) = (isOpen, freeBytes) }
     }
 
-    /// - Parameter code: an `errno`.
-    package init(_ code: Int32, _ doing: String) {
-        self.init(code, Self.names[code] ?? "code \(code)", "\(doing): \(unsafe String(cString: strerror(code)))")
+    /// - Parameters:
+    ///   - code: an `errno`.
+    ///   - path: the file or directory that the call was about.
+    package init(_ code: Int32, _ doing: String, at path: String? = nil) {
+        self.init(code, Self.names[code] ?? "code \(code)", "\(doing): \(unsafe String(cString: strerror(code)))", at: path)
     }
 
     /// An error of a library below this package: its negative code, the code's name, and what was being done.
-    package init(_ code: Int32, _ name: String, _ message: String) { (self.code, self.name, self.message) = (code, name, message) }
+    package init(_ code: Int32, _ name: String, _ message: String, at path: String? = nil) {
+        (self.code, self.name, self.message, self.path) = (code, name, message, path)
+        lacksInodes = code == ENOSPC && path.map(Directory.lacksInodes) ?? false
+    }
+
+    /// The disk has no room for so many bytes of a file.
+    init(_ code: Int32, reserving bytes: Int, for path: String) {
+        self.init(code, "reserving \(bytes) bytes for \(path)", at: path)
+        neededBytes = UInt64(clamping: bytes)
+    }
 
     /// A call that this room does not allow, such as a write inside a write.
-    package init(misuse: String) {
-        (code, name, message) = (Self.misuseCode, "MISUSE", misuse)
-    }
+    package init(misuse: String) { self.init(Self.misuseCode, "MISUSE", misuse) }
 
     /// Another process holds what is needed: says which one, and what to do.
-    package init(held holder: String) {
-        (code, name, message) = (Self.heldCode, "HELD", holder)
-    }
+    package init(held holder: String) { self.init(Self.heldCode, "HELD", holder) }
 
     /// A deadline has passed.
     package init(waited: Duration, for holder: String) {
@@ -52,11 +62,14 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
 
     /// Something other than a file is at the path.
     init(noFile path: String, _ what: String) {
-        (code, name, message) = (ELOOP, "ELOOP", "opening \(path): it is \(what), and no file")
+        self.init(ELOOP, "ELOOP", "opening \(path): it is \(what), and no file")
     }
 
     /// The system call that has just failed, from `errno`.
     package static func system(_ doing: String) -> StorageError { StorageError(errno, doing) }
+
+    /// The system call about a file or directory that has just failed, from `errno`.
+    package static func system(_ doing: String, at path: String) -> StorageError { StorageError(errno, "\(doing) \(path)", at: path) }
 
     package static let misuseCode: Int32 = -1
     private static let heldCode: Int32 = -2

@@ -238,6 +238,24 @@ struct PlaceTests {
         }
     }
 
+    @Test("a full disk is told of the store for its own files, else of the file, or of the nearest directory where it was to be made")
+    func fullDisk() throws {
+        let (store, backups) = (directory.store, directory.path + "/backups")
+        try Directory.create(backups)
+        func told(of path: String?) throws -> String {
+            let error = storeError(StorageError(ENOSPC, "writing", at: path), store, doing: "d")
+            guard case .diskFull(let path, let free, nil, nil) = error else { throw error }
+            #expect(free > 0)
+            return path
+        }
+        // The store itself is not there: it is being made.
+        for path in [nil, store, store + "/log/ahead", store + ".new-0123456789abcdef/log/data.mdb"] {
+            #expect(try told(of: path) == store, "\(path ?? "nil")")
+        }
+        #expect(try told(of: backups) == backups && told(of: backups + "/blocks/1.new") == backups)
+        #expect(try told(of: store + "2") == directory.path)
+    }
+
     @Test("the ballast is made with the store and filled again at an opening, but not where too little room is left beside it")
     func ballast() async throws {
         let options = Options.small { $0.ballastBytes = 1 << 20 }

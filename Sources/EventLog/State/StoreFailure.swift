@@ -11,15 +11,22 @@ package func storeError(_ error: any Error, _ path: String, doing: String, floor
         if let waited = error.waited { return .deadlinePassed(waited: waited, holder: error.message) }
         if error.isHeld { return .locked(path: path, holder: error.message) }
         if error.isMisuse { return .misuse(error.message) }
-        if error.isDiskFull(below: floorBytes) {
-            return .diskFull(path: error.commit?.directory ?? path, freeBytes: error.commit?.freeBytes ?? freeBytes(path))
-        }
+        if error.isDiskFull(below: floorBytes) { return fullDisk(error, path) }
         if error.isReadOnly { return .readOnly(path: StoreFiles.barred(in: path) ?? path) }
         if error.isOtherLMDB { return .otherLMDB(path: path, reason: error.message) }
         if error.isDamage { return .storeDamaged(path: path, reason: error.message) }
         return .ioFailure(doing: doing, reason: error.description)
     default: return .ioFailure(doing: doing, reason: String(describing: error))
     }
+}
+
+/// The error of a full disk: about the store where the failed call was about something in it, else about what it was about.
+private func fullDisk(_ error: StorageError, _ path: String) -> EvstoreError {
+    let place = Directory.existing(error.path ?? path)
+    let isInside = error.path.map { ($0 + "/").hasPrefix(Directory.trimmed(path) + "/") || StoreLocation.isMade($0, for: path) } ?? true
+    return .diskFull(
+        path: isInside ? path : place, freeBytes: error.commit?.freeBytes ?? freeBytes(place), neededBytes: error.neededBytes,
+        freeInodes: error.lacksInodes ? 0 : nil)
 }
 
 /// The error for the callers of a failed commit.

@@ -34,6 +34,9 @@ struct StoreLocation {
         }
     }
 
+    /// Whether a path lies in a directory that is to become the store, or is that directory.
+    static func isMade(_ path: String, for store: String) -> Bool { path.hasPrefix(Directory.trimmed(store) + made) }
+
     /// The beginning of a new directory's name.
     var prefix: String { isThere ? "\(path)/\(Self.made)" : path + Self.made }
 
