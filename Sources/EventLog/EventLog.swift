@@ -98,7 +98,7 @@ package final class EventLog: Sendable {
         do {
             try access.environment.checkProcess()
             return try await committer.append(request)
-        } catch { throw storeError(error, path, doing: "appending") }
+        } catch { throw failure(error, doing: "appending") }
     }
 
     /// Runs `body` in one durable transaction on the writing thread; an error of `body` undoes everything. `body` may run again from the
@@ -113,7 +113,7 @@ package final class EventLog: Sendable {
                 let result = try body(&changes)
                 made.withLock { $0 = result }
             }
-        } catch { throw storeError(error, path, doing: "writing to the store") }
+        } catch { throw failure(error, doing: "writing to the store") }
         guard let result = made.withLock({ $0 }) else { throw EvstoreError.misuse("an update ended without its result") }
         return result
     }
@@ -164,13 +164,13 @@ package final class EventLog: Sendable {
         defer { withExtendedLifetime(self) {} }
         do {
             return try body(try reader())
-        } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
+        } catch  where error is StorageError || error is EvstoreError { throw failure(error, doing: "reading the store") }
     }
 
     /// Runs `body`, keeps the log alive to its end (see `deinit`), and converts its error.
     func converting<R>(_ doing: @autoclosure () -> String, _ body: () throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
-        do { return try body() } catch { throw storeError(error, path, doing: doing()) }
+        do { return try body() } catch { throw failure(error, doing: doing()) }
     }
 
     private func reader() throws -> LogReader {
@@ -192,7 +192,7 @@ package final class EventLog: Sendable {
         do {
             let last = try read { $0.last.position }
             return last > position ? last : try await signal.wait(after: position, deadline: deadline)
-        } catch let error as StorageError { throw storeError(error, path, doing: "waiting for events") }
+        } catch let error as StorageError { throw failure(error, doing: "waiting for events") }
     }
 
     /// Makes this process the only one that has the store open, or fails after half a second: a program that was just started by a process
@@ -275,7 +275,7 @@ package final class EventLog: Sendable {
         access.environment.close()
         do { try presence.release() } catch { failure = failure ?? error }
         withExtendedLifetime(opening) {}
-        if let failure { throw storeError(failure, path, doing: "closing the store") }
+        if let failure { throw self.failure(failure, doing: "closing the store") }
     }
 
     /// Whether closing has to write the anchor: not after a failure of the disk, nor where the anchor is right already.

@@ -50,6 +50,10 @@ extension EvstoreError {
             .init(
                 "keysRefused", "\(path) is not opened: \(reason)",
                 fix: "name the key file that the store was created with, or no key if its events are not sealed")
+        case .replaced(let path):
+            .init(
+                "replaced", "other files lie at \(path) than those that are open here, or none; nothing is damaged",
+                fix: "close the store, and open what lies there now")
         case .diskFull(let path, let free, _, .some(let inodes)):
             .init(
                 "diskFull",

@@ -19,6 +19,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case locked(path: String, holder: String)
     /// A sealed store was opened without a key or with a wrong one, or a key was given for a store that is not sealed.
     case keysRefused(path: String, reason: String)
+    /// Other files lie at the path than those that the program has open, or none. Nothing is damaged.
+    case replaced(path: String)
     /// - Parameters:
     ///   - path: the store, or else the file or directory that there was no room for.
     ///   - neededBytes: how many bytes must be free; nil if only the system knows.

@@ -133,10 +133,10 @@ extension EventStore {
     }
 
     /// Whether a read model must be rebuilt: where it is damaged, where it has gone beyond a cut, and where it was deleted meanwhile.
-    /// Damage of the log is thrown.
+    /// Damage of the log is thrown, and nothing is built at a path where another store lies now.
     private func mustBuildAnew(after error: EvstoreError) -> Bool {
         switch error {
-        case .storeDamaged(let what, _): isReadModel(what)
+        case .storeDamaged(let what, _): isReadModel(what) && log.isInPlace
         case .epochChanged: true
         default: false
         }

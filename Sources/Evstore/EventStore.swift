@@ -216,7 +216,7 @@ extension EventStore {
         try await Evstore.working(name, progress) { (job) async throws(EvstoreError) in
             let number = try work.begin(job)
             defer { work.end(number) }
-            return try await body(context(job))
+            do throws(EvstoreError) { return try await body(context(job)) } catch { throw log.failure(error, doing: name) }
         }
     }
 

@@ -11,7 +11,7 @@ extension EvstoreError: CommandError {
     /// The exit code of a command that ends with it: a contract with scripts, listed on the page Errors.
     package var exit: Int32 {
         switch self {
-        case .unsafePermissions, .unsafeFileSystem, .readOnly, .replica, .diskFull, .ioFailure, .misuse, .commitOutcomeUnknown: 1
+        case .unsafePermissions, .unsafeFileSystem, .readOnly, .replica, .replaced, .diskFull, .ioFailure, .misuse, .commitOutcomeUnknown: 1
         case .storeNotFound, .storeExists, .notAStore, .keysRefused, .keyUnusable, .unknownVersion, .unknownProjection, .unknownSnapshot,
             .unknownConsumer, .notInBackup, .otherBackup, .usage:
             2

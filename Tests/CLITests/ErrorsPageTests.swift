@@ -45,7 +45,7 @@ private let samples: [EvstoreError] = [
     .storeDamaged(path: "p", reason: "r"), .otherLMDB(path: "p", reason: "r"),
     .unsafePermissions(path: "p", reason: "r"), .unsafeFileSystem(path: "p", kind: "nfs"),
     .readOnly(path: "p"), .replica(path: "p", source: "s"), .locked(path: "p", holder: "h"), .keysRefused(path: "p", reason: "r"),
-    .diskFull(path: "p", freeBytes: 0),
+    .replaced(path: "p"), .diskFull(path: "p", freeBytes: 0),
     .ioFailure(doing: "d", reason: "r"), .misuse("m"), .invalidStreamName("{"), .invalidEventID(""), .invalidJSON(reason: "r", offset: 1),
     .invalidEvent(type: "E", version: version, pointer: "/a", reason: "r"), .unknownType("E", version: version, known: []),
     .streamMismatch(given: "a", expected: "b", type: "E", version: version),

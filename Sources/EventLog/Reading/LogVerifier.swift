@@ -314,7 +314,7 @@ extension EventLog {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
         } catch let error as StorageError where error.isDamage {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: \(error.message)")
-        } catch let error as StorageError { throw storeError(error, path, doing: "verifying the store") }
+        } catch let error as StorageError { throw failure(error, doing: "verifying the store") }
         return verifier.walk
     }
 }

@@ -20,6 +20,23 @@ package func storeError(_ error: any Error, _ path: String, doing: String, floor
     }
 }
 
+extension EventLog {
+    /// Converts an error of work on this log. Where other files lie at its path than those that are open, what looks like damage is none:
+    /// some of what was read is of the one store, and some of the other.
+    package func failure(_ error: any Error, doing: String) -> EvstoreError {
+        let failure = storeError(error, path, doing: doing)
+        switch failure {
+        case .storeDamaged, .corruptBlock, .notAStore, .storeNotFound, .ioFailure: return isReplaced ? .replaced(path: path) : failure
+        default: return failure
+        }
+    }
+
+    private var isReplaced: Bool {
+        do throws(StorageError) { try access.environment.checkInPlace() } catch { return error.isDamage }
+        return false
+    }
+}
+
 /// The error of a full disk: about the store where the failed call was about something in it, else about what it was about.
 private func fullDisk(_ error: StorageError, _ path: String) -> EvstoreError {
     let place = Directory.existing(error.path ?? path)
