@@ -138,8 +138,7 @@ extension EventLog {
         do {
             var configuration = TableDescriptor.log.configuration(options, readOnly: readOnly)
             configuration.notice = notice
-            // Files of a copy may have holes, which need room before anything can be read.
-            return try Ballast(store, options).lent { try Environment.open(directory: store + "/log", configuration) }
+            return try Ballast(store, options).opening(store + "/log", configuration)
         } catch let error as StorageError where error.isMissing {
             throw EvstoreError.storeDamaged(path: store, reason: "its log is missing or incomplete: \(error.message)")
         }

@@ -135,7 +135,7 @@ struct DiskTests {
             "tmpfs -o size=48m",
             """
             evstore init --schemas "$SCHEMAS" >/dev/null 2>&1
-            rm "$DISK/store/log/lock.mdb"
+            rm "$DISK/store/log/lock.mdb" "$DISK/store/ballast"
             fill
             tell evstore status --json
             rm "$DISK/filler"
@@ -144,6 +144,39 @@ struct DiskTests {
         try #require(outcome.lines.count == 2, "\(outcome.errors)")
         #expect(outcome.lines[0].hasPrefix("1 ") && outcome.lines[0].contains(#""code":"diskFull""#), "\(outcome.lines[0])")
         #expect(outcome.lines[1].hasPrefix("0 "), "\(outcome.lines[1])")
+    }
+
+    @Test(
+        "files of locks that were copied as holes get room from the ballast on a full disk; without one this is an error, and no signal",
+        .enabled(if: MountedDisk.isPossible, mounting))
+    func holes() throws {
+        let disk = try MountedDisk()
+        let outcome = try disk.run(
+            "tmpfs -o size=48m",
+            """
+            evstore init --schemas "$SCHEMAS" >/dev/null 2>&1
+            hollow() {
+              for name in lock.mdb turn; do
+                bytes=$(stat -c %s "$DISK/store/log/$name")
+                truncate -s 0 "$DISK/store/log/$name"
+                truncate -s "$bytes" "$DISK/store/log/$name"
+              done
+            }
+            hollow
+            fill
+            tell evstore status --json
+            rm "$DISK/store/ballast"
+            hollow
+            fill
+            tell evstore status --json
+            rm "$DISK/filler"
+            tell evstore status --json
+            fill
+            tell evstore read --json
+            """)
+        try #require(outcome.lines.count == 4, "\(outcome.errors)")
+        #expect(outcome.lines[1].hasPrefix("1 ") && outcome.lines[1].contains(#""code":"diskFull""#), "\(outcome.lines[1])")
+        for line in [0, 2, 3] { #expect(outcome.lines[line].hasPrefix("0 "), "\(outcome.lines[line])") }
     }
 }
 

@@ -268,6 +268,10 @@ struct PlaceTests {
         #expect(try bytes() == 1 << 20)
         #expect(try Ballast(directory.store, options).lend() && bytes() == 0)
         #expect(try !Ballast(directory.store, options).lend())
+        // Where the locks need room, a part is lent.
+        try Ballast(directory.store, options).fill()
+        #expect(try Ballast(directory.store, options).lend(part: 1 << 16) && bytes() == (1 << 20) - (1 << 16))
+        #expect(try Ballast(directory.store, options).lend(part: 1 << 20) && bytes() == 0)
         var full = options
         full.freeDiskFloorBytes = 1 << 60
         try await EventLog.open(at: directory.store, options: full).close()

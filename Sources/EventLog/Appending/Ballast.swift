@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import LMDB
+package import LMDB
 internal import Logging
 internal import Platform
 
@@ -31,22 +31,31 @@ struct Ballast: Sendable {
         get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
     }
 
-    /// Empties the file, which frees its room; false where it was empty.
-    func lend() throws -> Bool {
-        guard Guard.ballast.isOn, try Directory.status(store + Self.fileName)?.bytes ?? 0 > 0 else { return false }
+    /// Frees the file's room, or so many bytes of it; false where it was empty.
+    func lend(part: Int = .max) throws -> Bool {
+        guard Guard.ballast.isOn, let kept = try Directory.status(store + Self.fileName)?.bytes, kept > 0 else { return false }
         let file = try File(store + Self.fileName, .write)
-        try file.truncate(to: 0)
+        try file.truncate(to: max(kept - part, 0))
         // Some file systems free the room only with the next sync.
         try file.sync()
         return true
     }
 
-    /// Runs `body`; if the disk is full, frees the ballast and runs `body` once more. It must be safe to repeat `body`.
-    func lent<R>(_ body: () throws -> R) throws -> R {
+    /// Runs `body`; if the disk is full, frees the ballast, or so many bytes of it, and runs `body` once more. It must be safe to repeat
+    /// `body`.
+    func lent<R>(part: Int = .max, _ body: () throws -> R) throws -> R {
         do { return try body() } catch {
-            guard Self.isFullDisk(error), try lend() else { throw error }
+            guard Self.isFullDisk(error), try lend(part: part) else { throw error }
             return try body()
         }
+    }
+
+    /// Much more than the blocks of `lock.mdb` and `turn`, which need room where a copy has made them holes.
+    private static let locksBytes = 1 << 20
+
+    /// Opens an environment of the store. Even a reader writes to its files of locks: where they have no room, the ballast gives them some.
+    func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
+        try lent(part: Self.locksBytes) { try Environment.open(directory: directory, configuration) }
     }
 
     static func isFullDisk(_ error: any Error) -> Bool {
@@ -59,6 +68,11 @@ extension EventLog {
     /// Fills the ballast; a disk without room for it does not keep the store from opening.
     func fillBallast() {
         do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error.advised)") }
+    }
+
+    /// Opens an environment whose files lie in the store; where its files of locks have no room, they get some of the ballast's.
+    package func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
+        try ballast.opening(directory, configuration)
     }
 
     /// Runs an operation that leads out of a full disk, with the ballast's room if it needs that. Appends and replays never use it.

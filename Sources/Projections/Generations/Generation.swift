@@ -118,7 +118,7 @@ package final class Generation: Sendable {
         try note.check()
         let mark = try GenerationMark(directory)
         try mark.enter(note, within: log.options.readModelDeadline)
-        let environment = try Environment.open(directory: directory, configuration(log.options, readOnly: readOnly))
+        let environment = try log.opening(directory, configuration(log.options, readOnly: readOnly))
         do {
             let format = try format(of: environment, directory)
             let isSealed = format > GenerationHeader.format(isSealed: false)
