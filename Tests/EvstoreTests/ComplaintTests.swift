@@ -87,7 +87,7 @@ struct ComplaintTests {
         let complaints = try here.store.status().complaints
         #expect(complaints == [.replaced(path: here.path)] && complaints.allSatisfy(\.endsService))
         #expect(try here.store.status().position == Position(1))
-        await #expect(throws: EvstoreError.self) { try await here.store.append([.event("s", "E", "{}", at: 1)]) }
+        await #expect(throws: EvstoreError.replaced(path: here.path)) { try await here.store.append([.event("s", "E", "{}", at: 1)]) }
     }
 
     @Test("a failed drill and a consumer that can't go on are told of, the gravest first")
