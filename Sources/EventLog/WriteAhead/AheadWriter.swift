@@ -71,7 +71,7 @@ struct AheadWriter: ~Copyable {
             } catch {
                 words.fail()
                 var doubt = error
-                doubt.commit = StorageError.FailedCommit(isOpen: true, directory: directory, freeBytes: .max)
+                doubt.commit = StorageError.FailedCommit(isOpen: true, freeBytes: .max)
                 throw doubt
             }
             throw error
