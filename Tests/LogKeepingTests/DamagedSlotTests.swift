@@ -95,6 +95,26 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
+    @Test("is not looked at by a scan that leaves the personal parts of these events closed, which stops at it otherwise")
+    func closed() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        try flip(slot: 2, at: 50)
+        let kinds = try scene.log.read { try $0.census() }.map { EventKind(type: $0.type, born: $0.born) }
+        var (closed, whole): ([String], Int) = ([], 0)
+        try scene.log.scan(after: .start, form: .openedExceptPersons(of: kinds)) { block, _ in
+            for index in block.indices {
+                let record = block.record(index)
+                if record.isClosed { closed.append(text(record.payload)) } else { whole += 1 }
+            }
+            return true
+        }
+        #expect(closed == (0 ..< 6).map { #"{"n":\#($0),"name":""}"# } && whole == 6)
+        #expect { try scene.log.scan(after: .start, form: .openedExceptPersons(of: [])) { _, _ in true } } throws: {
+            isDamage($0, of: "person-1")
+        }
+        try await scene.log.close()
+    }
+
     @Test("that a power cut tears during a forget is reported as damage or is as before, and a repeated forget overwrites it")
     func torn() async throws {
         try await fill(scene.log, 0 ..< 6)
