@@ -161,6 +161,7 @@ struct EventCursor {
         var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
         var rest = store.options.followBatchEvents
         let types = visitor.storedTypes
+        let end = ContinuousClock.Instant.within(store.options.readSlice)
         try store.log.reading { reader in
             try reader.requireUncut(top)
             let wanted = try types.map { try reader.wanted($0) }
@@ -175,6 +176,7 @@ struct EventCursor {
                     return rest > 0 && events.count < pageEvents && !isEnough(events, visitor)
                 }
                 if let passedOver { (reached, rest) = (passedOver, rest - 1) }
+                if ContinuousClock.now >= end { break }
             }
         }
         seen.position = reached

@@ -196,7 +196,7 @@ struct UnprintedResult: CommandError {
         report = ErrorDetails(
             "resultNotPrinted",
             (["the work is done, and its result could not be printed: \(reason); the result is:"] + result).joined(separator: "\n"),
-            fix: "make room for standard output, or open it; a further run would do the work again")
+            fix: "make room for standard output, or open it; to run a command again that changes something would do it again")
     }
 }
 

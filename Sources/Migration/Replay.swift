@@ -212,7 +212,8 @@ package enum Replay {
                 try Journal.append(
                     .init(.replay, from: register.state.live, to: version, position: position, duration: duration, outcome: outcome),
                     to: &update)
-                if attempt.isFlipped { return }
+                // Where the store's versions have changed since, it is not known to have failed before its flip.
+                if attempt.isFlipped || update.state.stamp != attempt.registered.state.stamp { return }
                 if let name = attempt.snapshot { try Snapshot.takeBack(name, in: &update) }
                 if !isNode { try register.takeBack(attempt.registered, in: &update) }
             }

@@ -13,12 +13,13 @@ struct ClosedPartsTests {
         events:
           Scored:
             stream: "person-{/id}"
-            required: [id, name, level, home]
+            required: [id, name, level, home, address]
             properties:
               id: {type: string}
               name: {type: string, personal: true}
               level: {type: string}
               born: {type: [string, "null"], personal: true}
+              address: {type: object, personal: true, required: [city], properties: {city: {type: string}, zip: {type: string}}}
               home: {type: object, required: [city, kind], properties: {city: {type: string, personal: true}, kind: {type: string}}}
         """,
         """
@@ -27,12 +28,13 @@ struct ClosedPartsTests {
         events:
           Scored:
             stream: "person-{/id}"
-            required: [id, fullName, level, home]
+            required: [id, fullName, level, home, address]
             properties:
               id: {type: string}
               fullName: {type: string, personal: true}
               level: {type: integer}
               born: {type: [string, "null"], personal: true}
+              address: {type: object, personal: true, required: [city], properties: {city: {type: string}, zip: {type: string}}}
               home: {type: object, required: [city, kind], properties: {city: {type: string, personal: true}, kind: {type: string}}}
         upcast:
           - on: Scored
@@ -43,6 +45,8 @@ struct ClosedPartsTests {
     ]
 
     private static let models = [
+        "cities": "{since: 1, key: /id, on: {Scored: {set: {/city: /address/city}}}}",
+        "zips": "{since: 1, key: /id, on: {Scored: {when: {path: /address/zip, exists: true}, add: {/times: {value: 1}}}}}",
         "levels": "{since: 1, key: /id, on: {Scored: {set: {/level: /level}, add: {/times: {value: 1}}}}}",
         "kinds": "{since: 1, key: /home/kind, on: {Scored: {add: {/times: {value: 1}}}}}",
         "names": "{since: 1, key: /id, on: {Scored: {set: {/at: /home/city}, add: {/times: {value: 1}}}}}",
@@ -69,8 +73,9 @@ struct ClosedPartsTests {
             let id = Int.random(in: 0 ..< 8, using: &random)
             let level = Int.random(in: 0 ..< 9, using: &random) == 0 ? "high" : "\(Int.random(in: 0 ..< 50, using: &random))"
             let born = ["", #","born":null"#, #","born":"1815""#].randomElement(using: &random) ?? ""
+            let address = #"{"city":"Marylebone \#(id)"\#(Bool.random(using: &random) ? #","zip":"W1""# : "")}"#
             let home = #"{"city":"Ockham \#(id)","kind":"\#(Bool.random(using: &random) ? "house" : "flat")"}"#
-            let json = #"{"id":"\#(id)","name":"Ada \#(id)","level":"\#(level)"\#(born),"home":\#(home)}"#
+            let json = #"{"id":"\#(id)","name":"Ada \#(id)","level":"\#(level)"\#(born),"address":\#(address),"home":\#(home)}"#
             _ = try await store.append([.event("person-\(id)", "Scored", json)])
         }
     }

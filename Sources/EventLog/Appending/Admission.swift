@@ -86,6 +86,10 @@ struct Admission: ~Copyable {
                 try learn(found[index], events[index].stream, &streams, transaction)
             }
         }
+        if let subjects = access.keys?.subjects, subjects.mayRefuseNew {
+            // An append whose key is refused leaves the others of its commit alone.
+            for index in events.indices where !events[index].forgotten.isEmpty { _ = try subjects.key(for: events[index].stream) }
+        }
         return nil
     }
 

@@ -55,7 +55,12 @@ struct Ballast: Sendable {
 
     /// Opens an environment of the store. Even a reader writes to its files of locks: where they have no room, the ballast gives them some.
     func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
-        try lent(part: Self.locksBytes) { try Environment.open(directory: directory, configuration) }
+        do throws(StorageError) { return try Environment.open(directory: directory, configuration) } catch {
+            guard Self.isFullDisk(error), !error.lacksInodes, error.path?.hasSuffix("/lock.mdb") == true,
+                try lend(part: Self.locksBytes)
+            else { throw error }
+            return try Environment.open(directory: directory, configuration)
+        }
     }
 
     static func isFullDisk(_ error: any Error) -> Bool {

@@ -27,7 +27,10 @@ struct SlotFindings {
 
     /// Notes that the file lacks slots at its end, or altogether.
     mutating func note(shortage: SlotDamage, _ store: String) {
-        let advice: Advice = "put back the file of a backup that was restored elsewhere, if there is one, and then \(Self.goOn(store))"
+        // An older copy of the whole file would have keys that were forgotten since.
+        let advice: Advice = """
+            put back the missing slots alone, from the file of a backup that was restored elsewhere, and verify again; or \(Self.goOn(store))
+            """
         self.shortage = [Finding(id: Self.id, message: shortage.description, advice: advice)]
     }
 

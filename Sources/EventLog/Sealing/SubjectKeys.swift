@@ -190,6 +190,9 @@ package final class SubjectKeys: Sendable {
         } catch { throw damaged(error.reason) }
     }
 
+    /// Whether a key for another stream may be refused, so that appends ask for theirs before they are admitted.
+    var mayRefuseNew: Bool { state.withLock { $0.lack != nil || $0.count > Self.slotsMax / 2 } }
+
     private func nextNumber() throws -> UInt32 {
         let (number, lack) = state.withLock { ($0.count + UInt32($0.pending.count) + 1, $0.lack) }
         // Events name the slots that are gone: under their numbers, other subjects' keys would pass for those of the events.

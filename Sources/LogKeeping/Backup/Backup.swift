@@ -53,6 +53,9 @@ package enum Backup {
 
     private static func write(_ context: MigrationContext, to directory: BackupDirectory) throws -> BackupSummary {
         let before = try directory.base()
+        if let before, let newest = try directory.numbers().last, before.number < newest {
+            context.warn("run \(newest) of the backups in \(directory.path) can't be read: this one follows run \(before.number)")
+        }
         let store = context.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
         try directory.checkLedger(before, own: context.log.ledger(), provenBy: context.log.access.keys?.subjects.ring)

@@ -55,11 +55,12 @@ struct FusedInstruction: BitwiseCopyable, Sendable {
     var b: Int32 = 0
     var c: Int32 = 0
 
-    /// Whether the instruction depends on the value in a slot of the input, and not only on whether there is one. The slots that `concatenate`
-    /// reads are in its list.
-    func examines(_ slot: Int) -> Bool {
+    /// Whether the instruction depends on the value in a slot of the input. The slots that `concatenate` reads are in its list.
+    /// - Parameter orPresence: whether it counts, too, if it only asks whether there is one.
+    func examines(_ slot: Int, orPresence: Bool) -> Bool {
         switch code {
-        case .isAbsent, .concatenate, .lose, .beside, .hide, .drop, .write, .read, .done, .giveUp: false
+        case .isAbsent: orPresence && Int(a) == slot
+        case .concatenate, .lose, .beside, .hide, .drop, .write, .read, .done, .giveUp: false
         case .differsFrom, .meansOther: Int(a) == slot || Int(b) == slot
         case .kind, .isNull, .content, .differs, .fails, .misfits, .convert, .split, .first, .select, .loseUnless, .each: Int(a) == slot
         }

@@ -40,8 +40,8 @@ final class FusedProgram: Sendable {
         objects = FixedArray(layout.objects)
         slotCount = layout.slotCount
         readsPersons = layout.persons.contains { slot in
-            code.contains { $0.examines(slot) } || tools.lists.contains { $0.contains { $0.slot == slot } }
-                || output.writes(slot, of: layout.objects)
+            code.contains { $0.examines(slot, orPresence: layout.ownPersons.contains(slot)) }
+                || tools.lists.contains { $0.contains { $0.slot == slot } } || output.writes(slot, of: layout.objects)
         }
         shapes = FixedArray(tools.shapes)
         converters = FixedArray(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }

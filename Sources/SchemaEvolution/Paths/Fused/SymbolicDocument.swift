@@ -40,8 +40,10 @@ struct SymbolicDocument {
     struct Layout {
         var objects: [FusedObject] = []
         var slotCount = FusedProgram.madeSlots
-        /// The slots of members that are personal or contain personal values.
+        /// The slots of members that are personal, contain personal values or lie within one.
         var persons: Set<Int> = []
+        /// Those of them that are personal or lie within a personal value: of the latter, even whether they are there is personal.
+        var ownPersons: Set<Int> = []
     }
 
     struct Choice {
@@ -179,8 +181,10 @@ struct SymbolicDocument {
             guard !shape.isMap, let members = KnownMembers(shape.properties.map { KnownMember($0, of: shape) }) else { return giveUp() }
             object = layout.objects.count
             layout.objects.append(FusedObject(slot: slot, base: layout.slotCount, members: members))
-            for (index, property) in shape.properties.enumerated() where property.shape.hasPersons {
+            let isOwn = shape.isPersonal || slot.map { layout.ownPersons.contains($0) } ?? false
+            for (index, property) in shape.properties.enumerated() where isOwn || property.shape.hasPersons {
                 layout.persons.insert(layout.slotCount + index)
+                if isOwn || property.shape.isPersonal { layout.ownPersons.insert(layout.slotCount + index) }
             }
             layout.slotCount += members.count
         }
