@@ -73,7 +73,7 @@ public struct Options: Sendable {
     /// The maximum size of a read model, in rows, whose digest a rollback recomputes. Larger ones are not read, so that the cost of a
     /// rollback depends only on the tail.
     public var rollbackVerifyRowsMax: UInt64 = 20_000
-    /// How many of the newest snapshots taken by replays are kept when a replay flips; nil keeps all.
+    /// How many of the newest snapshots taken by replays are kept when a replay takes another; nil keeps all.
     public var replaySnapshotsKept: Int?
     /// How many events a generation consumes in one commit; sixteen times as many while it is far behind.
     public var followBatchEvents = 4_096

@@ -42,8 +42,7 @@ extension EventStore {
     /// Registers the new versions of the schemas given at opening, builds a version's read models beside the live ones, and flips.
     ///
     /// Waits while several threads read the whole log once, on the store's own threads; appends and queries continue meanwhile. A failed or
-    /// cancelled replay leaves the store as it was, but for rows of the journal; on a node of a cluster log, the new versions stay
-    /// registered.
+    /// cancelled replay leaves what is live as it was; the registered versions and its snapshot stay, for the next one.
     /// - Throws: `EvstoreError`: usage where the version is below the live one, or `options` has both `only` and `fromEvents`;
     ///   unknownVersion, unknownProjection (`only`), schemaInvalid, versionDiffers, consentNeeded, buildStopped, invalidRow, programNeeded,
     ///   migrationInProgress, verificationFailed, diskFull, interrupted.

@@ -45,23 +45,14 @@ package struct Register: Sendable {
     /// The log as it reads after the registration.
     func evolving(_ context: MigrationContext) -> VersionedLog { context.evolving.assuming(history: history, definitions: definitions) }
 
-    /// What a registration has written.
-    struct Written: Sendable {
-        /// The store's state with it.
-        let state: StoreState
-        /// The rows that were there before; nil where nothing was written.
-        fileprivate var former: (versions: RegisteredRows.Rows, definitions: RegisteredRows.Rows)?
-    }
-
     /// Writes what is new and not deferred in one transaction. Does nothing where nothing is new.
-    func write(_ context: MigrationContext) async throws(EvstoreError) -> Written {
+    func write(_ context: MigrationContext) async throws(EvstoreError) -> StoreState {
         let writesDefinitions = hasNewDefinitions && !defersDefinitions
-        guard !newVersions.isEmpty || writesDefinitions else { return Written(state: state) }
+        guard !newVersions.isEmpty || writesDefinitions else { return state }
         let (planned, register) = (state, self)
         MigrationPhase.reached(.registerBefore)
-        let written = try await context.log.changing { update in
+        let state = try await context.log.changing { update in
             try update.requireStamp(of: planned)
-            let former = (versions: try update.rows(.schemas), definitions: try update.rows(.definitions))
             try RegisteredRows.register(&update, versions: register.newVersions)
             if writesDefinitions { try register.writeDefinitions(to: &update) }
             try update.state.checkNumbers()
@@ -70,25 +61,10 @@ package struct Register: Sendable {
                 .init(.register, from: planned.head, to: update.state.head, position: update.last.position, digest: digest),
                 to: &update)
             MigrationPhase.reached(.registerInside)
-            return Written(state: update.state, former: former)
+            return update.state
         }
         MigrationPhase.reached(.registerAfter)
-        return written
-    }
-
-    /// Takes back what was written for a replay that then failed, unless the store's versions have changed since.
-    func takeBack(_ written: Written, in update: inout LogUpdate) throws {
-        guard let former = written.former, update.state.stamp == written.state.stamp else { return }
-        for (catalogue, rows) in [(Catalogue.schemas, former.versions), (.definitions, former.definitions)] {
-            let known = Set(rows.map(\.key))
-            for row in try update.rows(catalogue) where !known.contains(row.key) { try update.delete(catalogue, row.key) }
-            for row in rows { try update.put(catalogue, row.key, row.value) }
-        }
-        (update.state.head, update.state.history) = (state.head, state.history)
-        let row = JournalRow(
-            .register, from: written.state.head, to: state.head, position: update.last.position, outcome: "taken back",
-            digest: state.history.hex)
-        try Journal.append(row, to: &update)
+        return state
     }
 
     /// Replaces the registered definitions.

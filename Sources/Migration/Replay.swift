@@ -7,19 +7,8 @@ package import Projections
 package import SchemaEvolution
 
 /// Takes a store to a version: builds its read models from the stored events beside the live ones, then flips once. Until the flip nothing
-/// that is read changes; after a kill, running it again completes it. A replay that fails takes back what it has registered and its
-/// snapshot: only rows of the journal stay.
+/// that is read changes; after a kill, running it again completes it.
 package enum Replay {
-    /// A replay at work, and what it has written before its flip.
-    private struct Attempt: Sendable {
-        let register: Register
-        let registered: Register.Written
-        let began: ContinuousClock.Instant
-        var snapshot: String?
-        /// Whether it is too late to take anything back.
-        var isFlipped = false
-    }
-
     /// Replays. `files` and `definitions` are what the caller has beyond the store's own; nil where it has nothing.
     package static func run(
         _ context: MigrationContext, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
@@ -49,19 +38,7 @@ package enum Replay {
         if options.only == nil { try Consent.requireNotBelow(live, version) }
         if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
-        var attempt = Attempt(register: register, registered: try await register.write(context), began: began)
-        do { return try await build(context, to: version, options, &attempt) } catch {
-            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.advised)"])
-            await note(error, to: version, attempt, context)
-            throw error
-        }
-    }
-
-    private static func build(
-        _ context: MigrationContext, to version: SchemaVersion, _ options: MigrationOptions, _ attempt: inout Attempt
-    ) async throws(EvstoreError) -> MigrationReport {
-        let (register, state, began) = (attempt.register, attempt.registered.state, attempt.began)
-        let live = register.state.live
+        let state = try await register.write(context)
         var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only)
         if !options.fromEvents { try generationSet.find(context, state, acceptingQuarantine: options.onError == .quarantine) }
         var report = MigrationReport(from: live, to: version)
@@ -79,38 +56,41 @@ package enum Replay {
         let isMended = options.fromEvents && version == live
         if options.only == nil, !isMended {
             let snapshot = try await Snapshot.takeBefore(version, context)
-            if snapshot.isNew { attempt.snapshot = snapshot.report.name }
-            context.job.report("snapshot", "\(snapshot.report.name) at position \(snapshot.report.position)")
-            report.snapshot = snapshot.report.name
+            context.job.report("snapshot", "\(snapshot.name) at position \(snapshot.position)")
+            report.snapshot = snapshot.name
         }
         try GenerationSweep.run(context)
         MigrationPhase.reached(.sweepAfter)
-        let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
-        let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-            let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
-            return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
+        do {
+            let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
+            let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
+                let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
+                return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
+            }
+            MigrationPhase.reached(.buildAfter)
+            try count(&report, folded, context)
+            (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
+            let built = mapped.entries + folded
+            let order = Flip.Order(
+                cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
+                began: began)
+            if let flip = try await settle(order, built, trial, options, context) {
+                (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
+            }
+            report.arrived = report.position.events(after: start)
+            let done = try finish(report, generationSet, built, context, began)
+            context.logger.info(
+                "a replay ended",
+                metadata: [
+                    "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
+                    "quarantined": "\(done.quarantined)", "seconds": "\(done.duration / .seconds(1))",
+                ])
+            return done
+        } catch {
+            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.advised)"])
+            await note(error, from: live, to: version, context, began)
+            throw error
         }
-        MigrationPhase.reached(.buildAfter)
-        try count(&report, folded, context)
-        (report.fromRows, report.rows) = (mapped.entries.map(\.name), mapped.rows)
-        let built = mapped.entries + folded
-        let order = Flip.Order(
-            cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
-            began: began)
-        if let flip = try await settle(order, built, trial, options, context) {
-            attempt.isFlipped = true
-            (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
-            if report.snapshot != nil { await Snapshot.pruneReplays(context) }
-        }
-        report.arrived = report.position.events(after: start)
-        let done = try finish(report, generationSet, built, context, began)
-        context.logger.info(
-            "a replay ended",
-            metadata: [
-                "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
-                "quarantined": "\(done.quarantined)", "seconds": "\(done.duration / .seconds(1))",
-            ])
-        return done
     }
 
     /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built, and nothing
@@ -198,29 +178,26 @@ package enum Replay {
         return report
     }
 
-    /// Takes back what a failed replay has written, and records it in the journal: rows there are all that it leaves. On a node of a
-    /// cluster the versions stay registered, since other nodes may build by them already.
-    private static func note(_ error: EvstoreError, to version: SchemaVersion, _ attempt: Attempt, _ context: MigrationContext) async {
+    /// Records a failed replay in the journal. Beside that row it leaves the versions that it has registered, and its snapshot: the next
+    /// replay goes on with both.
+    private static func note(
+        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: ContinuousClock.Instant
+    ) async {
         // This replay is planned again.
         if case .migrationInProgress = error { return }
-        let (register, duration, isNode) = (attempt.register, attempt.began.duration(to: .now), context.log.membership != nil)
+        let duration = began.duration(to: .now)
         // A task of its own also records a cancelled replay.
         let noting = Task {
             try await context.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
                 try Journal.append(
-                    .init(.replay, from: register.state.live, to: version, position: position, duration: duration, outcome: outcome),
-                    to: &update)
-                // Where the store's versions have changed since, it is not known to have failed before its flip.
-                if attempt.isFlipped || update.state.stamp != attempt.registered.state.stamp { return }
-                if let name = attempt.snapshot { try Snapshot.takeBack(name, in: &update) }
-                if !isNode { try register.takeBack(attempt.registered, in: &update) }
+                    .init(.replay, from: from, to: to, position: position, duration: duration, outcome: outcome), to: &update)
             }
         }
         do { try await noting.value } catch {
             // The caller gets the first error; this one is logged.
-            context.logger.warning("what the failed replay has registered could not be taken back: \(error.advised)")
+            context.logger.warning("the failed replay could not be written to the journal: \(error.advised)")
         }
     }
 }

@@ -21,41 +21,26 @@ package enum Snapshot {
         return report
     }
 
-    /// The restore point before a replay: `before-vN`, with its position appended where that name stands for another moment. `isNew` says
-    /// whether it was not there before.
-    static func takeBefore(
-        _ version: SchemaVersion, _ context: MigrationContext
-    ) async throws(EvstoreError) -> (report: SnapshotReport, isNew: Bool) {
+    /// The restore point before a replay: `before-vN`, with its position appended where that name stands for another moment.
+    static func takeBefore(_ version: SchemaVersion, _ context: MigrationContext) async throws(EvstoreError) -> SnapshotReport {
         let generationSet = try followedGenerationSet(context)
-        let taken = try await context.log.changing { update in
+        let report = try await context.log.changing { update in
             let plain = "before-\(version)"
             for name in [plain, "\(plain)@\(update.last.position)"] {
                 guard let row = try update.get(.snapshots, Array(name.utf8)) else {
-                    return (report: try put(name, generationSet, context, into: &update), isNew: true)
+                    return try put(name, generationSet, context, into: &update)
                 }
                 let known = try SnapshotReport(name: name, row: row)
-                if known.matchesState(of: update) { return (known, false) }
+                if known.matchesState(of: update) { return known }
             }
             // A snapshot of this position in an earlier epoch has that name.
-            return (try put("\(plain)@\(update.last)", generationSet, context, into: &update), true)
+            return try put("\(plain)@\(update.last)", generationSet, context, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
-        return taken
-    }
-
-    /// Removes the oldest restore points of replays, beyond `Options.replaySnapshotsKept`. A replay that is done stays done where that
-    /// fails.
-    static func pruneReplays(_ context: MigrationContext) async {
-        guard let count = context.options.replaySnapshotsKept else { return }
-        do { _ = try await prune(context, keeping: count) { $0.name.hasPrefix("before-v") } } catch {
-            context.warn("older snapshots of replays could not be removed: \(error.advised)")
+        if let count = context.options.replaySnapshotsKept {
+            _ = try await prune(context, keeping: count) { $0.name.hasPrefix("before-v") }
         }
-    }
-
-    /// Removes the restore point of a replay that failed.
-    static func takeBack(_ name: String, in update: inout LogUpdate) throws {
-        try update.delete(.snapshots, Array(name.utf8))
-        try Journal.append(.init(.snapshot, position: update.last.position, outcome: "pruned \(name)"), to: &update)
+        return report
     }
 
     /// Lists all snapshots, oldest first.

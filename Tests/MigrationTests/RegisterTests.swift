@@ -1,4 +1,3 @@
-import EventLog
 import EventModel
 import Projections
 import SchemaEvolution
@@ -6,13 +5,6 @@ import TestStores
 import Testing
 
 @testable import Migration
-
-extension OrdersStore {
-    /// All rows of versions and definitions.
-    fileprivate var registered: [[UInt8]] {
-        get throws { try log.reading { reader in try (reader.rows(.schemas) + reader.rows(.definitions)).flatMap { [$0.key, $0.value] } } }
-    }
-}
 
 @Suite("Registering")
 struct RegisterTests {
@@ -62,33 +54,6 @@ struct RegisterTests {
         }
         _ = try await replay(store, schemas, to: 2)
         #expect(try store.numbers == [1, 2, 2, 2])
-    }
-
-    @Test(
-        "a replay that fails leaves the versions, the definitions and the snapshots as they were",
-        arguments: [MigrationOptions(), MigrationOptions(only: "orders")])
-    func takenBack(_ options: MigrationOptions) async throws {
-        // Given a store that knows version 2, and an event that has no image at 3.
-        let store = try OrdersStore(at: 2)
-        try await store.place(1, amount: "many", born: 2)
-        _ = try await store.migrate(to: 2)
-        let snapshots = try Snapshot.list(store.log).map(\.name)
-        let (state, rows) = (try store.state, try store.registered)
-        func isAsBefore() throws -> Bool {
-            let now = try store.state
-            return try now.stamp == state.stamp && now.generations == state.generations && store.registered == rows
-        }
-        // When replays to 3 fail, then only the journal tells of them.
-        for _ in 1 ... 2 {
-            await #expect { try await store.migrate(to: 3, options) } throws: { ($0 as? EvstoreError)?.code == "buildStopped" }
-            #expect(try isAsBefore())
-            #expect(try Snapshot.list(store.log).map(\.name) == snapshots)
-            #expect(try Journal.list(store.log).last?.outcome == "taken back")
-        }
-        // And a replay that leaves the event out finishes.
-        _ = try await store.migrate(to: 3, MigrationOptions(onError: .quarantine))
-        #expect(try store.numbers == [2, 3, 3, 3])
-        #expect(try Snapshot.list(store.log).map(\.name) == snapshots + ["before-v3"])
     }
 
     @Test("a definition that changes a promised version holds from the flip on")

@@ -201,8 +201,8 @@ struct ReplayCommand: Command {
         commandName: "replay",
         abstract: "Builds the read models of a version beside the live ones, then makes it live at once.",
         discussion: """
-            Services go on appending meanwhile. A replay that fails or is stopped leaves everything \
-            as it was. Until `evstore finalize`, `evstore rollback` goes back and keeps new events.
+            Services go on appending meanwhile. A replay that fails or is stopped leaves what is live \
+            as it was; the versions that it has registered and its snapshot stay, for the next one. Until `evstore finalize`, `evstore rollback` goes back and keeps new events.
 
             Example: evstore replay --to v5 --schemas Schemas/shop
             First a rehearsal: evstore replay --to v5 --schemas Schemas/shop --dry-run
