@@ -15,16 +15,22 @@ struct ClosingTests {
         let since = SchemaVersion(1)
         let revision = 1
         let consumes: Set<String> = ["OrderPlaced"]
-        private let seen = Mutex((begun: 0, ended: 0))
+        private let seen = Mutex((begun: 0, ended: 0, isQuick: false))
 
         var begun: Int { seen.withLock(\.begun) }
+
+        func hurry() { seen.withLock { $0.isQuick = true } }
+
         var isAtWork: Bool { seen.withLock { $0.begun > $0.ended } }
 
         func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
 
         func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws {
-            seen.withLock { $0.begun += 1 }
-            Thread.sleep(forTimeInterval: 0.05)
+            let isQuick = seen.withLock { seen in
+                seen.begun += 1
+                return seen.isQuick
+            }
+            if !isQuick { Thread.sleep(forTimeInterval: 0.05) }
             row = Row(times: (row?.times ?? 0) + 1)
             seen.withLock { $0.ended += 1 }
         }
@@ -55,7 +61,7 @@ struct ClosingTests {
 
     @Test("ends a replay, and waits until it has ended")
     func replay() async throws {
-        let temporary = try await store(40)
+        let temporary = try await store(60)
         let store = try await open(temporary)
         let replay = Task { await code { _ = try await store.migrate(to: SchemaVersion(1), options: MigrationOptions(yes: true)) } }
         #expect(try await !close(store))
@@ -63,6 +69,7 @@ struct ClosingTests {
         // It may have come too far to be interrupted.
         #expect(await ["interrupted", "none"].contains(replay.value))
         #expect(slow.begun == begun)
+        slow.hurry()
         _ = try await open(temporary).migrate(to: SchemaVersion(1), options: MigrationOptions(yes: true))
     }
 
@@ -71,12 +78,13 @@ struct ClosingTests {
         let temporary = try await store(1)
         let first = try await open(temporary)
         _ = try await first.migrate(to: SchemaVersion(1), options: MigrationOptions(yes: true))
-        for id in 1 ... 5 { _ = try await first.append([try Orders.placed("\(id)", at: 1)]) }
+        _ = try await first.append((1 ... 60).map { try Orders.placed("\($0)", at: 1) })
         try await first.close()
         let store = try await open(temporary)
         let query = Task { await code { _ = try await store.query("slow", key: "order-1") } }
         #expect(try await !close(store))
         #expect(await ["none", "misuse", "interrupted"].contains(query.value))
+        slow.hurry()
         for call in [
             { _ = try await store.query("slow", key: "order-1") }, { _ = try await store.append([try Orders.placed("9", at: 1)]) },
             { try await store.follow() }, { _ = try await store.migrate(to: SchemaVersion(1)) }, { try await store.close() },
