@@ -20,7 +20,7 @@ private final class StoppedWriter: Sendable {
         while !FileManager.default.fileExists(atPath: held) { try await Task.sleep(for: .milliseconds(5)) }
         // A thread of its own: what is tested is whether those of the pool go on.
         Thread.detachNewThread { [self] in
-            Thread.sleep(forTimeInterval: 60)
+            Thread.sleep(forTimeInterval: 240)
             wasFreed.withLock { $0 = true }
             process.withLock { $0.send(signal: SIGCONT) }
         }
