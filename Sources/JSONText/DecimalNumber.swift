@@ -308,7 +308,7 @@ extension Magnitude {
         case (.small, .large): true
         case (.large, .small): false
         case (.large(let a, let zeros), .large(let b, let otherZeros)):
-            // Of two numbers of equal length the one whose digits end first has zeros there, and the other one has a digit that is none.
+            // If two numbers have equal length, the one whose digits end first has zeros there, and the other one a digit that is none.
             a.count + zeros == b.count + otherZeros
                 ? a.reversed().lexicographicallyPrecedes(b.reversed()) : a.count + zeros < b.count + otherZeros
         }
