@@ -41,11 +41,10 @@ struct Ballast: Sendable {
         return true
     }
 
-    /// Runs `body`; if the disk is full, frees the ballast, or so many bytes of it, and runs `body` once more. It must be safe to repeat
-    /// `body`.
-    func lent<R>(part: Int = .max, _ body: () throws -> R) throws -> R {
+    /// Runs `body`; if the disk is full, frees the ballast and runs `body` once more. It must be safe to repeat `body`.
+    func lent<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch {
-            guard Self.isFullDisk(error), try lend(part: part) else { throw error }
+            guard Self.isFullDisk(error), try lend() else { throw error }
             return try body()
         }
     }
