@@ -95,7 +95,10 @@ extension StoreMaintenance {
     /// Creates a store at the path `store` from the bytes of a backup, completely or not at all. Waits as the other `restore` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
-    ///   - store: as for the other `restore`, and so are `target`, `options` and `progress`.
+    ///   - store: as for the other `restore`.
+    ///   - target: as for the other `restore`.
+    ///   - options: as for the other `restore`.
+    ///   - progress: as for the other `restore`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, unconverted.
     public static func restore(

@@ -36,7 +36,9 @@ extension StoreMaintenance {
     /// waits in a file in its directory until everything is checked. Waits as the other `follow` does.
     /// - Parameters:
     ///   - name: the name that an error gives the backup.
-    ///   - replica: as for the other `follow`, and so are `options` and `progress`.
+    ///   - replica: as for the other `follow`.
+    ///   - options: as for the other `follow`.
+    ///   - progress: as for the other `follow`.
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on one of the store's threads.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, unconverted.
     public static func follow(
