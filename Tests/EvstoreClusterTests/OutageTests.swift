@@ -135,12 +135,9 @@ struct OutageTests {
             try await shop.close("a")
             let a = try await shop.open("a", deadline: 0.8)
             try await a.append([ShopCluster.placed("0")])
-            proxy.arm(.dropsAnswer)
-            async let appending = a.append([ShopCluster.placed("1", 1, id: "one")])
-            while proxy.broken == 0 { try await Task.sleep(for: .milliseconds(1)) }
-            proxy.refuse(true)
+            proxy.arm(.dropsAnswer, thenRefusing: true)
             do {
-                _ = try await appending
+                _ = try await a.append([ShopCluster.placed("1", 1, id: "one")])
                 Issue.record("nobody can know")
             } catch { #expect((error as? EvstoreError)?.code == "commitOutcomeUnknown", "\(error)") }
             proxy.refuse(false)

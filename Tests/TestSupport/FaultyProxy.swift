@@ -22,6 +22,8 @@ package final class FaultyProxy: Sendable {
 
     private struct State {
         var fault: Fault?
+        /// Whether everything else is refused from the moment of the fault on.
+        var isLast = false
         var isRefusing = false
         var broken = 0
         var open: [Int32] = []
@@ -50,19 +52,24 @@ package final class FaultyProxy: Sendable {
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     /// Breaks the next message that has the words.
-    package func arm(_ fault: Fault?) { state.withLock { $0.fault = fault } }
+    /// - Parameter thenRefusing: whether all other connections end in the same moment, and none is taken any more.
+    package func arm(_ fault: Fault?, thenRefusing: Bool = false) { state.withLock { ($0.fault, $0.isLast) = (fault, thenRefusing) } }
 
     /// How many messages were broken.
     package var broken: Int { state.withLock { $0.broken } }
 
     /// Ends all connections, and takes no others until it is told to.
     package func refuse(_ isRefusing: Bool) {
-        let open = state.withLock { state in
+        state.withLock { state in
             state.isRefusing = isRefusing
-            defer { state.open = [] }
-            return isRefusing ? state.open : []
+            if isRefusing { Self.end(&state.open) }
         }
-        for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    }
+
+    /// Ends connections, except some.
+    private static func end(_ open: inout [Int32], except kept: [Int32] = []) {
+        for descriptor in open where !kept.contains(descriptor) { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        open.removeAll { !kept.contains($0) }
     }
 
     private func take(_ client: Int32) {
@@ -81,7 +88,7 @@ package final class FaultyProxy: Sendable {
         do {
             let answers = try WorkerThread.start("answers") { Self.pump(from: server, to: client) { self.answer($0, broken) } }
             _ = try WorkerThread.start("requests") {
-                Self.pump(from: client, to: server) { self.request($0, broken, client) }
+                Self.pump(from: client, to: server) { self.request($0, broken, client, server) }
                 answers.join()
                 self.state.withLock { state in state.open.removeAll { $0 == client || $0 == server } }
                 close(client)
@@ -94,8 +101,8 @@ package final class FaultyProxy: Sendable {
     }
 
     /// How much of a request goes on; nil ends the connection.
-    private func request(_ bytes: [UInt8], _ broken: Monitor<Fault?>, _ client: Int32) -> Int? {
-        guard let fault = fault(for: bytes) else { return bytes.count }
+    private func request(_ bytes: [UInt8], _ broken: Monitor<Fault?>, _ client: Int32, _ server: Int32) -> Int? {
+        guard let fault = fault(for: bytes, keeping: [client, server]) else { return bytes.count }
         broken.withLock { $0 = fault }
         switch fault {
         case .dropsRequest: return nil
@@ -111,11 +118,15 @@ package final class FaultyProxy: Sendable {
         }
     }
 
-    private func fault(for bytes: [UInt8]) -> Fault? {
+    private func fault(for bytes: [UInt8], keeping own: [Int32]) -> Fault? {
         guard state.withLock({ $0.fault }) != nil, bytes.firstRange(of: words) != nil else { return nil }
         return state.withLock { state in
             defer { state.fault = nil }
             if state.fault != nil { state.broken += 1 }
+            if state.fault != nil, state.isLast {
+                state.isRefusing = true
+                Self.end(&state.open, except: own)
+            }
             return state.fault
         }
     }
