@@ -58,12 +58,15 @@ package enum Snapshot {
         return found
     }
 
-    /// Removes all but the newest `count` of the chosen snapshots; returns the names of the removed ones.
+    /// Removes the chosen snapshots that a cut took off, and of the others all but the newest `count`; returns the names of the removed ones.
     package static func prune(
         _ context: MigrationContext, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
     ) async throws(EvstoreError) -> [String] {
         guard count >= 0 else { throw .usage("the number of snapshots to keep is 0 or more") }
-        let forgotten = try list(context.log).filter(isChosen).dropLast(count).map(\.name)
+        let chosen = try list(context.log).filter(isChosen)
+        let cuts = try context.log.reading { reader in try reader.cuts() }
+        let kept = Set(chosen.filter { $0.checkpoint.cutOff(by: cuts) == nil }.suffix(count).map(\.name))
+        let forgotten = chosen.map(\.name).filter { !kept.contains($0) }
         if forgotten.isEmpty { return [] }
         try await context.log.changing { update in
             for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
@@ -108,7 +111,7 @@ extension SnapshotReport {
     /// Whether it names exactly the state that an update finds.
     func matchesState(of update: borrowing LogUpdate) -> Bool {
         let state = update.state
-        return Checkpoint(epoch: epoch, position: position) == update.last && link == update.lastLink.hex
+        return checkpoint == update.last && link == update.lastLink.hex
             && VersionNumbers(floor: floor, live: live, top: top, head: head) == state.numbers
     }
 
@@ -165,10 +168,12 @@ extension SnapshotReport {
     /// Whether the log up to the snapshot's position is the one of which it was taken.
     /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what it names.
     package func isOf(_ log: EventLog) throws(EvstoreError) -> Bool {
-        let seen = Checkpoint(epoch: epoch, position: position)
         let (cuts, found) = try log.reading { reader in (try reader.cuts(), try reader.link(at: position)) }
-        if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
+        if let cut = checkpoint.cutOff(by: cuts) { throw .epochChanged(seen: checkpoint, cut: cut) }
         // A snapshot that was taken right after a cut has the link that its epoch began with, which is in no block.
-        return position == .start || cuts.contains(seen) || found?.hex == link
+        return position == .start || cuts.contains(checkpoint) || found?.hex == link
     }
+
+    /// The log's end that it names.
+    fileprivate var checkpoint: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 }

@@ -69,7 +69,7 @@ extension StoreMaintenance {
 }
 
 extension StoreMaintenance {
-    /// Removes all snapshots but the newest `count`; returns the names of the removed ones. Waits for one transaction.
+    /// Removes all snapshots but the newest `count` that can be gone back to; returns the names of the removed ones. Waits for one transaction.
     /// - Throws: `EvstoreError`: usage where `count` is negative, deadlinePassed, interrupted.
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
         try await store.workingWithBallast("prune the snapshots") { (context) async throws(EvstoreError) in

@@ -387,7 +387,7 @@ struct SnapshotCommand: ParsableCommand, Group {
 
     struct Prune: Command {
         static let configuration = CommandConfiguration(
-            commandName: "prune", abstract: "Forgets all snapshots but the newest.",
+            commandName: "prune", abstract: "Forgets all snapshots but the newest that can be gone back to.",
             discussion: "Example: evstore snapshot prune --keep 5")
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
