@@ -266,12 +266,12 @@ struct PlaceTests {
         func bytes() throws -> Int? { try Directory.status(directory.store + "/ballast")?.bytes }
         try await makeLog(directory, options).close()
         #expect(try bytes() == 1 << 20)
-        #expect(try Ballast(directory.store, options).lend() && bytes() == 0)
-        #expect(try !Ballast(directory.store, options).lend())
+        #expect(try Ballast(directory.store, options).lend() == 1 << 20 && bytes() == 0)
+        #expect(try Ballast(directory.store, options).lend() == nil)
         // Where the locks need room, a part is lent.
         try Ballast(directory.store, options).fill()
-        #expect(try Ballast(directory.store, options).lend(part: 1 << 16) && bytes() == (1 << 20) - (1 << 16))
-        #expect(try Ballast(directory.store, options).lend(part: 1 << 20) && bytes() == 0)
+        #expect(try Ballast(directory.store, options).lend(part: 1 << 16) != nil && bytes() == (1 << 20) - (1 << 16))
+        #expect(try Ballast(directory.store, options).lend(part: 1 << 20) != nil && bytes() == 0)
         var full = options
         full.freeDiskFloorBytes = 1 << 60
         try await EventLog.open(at: directory.store, options: full).close()
@@ -279,6 +279,32 @@ struct PlaceTests {
         #expect(try bytes() == 0)
         try await EventLog.open(at: directory.store, options: options).close()
         #expect(try bytes() == 1 << 20)
+    }
+
+    @Test("what the ballast has lent comes back where the second try finds no room either", arguments: [1 << 16, Int.max])
+    func lentInVain(part: Int) async throws {
+        let options = Options.small { $0.ballastBytes = 1 << 20 }
+        let log = try makeLog(directory, options)
+        func status() throws -> FileStatus { try #require(try Directory.status(directory.store + "/ballast")) }
+        let full = EvstoreError.diskFull(path: directory.store, freeBytes: 0)
+        var left: [Int] = []
+        #expect(throws: full) {
+            try Ballast(directory.store, options).lent(part: part) {
+                left.append(try status().bytes)
+                throw full
+            }
+        }
+        #expect(try left == [1 << 20, max((1 << 20) - part, 0)] && status().bytes == 1 << 20 && status().bytesOnDisk >= 1 << 20)
+        await #expect(throws: full) { () async throws(EvstoreError) in try await log.withBallast { () throws(EvstoreError) in throw full } }
+        #expect(try status().bytes == 1 << 20 && status().bytesOnDisk >= 1 << 20)
+        // What the second try needed stays lent.
+        var tries = 0
+        try Ballast(directory.store, options).lent(part: 1 << 16) {
+            tries += 1
+            if tries == 1 { throw full }
+        }
+        #expect(try status().bytes == (1 << 20) - (1 << 16))
+        try await log.close()
     }
 
     @Test("opening removes what an interrupted creation left, and leaves a creation that is under way")

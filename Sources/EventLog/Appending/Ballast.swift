@@ -31,21 +31,31 @@ struct Ballast: Sendable {
         get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
     }
 
-    /// Frees the file's room, or so many bytes of it; false where it was empty.
-    func lend(part: Int = .max) throws -> Bool {
-        guard Guard.ballast.isOn, let kept = try Directory.status(store + Self.fileName)?.bytes, kept > 0 else { return false }
+    /// Frees the file's room, or so many bytes of it; returns how many bytes the file had, nil where it had none.
+    func lend(part: Int = .max) throws -> Int? {
+        guard Guard.ballast.isOn, let kept = try Directory.status(store + Self.fileName)?.bytes, kept > 0 else { return nil }
         let file = try File(store + Self.fileName, .write)
         try file.truncate(to: max(kept - part, 0))
         // Some file systems free the room only with the next sync.
         try file.sync()
-        return true
+        return kept
     }
 
-    /// Runs `body`; if the disk is full, frees the ballast and runs `body` once more. It must be safe to repeat `body`.
-    func lent<R>(_ body: () throws -> R) throws -> R {
+    /// Takes back the room of a file that had so many bytes, since what it was lent for has failed nevertheless. Where others have used the
+    /// room meanwhile, the file stays as it is, until there is enough to fill it.
+    func takeBack(_ kept: Int) {
+        do throws(StorageError) { try File(store + Self.fileName, .write).reserve(kept) } catch {}
+    }
+
+    /// Runs `body`; if the disk is full, frees the ballast, or a part of it, and runs `body` once more. It must be safe to repeat `body`.
+    /// - Parameter lacksRoom: whether the room would help against an error.
+    func lent<R>(part: Int = .max, where lacksRoom: (any Error) -> Bool = Self.isFullDisk, _ body: () throws -> R) throws -> R {
         do { return try body() } catch {
-            guard Self.isFullDisk(error), try lend() else { throw error }
-            return try body()
+            guard lacksRoom(error), let kept = try lend(part: part) else { throw error }
+            do { return try body() } catch {
+                takeBack(kept)
+                throw error
+            }
         }
     }
 
@@ -54,12 +64,11 @@ struct Ballast: Sendable {
 
     /// Opens an environment of the store. Even a reader writes to its files of locks: where they have no room, the ballast gives them some.
     func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
-        do throws(StorageError) { return try Environment.open(directory: directory, configuration) } catch {
-            guard Self.isFullDisk(error), !error.lacksInodes, error.path?.hasSuffix("/lock.mdb") == true,
-                try lend(part: Self.locksBytes)
-            else { throw error }
-            return try Environment.open(directory: directory, configuration)
+        func lacksRoom(_ error: any Error) -> Bool {
+            guard let error = error as? StorageError else { return false }
+            return Self.isFullDisk(error) && !error.lacksInodes && error.path?.hasSuffix("/lock.mdb") == true
         }
+        return try lent(part: Self.locksBytes, where: lacksRoom) { try Environment.open(directory: directory, configuration) }
     }
 
     static func isFullDisk(_ error: any Error) -> Bool {
@@ -83,9 +92,16 @@ extension EventLog {
     package func withBallast<R>(_ body: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
         do { return try await body() } catch {
             guard !isReadOnly, isOfThisProcess, Ballast.isFullDisk(error) else { throw error }
-            do { guard try ballast.lend() else { throw error } } catch { throw storeError(error, path, doing: "making room") }
+            let kept: Int
+            do {
+                guard let lent = try ballast.lend() else { throw error }
+                kept = lent
+            } catch { throw storeError(error, path, doing: "making room") }
             logger.warning("the disk of \(path) is full: the ballast's \(options.ballastBytes) bytes are given up for this")
-            return try await body()
+            do { return try await body() } catch {
+                ballast.takeBack(kept)
+                throw error
+            }
         }
     }
 }
