@@ -54,12 +54,17 @@ extension EvstoreError {
             .init(
                 "replaced", "other files lie at \(path) than those that are open here, or none; nothing is damaged",
                 fix: "close the store, and open what lies there now")
-        case .diskFull(let path, let free, _, .some(let inodes)):
+        case .diskFull(let path, let free, _, _, isOverQuota: true):
+            .init(
+                "diskFull",
+                "the quota for files under \(path) is used up, though the disk has \(free) bytes free; nothing was changed",
+                fix: "delete files that count towards the quota, or have it raised, and run this again")
+        case .diskFull(let path, let free, _, .some(let inodes), isOverQuota: false):
             .init(
                 "diskFull",
                 "the disk under \(path) is full: it has \(inodes) inodes left for further files (\(free) bytes free); nothing was changed",
                 fix: "delete files there and run this again")
-        case .diskFull(let path, let free, let needed, nil):
+        case .diskFull(let path, let free, let needed, nil, isOverQuota: false):
             .init(
                 "diskFull",
                 """

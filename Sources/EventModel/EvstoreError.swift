@@ -25,7 +25,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     ///   - path: the store, or else the file or directory that there was no room for.
     ///   - neededBytes: how many bytes must be free; nil if only the system knows.
     ///   - freeInodes: 0 where the file system has bytes left, but can't hold a further file; else nil.
-    case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil, freeInodes: UInt64? = nil)
+    ///   - isOverQuota: whether not the disk is full, but the quota of the user, the group or the project is used up.
+    case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil, freeInodes: UInt64? = nil, isOverQuota: Bool = false)
     case ioFailure(doing: String, reason: String)
     case misuse(String)
 

@@ -78,7 +78,9 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package var isNotFound: Bool { code == ENOENT }
     /// Whether the name exists already.
     package var isThere: Bool { code == EEXIST }
-    package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
+    package var isDiskFull: Bool { code == ENOSPC || isOverQuota }
+    /// Whether not the disk is full, but a quota is used up.
+    package var isOverQuota: Bool { code == EDQUOT }
     package var isReadOnly: Bool { code == EACCES || code == EROFS || code == EPERM }
     package var isNotSupported: Bool { code == EINVAL || code == EOPNOTSUPP || code == ENOSYS }
     /// Whether a commit has failed that may be durable nevertheless.

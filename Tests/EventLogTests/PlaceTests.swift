@@ -248,7 +248,7 @@ struct PlaceTests {
         try Directory.create(backups)
         func told(of path: String?) throws -> String {
             let error = storeError(StorageError(ENOSPC, "writing", at: path), store, doing: "d")
-            guard case .diskFull(let path, let free, nil, nil) = error else { throw error }
+            guard case .diskFull(let path, let free, nil, nil, isOverQuota: false) = error else { throw error }
             #expect(free > 0)
             return path
         }
@@ -258,6 +258,17 @@ struct PlaceTests {
         }
         #expect(try told(of: backups) == backups && told(of: backups + "/blocks/1.new") == backups)
         #expect(try told(of: store + "2") == directory.path)
+    }
+
+    @Test("a quota that is used up is told as one, with advice that does not send anybody to look at the disk")
+    func quota() {
+        let error = storeError(StorageError(EDQUOT, "writing", at: directory.path), directory.path, doing: "d")
+        guard case .diskFull(directory.path, let free, nil, nil, isOverQuota: true) = error else {
+            Issue.record(error)
+            return
+        }
+        #expect(free > 0 && error.message.contains("the quota for files under \(directory.path) is used up, though the disk has \(free)"))
+        #expect(error.fix?.contains("quota") == true && Ballast.isFullDisk(error))
     }
 
     @Test("the ballast is made with the store and filled again at an opening, but not where too little room is left beside it")

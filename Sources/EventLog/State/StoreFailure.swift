@@ -43,7 +43,7 @@ private func fullDisk(_ error: StorageError, _ path: String) -> EvstoreError {
     let isInside = error.path.map { ($0 + "/").hasPrefix(Directory.trimmed(path) + "/") || StoreLocation.isMade($0, for: path) } ?? true
     return .diskFull(
         path: isInside ? path : place, freeBytes: error.commit?.freeBytes ?? freeBytes(place), neededBytes: error.neededBytes,
-        freeInodes: error.lacksInodes ? 0 : nil)
+        freeInodes: error.lacksInodes ? 0 : nil, isOverQuota: error.isOverQuota)
 }
 
 /// The error for the callers of a failed commit.
