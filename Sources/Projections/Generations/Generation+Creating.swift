@@ -29,12 +29,19 @@ extension Generation {
             let hasIndexes = !definition.indexes.isEmpty && keys == nil
             let tables = GenerationTable.allCases.filter { $0 != .indexes || hasIndexes }
             let environment = try Environment.open(directory: made, configuration(log.options, creating: tables))
+            let generation: Generation
             do {
                 let mark = try GenerationMark(made)
                 try mark.make()
-                let generation = try Generation(
+                generation = try Generation(
                     Generation.Files(directory: made, environment: environment, mark: mark, keys: keys),
                     fingerprint: definition.fingerprint, format: GenerationHeader.format(isSealed: keys != nil))
+            } catch {
+                environment.close()
+                throw error
+            }
+            do {
+                defer { generation.close() }
                 try generation.write { transaction in try generation.put(header, &transaction) }
             }
             try Directory.sync(made)
