@@ -37,13 +37,7 @@ package enum ConnectionFile {
     private static var environment: String? { ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 } }
 
     package static func write(_ connection: String, at store: String) throws {
-        let made = store + name + ".new"
-        try Directory.remove(made)
-        let file = try File(made, .createNew)
-        try file.write(Array((connection + "\n").utf8))
-        try file.sync()
-        try Directory.rename(made, to: store + name)
-        try Directory.sync(store)
+        try WholeFile.write(Array((connection + "\n").utf8), to: store + name)
     }
 
     /// Returns whether the file was there.

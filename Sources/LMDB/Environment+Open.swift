@@ -151,20 +151,14 @@ extension Environment {
             return true
         }
         // The name has no process id in it: a process in another container may have the same.
-        let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(StorageError) {
-            let file = try File(made, .createNew)
-            do throws(StorageError) {
-                try fill(file)
-                let code = unsafe link(made, path) == 0 ? EEXIST : errno
-                // Another process may have made the file first and removed this one.
-                let isThere = try code == EEXIST ? true : Directory.status(path) != nil
-                if !isThere { throw StorageError(lmdb: code, "making \(path)", at: path) }
-            } catch {
-                try Directory.remove(made)
+            let made = try WholeFile(path, under: WholeFile.otherName(of: path))
+            do throws(StorageError) { try fill(made.file) } catch {
+                made.discard()
                 throw error
             }
-            try Directory.remove(made)
+            // False where another process has made the file first.
+            _ = try made.add(.nothing)
             return true
         } catch {
             if error.isReadOnly { return false }

@@ -38,11 +38,10 @@ package enum Archive {
         try converting {
             _ = try StoreFiles.directory("archive", of: context.store)
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
-            let file = try File("\(path).tmp", .createNew)
-            let digest = try writeLines(of: place, to: file, context)
+            let made = try WholeFile(path, under: "\(path).tmp")
+            let digest = try writeLines(of: place, to: made.file, context)
             MigrationPhase.reached(.archiveWritten)
-            try file.sync()
-            try Directory.rename("\(path).tmp", to: path)
+            try made.replace(.contents)
             try writeDigests(of: place, digest, context)
             try Directory.sync(directory)
             try Directory.sync(context.store)
@@ -109,11 +108,7 @@ package enum Archive {
     }
 
     private static func write(_ fields: JSONRow, to path: String) throws {
-        try Directory.remove("\(path).tmp")
-        let file = try File("\(path).tmp", .createNew)
-        try file.write(fields.bytes + [UInt8(ascii: "\n")], at: 0)
-        try file.sync()
-        try Directory.rename("\(path).tmp", to: path)
+        try WholeFile.write(fields.bytes + [UInt8(ascii: "\n")], to: path, under: "\(path).tmp", .contents)
     }
 
     /// Updates the file of digests, if there is one, after the lines were rewritten.

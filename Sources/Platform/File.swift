@@ -1,15 +1,15 @@
 internal import Bytes
 internal import Glibc
 
-/// An open file: created with mode 0600, closed on exec and with the last reference. Where root creates it, it gets the owner of its parent
-/// directory.
+/// An open file: closed on exec and with the last reference. Where root creates it, it gets the owner of its parent directory.
 package final class File: Sendable {
     package enum Access: Sendable { case read, write, create, createNew }
 
     package let path: String
     package let descriptor: Int32
 
-    package init(_ path: String, _ access: Access) throws(StorageError) {
+    /// - Parameter mode: of a file that is made; the process's mask narrows it.
+    package init(_ path: String, _ access: Access, mode: UInt32 = 0o600) throws(StorageError) {
         let flags =
             switch access {
             case .read: O_RDONLY
@@ -18,7 +18,7 @@ package final class File: Sendable {
             case .createNew: O_RDWR | O_CREAT | O_EXCL
             }
         // Opening a pipe could wait for its other end, and opening a device could have effects.
-        let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+        let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode)
         if opened < 0 { throw errno == ELOOP ? StorageError(noFile: path, "a symbolic link") : .system("opening", at: path) }
         (self.path, descriptor) = (path, opened)
         let status = try status()
@@ -62,6 +62,12 @@ package final class File: Sendable {
     package func sync() throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
         if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing", at: path) }
+    }
+
+    /// Sets who may read and change the file, whatever the process's mask is.
+    package func set(mode: UInt32) throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
+        if fchmod(descriptor, mode) != 0 { throw .system("setting the mode of \(path)") }
     }
 
     /// Truncates the file, or extends it by a hole.

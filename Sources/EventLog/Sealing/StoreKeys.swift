@@ -149,13 +149,7 @@ package final class StoreKeys: Sendable {
 
     /// Order: the new file is durable before it has the name, and the name before anything is sealed under a new key.
     package static func write(_ bytes: [UInt8], at store: String) throws {
-        let made = store + "/" + fileName + ".new"
-        try Directory.remove(made)
-        let file = try File(made, .createNew)
-        try file.write(bytes)
-        try file.sync()
-        try Directory.rename(made, to: store + "/" + fileName)
-        try Directory.sync(store)
+        try WholeFile.write(bytes, to: store + "/" + fileName)
     }
 
     private static func failure(_ error: SealError, _ store: String) -> EvstoreError {

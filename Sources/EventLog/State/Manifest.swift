@@ -40,7 +40,7 @@ package struct Manifest: Codable {
         let manifest = Manifest(
             format: format, layout: layout, storeId: storeID.description, created: Timestamp.now.description,
             sealed: isSealed ? true : nil)
-        try manifest.write(to: store + "/" + name)
+        try manifest.write(at: store)
         return StoreIdentity(id: storeID, format: layout, goesAhead: true, isSealed: isSealed)
     }
 
@@ -52,7 +52,7 @@ package struct Manifest: Codable {
         var manifest = try whole(at: store)
         if manifest.format < format {
             (manifest.format, manifest.layout) = (format, max(manifest.format, layoutRaised))
-            try manifest.replace(at: store)
+            try manifest.write(at: store)
         }
         try Directory.sync(store)
     }
@@ -71,23 +71,15 @@ package struct Manifest: Codable {
                 fix: "make a backup of it and restore that: the restored store has the newest format")
         }
         if manifest.layout == nil { manifest.format = wanted } else { manifest.layout = wanted }
-        try manifest.replace(at: store)
+        try manifest.write(at: store)
         try Directory.sync(store)
     }
 
-    private func replace(at store: String) throws {
-        let made = store + "/" + Self.name + ".new"
-        try Directory.remove(made)
-        try write(to: made)
-        try Directory.rename(made, to: store + "/" + Self.name)
-    }
-
-    private func write(to path: String) throws {
+    /// Writes the file, or replaces it. The caller makes its name durable.
+    private func write(at store: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        let file = try File(path, .createNew)
-        try file.write([UInt8](encoder.encode(self)) + [10])
-        try file.sync()
+        try WholeFile.write([UInt8](encoder.encode(self)) + [10], to: store + "/" + Self.name, .contents)
     }
 
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.

@@ -180,14 +180,8 @@ struct AheadWriter: ~Copyable {
     private mutating func opened() throws(StorageError) -> File {
         if let file { return file }
         let path = store + WriteAhead.fileName
-        let made = path + ".new"
         if try Directory.status(path) == nil {
-            // Order: the file is complete and durable under another name first.
-            try Directory.remove(made)
-            let file = try File(made, .createNew)
-            try file.write([UInt8](repeating: 0, count: WriteAhead.fileBytes))
-            try file.sync()
-            try Directory.rename(made, to: path)
+            try WholeFile.write([UInt8](repeating: 0, count: WriteAhead.fileBytes), to: path, .contents)
         }
         let file = try File(path, .write)
         self.file = file

@@ -63,12 +63,7 @@ extension StoreMaintenance {
             try Directory.sync(path)
             let time = Timestamp.now.description.replacing(":", with: "-")
             let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
-            try Directory.remove(name + ".new")
-            let file = try File(name + ".new", .createNew)
-            try file.write(Array((report.json(detailed: keys().isEmpty).text + "\n").utf8))
-            try file.sync()
-            try Directory.rename(name + ".new", to: name)
-            try Directory.sync(directory)
+            try WholeFile.write(Array((report.json(detailed: keys().isEmpty).text + "\n").utf8), to: name)
             return name
         }
     }

@@ -326,15 +326,7 @@ struct SavedState {
         let directory = try StoreFiles.directory(Self.directory, of: store)
         let path = "\(directory)/\(Self.name(fold, stream))"
         let isNew = try Directory.ownStatus(path) == nil
-        let made = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        do {
-            try File(made, .createNew).write(file.bytes, at: 0)
-            try Directory.rename(made, to: path)
-        } catch {
-            // A file that can't be removed now is removed by the next call that empties the cache.
-            do { try Directory.remove(made) } catch {}
-            throw error
-        }
+        try WholeFile.write(file.array(), to: path, under: WholeFile.otherName(of: path), .nothing)
         return isNew
     }
 

@@ -191,11 +191,7 @@ struct BackupDirectory {
     func write(_ text: [UInt8], to name: String) throws {
         let directory = Directory.parent(of: name)
         try Directory.removeFiles(in: directory, overwriting: false) { $0 == Directory.name(of: name) + ".new" }
-        let file = try File(name + ".new", .createNew)
-        try file.write(text)
-        try file.sync()
-        try Directory.rename(name + ".new", to: name)
-        try Directory.sync(directory)
+        try WholeFile.write(text, to: name)
     }
 
     /// Returns a run's block files up to the first one that is missing, or whose size or frames are not those that the run notes.

@@ -101,12 +101,11 @@ struct SealedLineFiles {
 
     /// Writes the new file, and seals every line that can be opened under a key of that file.
     private func write(_ path: String) throws {
-        let made = "\(path).tmp"
-        let file = try File(made, .createNew)
+        let made = try WholeFile(path + Self.whole, under: "\(path).tmp")
         var buffer = ByteBuffer(capacity: Self.bytesAtOnce)
         var offset = 0
         func flush() throws {
-            try file.write(buffer.bytes, at: offset)
+            try made.file.write(buffer.bytes, at: offset)
             offset += buffer.count
             buffer.removeAll()
         }
@@ -124,9 +123,7 @@ struct SealedLineFiles {
             if buffer.count >= Self.bytesAtOnce { try flush() }
         }
         try flush()
-        try file.sync()
-        try Directory.rename(made, to: path + Self.whole)
-        try Directory.sync(Directory.parent(of: path))
+        try made.replace()
     }
 
     private func finish(_ path: String) throws {
