@@ -149,7 +149,7 @@ struct SchemaFixes: Sendable {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
             copies.append(try Self.copy(URL(filePath: path).resolvingSymlinksInPath().path))
-            try WholeFile.write(text, to: path)
+            try SourceFile.write(text, to: path)
         }
     }
 
@@ -157,7 +157,7 @@ struct SchemaFixes: Sendable {
     private static func copy(_ path: String) throws -> String {
         var (copy, number) = (path + ".bak", 2)
         while FileManager.default.fileExists(atPath: copy) { (copy, number) = ("\(path).bak\(number)", number + 1) }
-        try WholeFile.make(copy) { try FileManager.default.copyItem(atPath: path, toPath: $0) }
+        try SourceFile.copy(path, to: copy)
         return copy
     }
 
@@ -238,7 +238,7 @@ struct SchemaLockCommand: Command {
         if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
         let lock = SchemaLock(locking: history)
         let path = SchemaTexts(directory: directory).path(SchemaLock.fileName)
-        try WholeFile.write(Array(lock.text.utf8), to: path)
+        try SourceFile.write(Array(lock.text.utf8), to: path)
         let versions = lock.digests.keys.sorted().map(\.description)
         try session.output.print(["file": path, "versions": versions]) {
             let open = history.versions.count - versions.count

@@ -83,7 +83,7 @@ struct SchemaNewCommand: Command {
         try onFiles("writing \(path)") {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         }
-        try WholeFile.make(path) { try Data(text.utf8).write(to: URL(filePath: $0), options: .withoutOverwriting) }
+        try SourceFile.make(path, Array(text.utf8))
         try session.output.print(["file": path, "version": version]) {
             "new        \(path)"
             let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"
@@ -386,7 +386,7 @@ struct SchemaFormatCommand: Command {
 
     /// Order: the new file is written before the old one is removed.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
-        try WholeFile.write(text, to: target)
+        try SourceFile.write(text, to: target)
         if target != file { try onFiles("removing \(file)") { try FileManager.default.removeItem(atPath: file) } }
     }
 

@@ -125,36 +125,49 @@ private struct LineCounter {
     }
 }
 
-/// Runs calls of Foundation that read or write files, and gives their errors in the words of the operating system or of the decoder.
+/// Runs calls that read or write files, and gives their errors in the words of the operating system or of the decoder.
 package func onFiles<R>(_ doing: String, _ body: () throws -> R) throws(EvstoreError) -> R {
     do { return try body() } catch let error as EvstoreError { throw error } catch {
-        let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code
-        throw .ioFailure(doing: doing, reason: code.map { SystemFailure(code: $0.rawValue).description } ?? SwiftValues.reason(error))
+        let failure =
+            (error as? StorageError).map { SystemFailure(code: $0.code) } ?? error as? SystemFailure
+            ?? ((error as? CocoaError)?.underlying as? POSIXError).map { SystemFailure(code: $0.code.rawValue) }
+        throw .ioFailure(doing: doing, reason: failure?.description ?? SwiftValues.reason(error))
     }
 }
 
 /// Files that a command writes beside a person's own: each is there whole or not at all, also where the disk is full.
-package enum WholeFile {
+package enum SourceFile {
     /// Replaces a file, or makes it. A symbolic link stays: its target is written.
     package static func write(_ text: [UInt8], to path: String) throws(EvstoreError) {
         try onFiles("writing \(path)") {
-            try Data(text).write(to: URL(filePath: path).resolvingSymlinksInPath(), options: .atomic)
+            let target = URL(filePath: path).resolvingSymlinksInPath().path
+            try write(text, to: target, Directory.status(target)?.mode) { made in try made.replace(.contents) }
         }
     }
 
-    /// Makes a file that must not be there yet.
-    /// - Parameter fill: makes it at the path that it is given, beside the file's place; a rename then puts it there.
-    package static func make(_ path: String, _ fill: (String) throws -> Void) throws(EvstoreError) {
+    /// Copies a file, with its mode, to where nothing may be yet.
+    package static func copy(_ path: String, to copy: String) throws(EvstoreError) {
+        let text = try onFiles("reading \(path)") { try Data(contentsOf: URL(filePath: path)) }
+        try make(copy, Array(text), mode: onFiles("reading \(path)") { try Directory.status(path)?.mode })
+    }
+
+    /// Makes a file that must not be there yet; of several processes that make it at once, one does.
+    /// - Parameter mode: who may read and change it; nil: what the process's mask allows.
+    package static func make(_ path: String, _ text: [UInt8], mode: UInt32? = nil) throws(EvstoreError) {
         try onFiles("writing \(path)") {
-            let beside = "\(path).\(UUID().uuidString)"
-            do {
-                try fill(beside)
-                try FileManager.default.moveItem(atPath: beside, toPath: path)
-            } catch {
-                // The first error is the one to tell.
-                do { try FileManager.default.removeItem(atPath: beside) } catch {}
-                throw error
-            }
+            try write(text, to: path, mode) { made in if try !made.add(.contents, mayBeEmpty: true) { throw SystemFailure(code: EEXIST) } }
+        }
+    }
+
+    private static func write(_ text: [UInt8], to path: String, _ mode: UInt32?, _ finish: (WholeFile) throws -> Void) throws {
+        let made = try WholeFile(path, under: WholeFile.otherName(of: path), mode: 0o666)
+        do {
+            if let mode { try made.file.set(mode: mode) }
+            try made.file.write(text)
+            try finish(made)
+        } catch {
+            made.discard()
+            throw error
         }
     }
 }

@@ -367,7 +367,7 @@ package struct FixtureFiles: Sendable {
             try onFiles("writing \(change.file)") {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             }
-            try WholeFile.write(Array(change.text.utf8), to: change.file)
+            try SourceFile.write(Array(change.text.utf8), to: change.file)
         }
     }
 }
