@@ -9,6 +9,7 @@ extension Environment {
         try LMDBLibrary.require()
         let data = directory + "/data.mdb"
         if try Directory.status(data) != nil {
+            if configuration.readOnly { try copyUp(data) }
             if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
         } else if !configuration.creating {
             throw StorageError(ENOENT, "opening \(data)")
@@ -27,6 +28,14 @@ extension Environment {
             try environment.closeFiles()
             throw error
         }
+    }
+
+    /// Makes an overlay file system copy a file of its lower layer up now, as it otherwise does when a process first opens the file for
+    /// writing: a map that was made before shows nothing that is written afterwards. Opening the file is enough for that.
+    private static func copyUp(_ path: String) throws(StorageError) {
+        guard case .ephemeral("overlayfs", _) = try FileSystem.of(path) else { return }
+        // What can't be copied can be read nevertheless; mostly nobody can write to it then.
+        do throws(StorageError) { _ = try File(path, .write) } catch { if !error.isReadOnly && !error.isDiskFull { throw error } }
     }
 
     /// The most address space for a map: half of the 47-bit addresses that x86-64 and arm64 give a process.

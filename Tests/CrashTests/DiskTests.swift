@@ -28,6 +28,28 @@ struct DiskTests {
     }
 
     @Test(
+        "who watches a store in the lower layer of an overlay sees what others append there", .enabled(if: MountedDisk.isPossible, mounting))
+    func overlay() throws {
+        let outcome = try MountedDisk().run(
+            "tmpfs",
+            """
+            mkdir "$DISK/low" "$DISK/up" "$DISK/work" "$DISK/both"
+            cat >"$DISK/all"; head -n 1 "$DISK/all" >"$DISK/first"
+            evstore --store "$DISK/low/store" import "$DISK/first" --as v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            mount -t overlay none -o "lowerdir=$DISK/low,upperdir=$DISK/up,workdir=$DISK/work" "$DISK/both" || exit 42
+            "$EVSTORE" --store "$DISK/both/store" watch >"$DISK/seen" 2>"$DISK/told" &
+            watcher=$!
+            for _ in $(seq 300); do grep -q watching "$DISK/told" && break; sleep 0.1; done
+            evstore --store "$DISK/both/store" import "$DISK/all" --as v1 >/dev/null 2>&1
+            for _ in $(seq 300); do [ "$(wc -l <"$DISK/seen")" = 2 ] && break; sleep 0.1; done
+            kill $watcher
+            wc -l <"$DISK/seen"
+            """, input: Orders.lines(0 ..< 3))
+        if outcome.exit == 42 { return print("no overlay can be mounted here, and reading through one was not tried") }
+        #expect(outcome.lines == ["2"], "\(outcome.output) \(outcome.errors)")
+    }
+
+    @Test(
         "on a full disk appends are refused and rollback, finalize and snapshots go on; the ballast comes back when there is room",
         .enabled(if: MountedDisk.isPossible, mounting))
     func full() throws {
