@@ -71,7 +71,7 @@ extension SubjectKeys {
     }
 
     /// How many slots the file has now; 0 where there is none.
-    func countInFile() throws -> UInt32 { try Directory.ownStatus(path) == nil ? 0 : slots(in: File(path, .read)) }
+    func countInFile() throws -> UInt32 { try reading().map { try slots(in: $0) } ?? 0 }
 
     /// What the file lacks of the slots that were handed out, as damage of the whole file; nil where it has them all.
     func shortage(noted: UInt32) throws -> SlotDamage? {
@@ -151,9 +151,7 @@ extension SubjectKeys {
 
     /// The damaged slots of the file.
     func damages() throws -> [SlotDamage] {
-        guard try Directory.ownStatus(path) != nil else { return [] }
-        let file = try File(path, .read)
-        if try isUnbegun(file) { return [] }
+        guard let file = try reading(), try !isUnbegun(file) else { return [] }
         var damages = try [headDamage(file)].compactMap(\.self)
         var earlier = EarlierSlots.none
         try forEachProven(of: file, &earlier) { _, damage in damages += [damage].compactMap(\.self) }
@@ -165,8 +163,7 @@ extension SubjectKeys {
     func require(_ named: [UInt32: String]) throws {
         if named.isEmpty { return }
         var missing = Set(named.keys)
-        if try Directory.ownStatus(path) != nil {
-            let file = try File(path, .read)
+        if let file = try reading() {
             try forEachSlot(of: file, after: 0, through: slots(in: file)) { number, bytes in
                 guard !bytes.isZero, let stream = named[number] else { return }
                 guard SubjectSlot.code(in: bytes) == ring.code(ofSubject: Array(stream.utf8)) else {
@@ -193,9 +190,8 @@ extension SubjectKeys {
 
     /// The slots that the ledger names as forgotten and that hold a key again: an older copy of the file was put back.
     func revived(_ ledger: [ForgottenLedger.Entry]) throws -> [SubjectSlot] {
-        guard !ledger.isEmpty, try Directory.ownStatus(path) != nil else { return [] }
+        guard !ledger.isEmpty, let file = try reading() else { return [] }
         let through = Dictionary(ledger.map { ($0.forgotten.code, $0.forgotten.through) }, uniquingKeysWith: max)
-        let file = try File(path, .read)
         var revived: [SubjectSlot] = []
         try forEachSlot(of: file, after: 0, through: slots(in: file)) { number, bytes in
             guard SubjectSlot.state(in: bytes) == .live, let last = through[SubjectSlot.code(in: bytes)], number <= last else { return }
@@ -225,9 +221,7 @@ extension SubjectKeys {
     package func copy(noted: UInt32, _ earlier: inout EarlierSlots, _ take: ([UInt8]) throws -> Void) throws {
         if let shortage = try shortage(noted: noted) { throw damaged(shortage.reason) }
         defer { earlier.end() }
-        guard try Directory.ownStatus(path) != nil else { return }
-        let file = try File(path, .read)
-        if try isUnbegun(file) { return }
+        guard let file = try reading(), try !isUnbegun(file) else { return }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         var part = Self.head
         earlier.skip(part.count)
@@ -268,9 +262,9 @@ extension SubjectKeys {
             try put(ring.lost(number, code: ring.code(ofSubject: Array(stream.text.utf8))).bytes, at: number)
         }
         try put(Self.head, at: 0)
-        if try Directory.ownStatus(path) != nil {
+        if let file = try reading() {
             var earlier = EarlierSlots.none
-            try forEachProven(of: File(path, .read), &earlier) { slot, damage in
+            try forEachProven(of: file, &earlier) { slot, damage in
                 if damage != nil || slot.isBlank { try lose(slot.number) } else { try put(slot.bytes, at: slot.number) }
             }
         }

@@ -108,7 +108,7 @@ package final class SubjectKeys: Sendable {
     }
 
     /// The file, reopened if another one is in its place; nil where there is none.
-    private func reading() throws -> File? {
+    func reading() throws -> File? {
         guard let status = try Directory.ownStatus(path) else { return nil }
         if let (file, opened) = state.withLock({ $0.file }), (status.device, status.inode) == (opened.device, opened.inode) { return file }
         let file = try File(path, .read)
@@ -255,8 +255,7 @@ package final class SubjectKeys: Sendable {
 
     /// The slots with each of the codes in the current file: slots that were read before may have been put back since.
     private func slots(_ codes: Set<[UInt8]>) throws -> [[UInt8]: [UInt32]] {
-        guard !codes.isEmpty, try Directory.ownStatus(path) != nil else { return [:] }
-        let file = try File(path, .read)
+        guard !codes.isEmpty, let file = try reading() else { return [:] }
         let marks = Set(codes.map(SubjectSlot.mark(of:)))
         var slots: [[UInt8]: [UInt32]] = [:]
         try forEachSlot(of: file, after: 0, through: self.slots(in: file)) { number, bytes in
