@@ -280,9 +280,8 @@ package final class EventLog: Sendable {
 
     /// Whether closing has to write the anchor: not after a failure of the disk, nor where the anchor is right already.
     private func mustNote(_ committer: Committer) throws -> Bool {
-        if committer.hasFailed || committer.closingFailure != nil { return false }
         // If another file is at the path now, this handle can't vouch for it.
-        do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
+        if committer.hasFailed || committer.closingFailure != nil || !isInPlace { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
         return !mark.matchesNothing && (committer.hasWritten || !mark.isClosed)
     }
