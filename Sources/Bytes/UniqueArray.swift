@@ -29,16 +29,6 @@ public struct UniqueArray<Element: BitwiseCopyable>: ~Copyable, @unchecked Senda
     @inlinable
     package var count: Int { used }
 
-    /// The elements as they lie in memory, lent.
-    @inlinable
-    package var bytes: RawSpan {
-        @_lifetime(borrow self)
-        get {
-            let span = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base), byteCount: used &* MemoryLayout<Element>.stride)
-            return unsafe _overrideLifetime(span, borrowing: self)
-        }
-    }
-
     /// The elements, lent.
     @inlinable
     package var span: Span<Element> {
