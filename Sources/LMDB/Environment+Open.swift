@@ -51,7 +51,7 @@ extension Environment {
         guard used <= addressesMax else { throw StorageError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
         var flags = UInt32(MDB_NOTLS)
         if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
-        if !configuration.syncing || !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
+        if !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
         var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
         while true {
             try lockFile?.enter()

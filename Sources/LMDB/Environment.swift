@@ -20,8 +20,6 @@ package final class Environment: @unchecked Sendable {
         package var mapBytes: Int
         package var readersMax: Int
         package var readOnly: Bool
-        /// False leaves durability to `sync()`: only for data that can be built again.
-        package var syncing: Bool
         /// Makes `data.mdb` where it is missing; otherwise a missing file is an error.
         package var creating: Bool
         /// Whether a writer that takes turn after turn keeps its lock in between. Whoever sets this must end the lease (`endLease`).
@@ -31,10 +29,10 @@ package final class Environment: @unchecked Sendable {
 
         package init(
             tables: [String], integerKeyTables: Set<String> = [], mapBytes: Int, readersMax: Int = 512,
-            readOnly: Bool = false, syncing: Bool = true, creating: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in }
+            readOnly: Bool = false, creating: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in }
         ) {
             (self.tables, self.integerKeyTables, self.mapBytes) = (tables, integerKeyTables, mapBytes)
-            (self.readersMax, self.readOnly, self.syncing, self.creating) = (readersMax, readOnly, syncing, creating)
+            (self.readersMax, self.readOnly, self.creating) = (readersMax, readOnly, creating)
             self.notice = notice
         }
     }
@@ -156,7 +154,8 @@ package final class Environment: @unchecked Sendable {
         return table
     }
 
-    /// Sets whether every commit is made durable, or `sync()` does that. Only for the environment's sole writer.
+    /// Sets whether every commit is made durable, as after opening, or `sync()` does that. Only for the environment's sole writer, and for
+    /// data that can be built again.
     package func setSyncing(_ isSyncing: Bool) throws(StorageError) {
         try enter()
         defer { gate.leave() }
