@@ -125,3 +125,24 @@ extension String {
 
 /// Whether two texts have the same UTF-8 bytes. `==` also finds texts equal that differ in bytes but are canonically equivalent.
 package func areSame(_ text: String, _ other: String) -> Bool { unsafe text.utf8Span.span.bytes.equals(other.utf8Span.span.bytes) }
+
+extension Array where Element == UInt8 {
+    /// The bytes, lent for as long as the array is borrowed.
+    @inlinable
+    package var lent: RawSpan {
+        @_lifetime(borrow self)
+        get { unsafe span.bytes }
+    }
+
+    /// An owned copy of lent bytes.
+    @inlinable
+    package init(copying bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// Appends a copy of lent bytes.
+    @inlinable
+    package mutating func append(copying bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+    }
+}

@@ -1,4 +1,5 @@
 package import Bytes
+internal import CXXHash
 internal import Crypto
 
 /// 32 bytes that name other bytes: a link, a content hash, a fingerprint.
@@ -109,4 +110,14 @@ package struct SHA256Hasher {
     }
 
     package static func hash(_ text: String) -> Digest { hash(Array(text.utf8)) }
+}
+
+/// XXH3-64 (xxHash 0.8) of bytes: finds damage, proves nothing against an attacker.
+package func checksum(_ bytes: RawSpan) -> UInt64 {
+    unsafe bytes.withUnsafeBytes { unsafe xxh3_64($0.baseAddress, $0.count) }
+}
+
+/// XXH3-64 with a seed, for hash tables in memory: without the seed, nobody can choose keys that collide.
+package func seededHash(_ bytes: RawSpan, _ seed: UInt64) -> UInt64 {
+    unsafe bytes.withUnsafeBytes { unsafe xxh3_64_seeded($0.baseAddress, $0.count, seed) }
 }
