@@ -94,7 +94,7 @@ struct SalvageTests {
         try tree.walk(TableDescriptor.log.kinds) { _, _, _ in }
         let free = try #require((2 ..< (try scene.pagesCount)).first { tree.isFree($0 * SalvageScene.pageBytes) })
         // The commit of positions 7 and 8, as it would have been had another one come first.
-        var writer = BlockWriter(try Manifest.read(at: copy))
+        var writer = BlockWriter(try Manifest.identity(at: copy).id)
         var block: [UInt8] = []
         writer.begin(.first, first: Position(7), link: link, time: .now)
         let events = [try event("late", "\"never\"")]
@@ -189,7 +189,7 @@ struct SalvageTests {
         let scene = try await SalvageScene { try await fill($0, appends: 5) }
         for (index, path) in ["/log", "/log/", "/log/data.mdb", "/log/../log", "/"].enumerated() {
             let salvaged = try await Salvaged(scene.store + path, into: scene.directory.path + "/new-\(index)")
-            #expect(salvaged.storeID == (try Manifest.read(at: scene.store)) && salvaged.summary.endKnown, "\(path)")
+            #expect(salvaged.storeID == (try Manifest.identity(at: scene.store).id) && salvaged.summary.endKnown, "\(path)")
             #expect(salvaged.events == scene.events && salvaged.summary.lostRows == [], "\(path)")
         }
     }

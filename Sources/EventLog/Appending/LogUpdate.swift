@@ -8,9 +8,7 @@ internal import Platform
 package struct LogUpdate: ~Copyable {
     package var transaction: WriteTransaction
     package let access: LogAccess
-    private let moment: LogSnapshot
     private let before: StoreState
-    private var hasCut = false
     /// The node that makes the update; nil where the store belongs to no cluster log.
     package let node: ClusterMembership?
     /// The changes that every node of the cluster log gets.
@@ -37,7 +35,7 @@ package struct LogUpdate: ~Copyable {
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
         let replica = try StateRows.replica(transaction.reads, access.tables)
         self.transaction = transaction
-        (self.access, self.moment, self.state, before, self.node, self.replica) = (access, moment, state, state, node, replica)
+        (self.access, self.state, before, self.node, self.replica) = (access, state, state, node, replica)
         (last, lastLink) = (Checkpoint(epoch: moment.epoch, position: moment.last), link)
     }
 
@@ -80,14 +78,6 @@ package struct LogUpdate: ~Copyable {
         try Rows.append(json, to: access.tables[.journal], &transaction)
     }
 
-    /// The census as of `last`, exact.
-    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which it would not include.
-    package func census() throws -> [CensusRow] {
-        if hasCut { throw EvstoreError.misuse("the census of an update is that from before its cut; ask for it after the update") }
-        return try CensusRow.rows(
-            moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
-    }
-
     /// Removes every event after `position`, with its entries in the indexes and the import marks beyond it, and begins the next epoch, or
     /// `later`. O(removed events).
     ///
@@ -107,7 +97,6 @@ package struct LogUpdate: ~Copyable {
         let (link, indexed) = try Cut.run(to: position, &transaction, access)
         try begin(epoch, at: position, link)
         state.indexed = indexed
-        hasCut = true
     }
 
     private mutating func ask(_ cut: ClusterCut) throws {

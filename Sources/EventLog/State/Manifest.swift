@@ -82,10 +82,8 @@ package struct Manifest: Codable {
         try WholeFile.write([UInt8](encoder.encode(self)) + [10], to: store + "/" + Self.name, .contents)
     }
 
-    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.
-    static func read(at store: String) throws -> StoreID { try identity(at: store).id }
-
     /// The identity of a store: its id, with its format.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
         guard manifest.format <= format else { throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format) }

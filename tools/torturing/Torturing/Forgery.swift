@@ -32,7 +32,7 @@
         /// Reads a store that nobody has open.
         package init(of store: String) throws {
             self.store = store
-            storeID = try Manifest.read(at: store)
+            storeID = try Manifest.identity(at: store).id
             let access = try Self.access(store, storeID)
             defer { access.environment.close() }
             (blocks, cuts) = try access.environment.read { transaction in

@@ -16,7 +16,7 @@
         private let storeID: StoreID
 
         /// Of a store that nobody has open.
-        package init(in store: String) throws { (self.store, storeID) = (store, try Manifest.read(at: store)) }
+        package init(in store: String) throws { (self.store, storeID) = (store, try Manifest.identity(at: store).id) }
 
         // MARK: Rows
 
