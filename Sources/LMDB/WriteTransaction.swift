@@ -20,12 +20,7 @@ package struct WriteTransaction: ~Copyable {
     package mutating func undo() { state.isUndone = true }
 
     @_lifetime(borrow self)
-    package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? { try reads.get(table, key) }
-
-    @_lifetime(borrow self)
     package func cursor(_ table: Table) -> Cursor { reads.cursor(table) }
-
-    package func count(_ table: Table) throws(StorageError) -> Int { try reads.count(table) }
 
     /// Puts a value, replacing the one that the key had.
     package mutating func put(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) {

@@ -89,7 +89,7 @@ struct RowChecksumTests {
         let table = try log.access.environment.table("notes")
         try log.change { transaction in
             var row: [UInt8] = []
-            if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found) }
+            if let found = try transaction.reads.get(table, key.lent) { row = [UInt8](copying: found) }
             row[6] ^= 1
             try transaction.put(table, key.lent, row.lent)
         }

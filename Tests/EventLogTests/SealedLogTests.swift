@@ -120,7 +120,7 @@ struct SealedLogTests {
         let access = scene.log.access
         try scene.log.change { transaction in
             var block: [UInt8] = []
-            if let found = try transaction.get(access.tables.blocks, bytes(1 as UInt64).lent) { block = [UInt8](copying: found) }
+            if let found = try transaction.reads.get(access.tables.blocks, bytes(1 as UInt64).lent) { block = [UInt8](copying: found) }
             block[BlockLayout.Header.time] ^= 1
             block.replaceSubrange(block.count - 8 ..< block.count, with: bytes(checksum(block.lent.slice(0, block.count - 8))))
             try transaction.put(access.tables.blocks, bytes(1 as UInt64).lent, block.lent)

@@ -9,7 +9,6 @@ struct PageView: ~Escapable {
     static let branch: UInt16 = 1
     static let leaf: UInt16 = 2
     static let overflow: UInt16 = 4
-    static let meta: UInt16 = 8
     static let bigData: UInt16 = 1
     static let subData: UInt16 = 2
 
