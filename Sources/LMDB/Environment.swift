@@ -25,15 +25,14 @@ package final class Environment: @unchecked Sendable {
         /// Whether a writer that takes turn after turn keeps its lock in between. Whoever sets this must end the lease (`endLease`).
         package var leasesTurns = false
         /// Called with a sentence where something could not be done as requested.
-        package var notice: @Sendable (String) -> Void
+        package var notice: @Sendable (String) -> Void = { _ in }
 
         package init(
-            tables: [String], integerKeyTables: Set<String> = [], mapBytes: Int, readersMax: Int = 512,
-            readOnly: Bool = false, creating: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in }
+            tables: [String], integerKeyTables: Set<String> = [], mapBytes: Int, readersMax: Int = 512, readOnly: Bool = false,
+            creating: Bool = false
         ) {
             (self.tables, self.integerKeyTables, self.mapBytes) = (tables, integerKeyTables, mapBytes)
             (self.readersMax, self.readOnly, self.creating) = (readersMax, readOnly, creating)
-            self.notice = notice
         }
     }
 
