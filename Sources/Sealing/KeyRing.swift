@@ -98,14 +98,13 @@ extension SecretKey {
 extension KeyRing {
     /// Makes the first keys of a store: a master key in one slot, and a data key.
     package static func make(
-        storeID: [UInt8], _ secret: KeySecret, _ stretching: Stretching, suite: Suite = .gcm, label: String, time: Int64,
-        hasCodes: Bool = true
+        storeID: [UInt8], _ secret: KeySecret, _ stretching: Stretching, suite: Suite = .gcm, label: String, time: Int64
     ) throws(SealError) -> KeyRing {
         let master = SecretKey.random()
         let opener = try SlotOpener(secret, stretching)
         let slot = try EntryDraft(slot: 1, opener, label: label, time: time, storeID).slot(of: master, for: opener)
         let key = try EntryDraft(dataKey: 1, suite, time: time, storeID).dataKey(under: master)
-        let draft = KeyFileDraft(generation: 1, storeID: storeID, writing: 1, hasCodes: hasCodes, entries: [slot, key])
+        let draft = KeyFileDraft(generation: 1, storeID: storeID, writing: 1, hasCodes: true, entries: [slot, key])
         return try KeyRing(draft.file(under: master), master: master)
     }
 
