@@ -204,3 +204,295 @@ package struct Table: Hashable, Sendable {
     package let name: String
     let handle: UInt32
 }
+
+extension Environment {
+    /// Opens the files. The registry has made sure that nothing in this process has them open.
+    static func openNew(_ directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
+        try LMDBLibrary.require()
+        let data = directory + "/data.mdb"
+        if try Directory.status(data) != nil {
+            if configuration.readOnly { try copyUp(data) }
+            if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
+        } else if !configuration.creating {
+            throw StorageError(ENOENT, "opening \(data)")
+        }
+        try makeLockFile(directory, readersMax: configuration.readersMax)
+        // Order: nothing in this process has the file open, so no lock is lost if this fails and closes it again.
+        let lockFile = try LockFile(directory)
+        try lockFile?.fillHoles(readersMax: configuration.readersMax)
+        let environment = try mapped(directory, configuration, lockFile)
+        do {
+            try environment.settle(creating: configuration.creating)
+            _ = try environment.reapReaders()
+            try environment.openTables(configuration)
+            return environment
+        } catch {
+            try environment.closeFiles()
+            throw error
+        }
+    }
+
+    /// Makes an overlay file system copy a file of its lower layer up now, as it otherwise does when a process first opens the file for
+    /// writing: a map that was made before shows nothing that is written afterwards. Opening the file is enough for that.
+    private static func copyUp(_ path: String) throws(StorageError) {
+        guard case .ephemeral("overlayfs", _) = try FileSystem.of(path) else { return }
+        // What can't be copied can be read nevertheless; mostly nobody can write to it then.
+        do throws(StorageError) { _ = try File(path, .write) } catch { if !error.isReadOnly && !error.isDiskFull { throw error } }
+    }
+
+    /// The most address space for a map: half of the 47-bit addresses that x86-64 and arm64 give a process.
+    private static let addressesMax = 1 << 46
+    /// The address space left to the rest of the program where the map is smaller than it should be.
+    private static let addressesLeft = 64 << 20
+
+    /// Opens with the map that was asked for, or with the largest that the address space allows.
+    private static func mapped(
+        _ directory: String, _ configuration: Configuration, _ lockFile: LockFile?
+    ) throws(StorageError) -> Environment {
+        let used = try Directory.status(directory + "/data.mdb")?.bytes ?? 0
+        guard used <= addressesMax else { throw StorageError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
+        var flags = UInt32(MDB_NOTLS)
+        if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
+        if !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
+        var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
+        while true {
+            try lockFile?.enter()
+            var handle: OpaquePointer?
+            try check(unsafe mdb_env_create(&handle), "opening \(directory)")
+            guard let handle = unsafe handle else { throw StorageError(ENOMEM, "opening \(directory)") }
+            var code = unsafe mdb_env_set_mapsize(handle, map)
+            if code == 0 { code = unsafe mdb_env_set_maxdbs(handle, 64) }
+            if code == 0 { code = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readersMax)) }
+            if code == 0 { code = unsafe mdb_env_open(handle, directory, flags, 0o600) }
+            var stat = MDB_stat()
+            if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
+            let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
+            let isTight = map < configuration.mapBytes && smaller < map && !ProcessMemory.hasAddresses(addressesLeft)
+            if code == 0, isTight { code = ENOMEM }
+            if code == 0 {
+                do throws(StorageError) {
+                    try lockFile?.sayOpen()
+                    let environment = unsafe try Environment(directory, configuration, handle, lockFile, pageBytes: Int(stat.ms_psize))
+                    if map < configuration.mapBytes {
+                        configuration.notice(
+                            "the address space has no room for a map of \(configuration.mapBytes) bytes: \(directory) has one of \(map)")
+                    }
+                    return environment
+                } catch {
+                    unsafe mdb_env_close(handle)
+                    throw error
+                }
+            }
+            // A handle that failed to open must be closed nevertheless; closing it drops the locks that this process has on the files.
+            unsafe mdb_env_close(handle)
+            if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)", at: directory) }
+            map = smaller
+        }
+    }
+
+    /// Opens the tables that are not open yet, making those that the file does not have.
+    func openTables(_ configuration: Configuration) throws(StorageError) {
+        let missing = configuration.tables.filter { name in tables.withLock { $0[name] == nil } }
+        if missing.isEmpty { return }
+        if try openTables(missing, configuration, making: false) { return }
+        if isReadOnly { throw StorageError(lmdb: MDB_NOTFOUND, "opening the tables of \(directory)") }
+        let turn = try takeTurn()
+        defer { withExtendedLifetime(turn) {} }
+        _ = try openTables(missing, configuration, making: true)
+    }
+
+    private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(StorageError) -> Bool {
+        try enter()
+        var isInside = true
+        defer { if isInside { gate.leave() } }
+        if !making { try awaitReaderTable() }
+        var transaction: OpaquePointer?
+        let begun = unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction)
+        if begun == MDB_MAP_RESIZED {
+            gate.leave()
+            isInside = false
+            try adoptMap()
+            return try openTables(names, configuration, making: making)
+        }
+        try check(begun, "opening the tables of \(directory)")
+        var opened: [String: Table] = [:]
+        for name in names {
+            var table: UInt32 = 0
+            let isOptional = configuration.optional.contains(name)
+            let isMade = making && (configuration.creating || !configuration.required.contains(name) && !isOptional)
+            let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (isMade ? MDB_CREATE : 0)
+            let code = unsafe mdb_dbi_open(transaction, name, UInt32(flags), &table)
+            let mayLack = isOptional && !configuration.creating
+            if code == MDB_NOTFOUND, mayLack { continue }
+            if code != 0 {
+                unsafe mdb_txn_abort(transaction)
+                if code == MDB_NOTFOUND && !making { return false }
+                throw StorageError(lmdb: code, "opening the table \(name) of \(directory)", at: directory)
+            }
+            opened[name] = Table(name: name, handle: table)
+        }
+        let code = unsafe mdb_txn_commit(transaction)
+        if code != MDB_SUCCESS { throw failedCommit(code) }
+        tables.withLock { $0.merge(opened) { $1 } }
+        return true
+    }
+
+    /// Nil where turns are not leased, or where the page can't be made: then turns are only slower.
+    static func turnPage(_ directory: String, _ configuration: Configuration) -> TurnPage? {
+        guard configuration.leasesTurns else { return nil }
+        do throws(StorageError) { return try TurnPage(directory) } catch {
+            if !configuration.readOnly { configuration.notice("turns of writers take longer: \(error)") }
+            return nil
+        }
+    }
+
+    /// LMDB writes its lock file through a map: on a full disk that would raise a signal, so blocks are allocated for the file first.
+    private static func makeLockFile(_ directory: String, readersMax: Int) throws(StorageError) {
+        // False on a read-only file system, where LMDB reads without a lock file.
+        _ = try makeOnce("lock.mdb", in: directory) { (file) throws(StorageError) in
+            if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
+        }
+    }
+
+    /// Makes a missing file that processes share: it appears whole or not at all. False where the file system can't be written.
+    static func makeOnce(_ name: String, in directory: String, _ fill: (File) throws(StorageError) -> Void) throws(StorageError) -> Bool {
+        let path = directory + "/" + name
+        if try Directory.status(path) != nil {
+            try sweep(name + ".", directory)
+            return true
+        }
+        // The name has no process id in it: a process in another container may have the same.
+        do throws(StorageError) {
+            let made = try WholeFile(path, under: WholeFile.otherName(of: path))
+            do throws(StorageError) { try fill(made.file) } catch {
+                made.discard()
+                throw error
+            }
+            // False where another process has made the file first.
+            _ = try made.add(.nothing)
+            return true
+        } catch {
+            if error.isReadOnly { return false }
+            throw error
+        }
+    }
+
+    /// Removes the leftovers of processes that were killed while they made such a file; none is needed once the whole one is there.
+    private static func sweep(_ start: String, _ directory: String) throws(StorageError) {
+        for name in try Directory.names(directory) where name.hasPrefix(start) {
+            guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
+            do throws(StorageError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }
+        }
+    }
+
+    /// Sets close-on-exec, without which LMDB opens the data file, and the owner of a new file.
+    private func settle(creating: Bool) throws(StorageError) {
+        var descriptor: Int32 = -1
+        try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
+        if Guard.cloexec.isOn, fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
+        if creating { try Directory.inheritOwner(descriptor, directory + "/data.mdb") }
+    }
+}
+
+extension Environment {
+    /// Frees the slots of readers whose process has ended; returns how many were freed.
+    @discardableResult
+    package func clearStaleReaders() throws(StorageError) -> Int {
+        try enter()
+        defer { gate.leave() }
+        return try reapReaders()
+    }
+
+    func reapReaders() throws(StorageError) -> Int {
+        guard Guard.readerCheck.isOn else { return 0 }
+        try awaitReaderTable()
+        var dead: Int32 = 0
+        try check(unsafe mdb_reader_check(handle, &dead), "looking for dead readers of \(directory)")
+        return Int(dead)
+    }
+
+    /// Frees such slots in every environment that this process has open. Skips one whose map is growing instead of waiting: the thread that
+    /// grows it clears its readers itself, and may be waiting for this thread.
+    package static func clearAllStaleReaders() throws(StorageError) {
+        for environment in Registry.shared.environments where environment.gate.enterIfOpen() {
+            defer { environment.gate.leave() }
+            _ = try environment.reapReaders()
+        }
+    }
+
+    /// A reader, of any process, and the commit that it reads: no page that belongs to that commit is reused.
+    package struct Reader: Hashable, Sendable {
+        package let process: Int32
+        package let transaction: UInt
+    }
+
+    /// The reader of the oldest commit; nil where there is no reader.
+    package var oldestReader: Reader? {
+        get throws(StorageError) {
+            try enter()
+            defer { gate.leave() }
+            let list = ReaderList()
+            let code = unsafe mdb_reader_list(
+                handle,
+                { line, context in
+                    guard let line = unsafe line, let context = unsafe context else { return 0 }
+                    unsafe Unmanaged<ReaderList>.fromOpaque(context).takeUnretainedValue().add(String(cString: line))
+                    return 0
+                }, Unmanaged.passUnretained(list).toOpaque())
+            // It returns what the last call of the closure returned, or a negative code.
+            if code < 0 { throw StorageError(lmdb: code, "asking for the readers of \(directory)") }
+            return list.oldest
+        }
+    }
+}
+
+/// Collects the readers that LMDB prints: after a title one line each, with process, thread and commit in decimal, or `-` where no commit
+/// is being read.
+private final class ReaderList {
+    private(set) var oldest: Environment.Reader?
+
+    func add(_ line: String) {
+        let words = line.split(whereSeparator: \.isWhitespace)
+        guard words.count == 3, let process = Int32(words[0]), let transaction = UInt(words[2]) else { return }
+        if oldest.map({ transaction < $0.transaction }) ?? true { oldest = Environment.Reader(process: process, transaction: transaction) }
+    }
+}
+
+/// Keeps the pages of one commit from being reused while this object lives. Unlike a read transaction it lends nothing, so that the map may
+/// move meanwhile; it must be released before the environment is closed.
+@safe
+package final class CommitPin: @unchecked Sendable {
+    // Sound to share: the transaction is only ended, once.
+    private let environment: Environment
+    private let pointer: OpaquePointer
+    /// The commit whose pages are kept.
+    package let transaction: UInt
+
+    init(_ environment: Environment) throws(StorageError) {
+        var pointer: OpaquePointer?
+        let doing = "keeping the last commit of \(environment.directory)"
+        try environment.enter()
+        defer { environment.gate.leave() }
+        try environment.awaitReaderTable()
+        try check(unsafe mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &pointer), doing)
+        guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, doing) }
+        self.environment = environment
+        unsafe self.pointer = unsafe pointer
+        transaction = unsafe UInt(mdb_txn_id(pointer))
+    }
+
+    deinit {
+        // In the child of a fork, the slot that this would free belongs to the parent.
+        if environment.isOfThisProcess { unsafe mdb_txn_abort(pointer) }
+    }
+}
+
+extension Environment {
+    /// Pins the newest commit; in a write transaction that is the one before it. Nil where no reader slot is free.
+    package func pin() throws(StorageError) -> CommitPin? {
+        do throws(StorageError) { return try CommitPin(self) } catch {
+            guard error.code == MDB_READERS_FULL else { throw error }
+            return try reapReaders() > 0 ? pin() : nil
+        }
+    }
+}
