@@ -1,3 +1,5 @@
+internal import Bytes
+internal import CEvstoreSystem
 internal import Glibc
 
 /// Another program, run by this process (POSIX `posix_spawn`). It starts with no signal blocked or
@@ -128,5 +130,17 @@ package final class ChildProcess {
         // Another part of this process has waited for the program already: how it ended is unknown.
         if found < 0 { ending = .exit(-1) }
         if found == id { ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f) }
+    }
+}
+
+/// Bytes that another program reads as a file, and that lie on no disk (memfd_create(2)).
+package enum MemoryFile {
+    /// Calls `body` with a path by which a child of this process opens the file, while `body` runs.
+    package static func lend<R>(_ bytes: [UInt8], _ body: (String) throws(SystemFailure) -> R) throws(SystemFailure) -> R {
+        let descriptor = unsafe evstore_memory_file("evstore")
+        if descriptor < 0 { throw SystemFailure(code: errno) }
+        defer { close(descriptor) }
+        try Descriptor(descriptor).write(bytes.lent)
+        return try body("/proc/self/fd/\(descriptor)")
     }
 }
