@@ -52,10 +52,7 @@ package struct LogBuilder {
     /// Runs one durable transaction with the operations of a log's updates.
     package func update<R>(_ body: (inout LogUpdate) throws -> R) throws -> R {
         try access.environment.writeOwned { transaction in
-            guard let moment = try LogSnapshot(transaction.reads, access, Overlays()) else {
-                throw EvstoreError.misuse("a log that is being made has no other moment than its own")
-            }
-            var update = try LogUpdate(transaction, access, moment)
+            var update = try LogUpdate(transaction, access)
             let result = try body(&update)
             try StateRows.note(slots: access.keys?.subjects.countInFile(), &update.transaction, access.tables)
             try update.finish()

@@ -357,7 +357,8 @@ package struct CommitSession: ~Copyable {
         _ update: CommitQueue.Update, _ body: CommitQueue.Update.Body, _ transaction: consuming WriteTransaction
     ) throws -> Attempt {
         try requireAlone(transaction.reads)
-        var changes = try LogUpdate(transaction, access, moment(of: transaction.reads), membership)
+        _ = try moment(of: transaction.reads)
+        var changes = try LogUpdate(transaction, access, membership)
         do { try body(&changes) } catch {
             guard isBehind(after: error, changes, update) else { throw error }
             changes.transaction.undo()

@@ -28,15 +28,14 @@ package struct LogUpdate: ~Copyable {
     /// The link for the next block.
     package private(set) var lastLink: Digest
 
-    init(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: LogSnapshot, _ node: ClusterMembership? = nil
-    ) throws {
+    init(_ transaction: consuming WriteTransaction, _ access: LogAccess, _ node: ClusterMembership? = nil) throws {
         let state = try StateRows.state(transaction.reads, access.tables)
-        let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
+        let last = try Blocks.end(transaction.reads, access)
+        let link = try Blocks.lastLink(transaction.reads, access, last.epoch)
         let replica = try StateRows.replica(transaction.reads, access.tables)
         self.transaction = transaction
         (self.access, self.state, before, self.node, self.replica) = (access, state, state, node, replica)
-        (last, lastLink) = (Checkpoint(epoch: moment.epoch, position: moment.last), link)
+        (self.last, lastLink) = (last, link)
     }
 
     package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {
