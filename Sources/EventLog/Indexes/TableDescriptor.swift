@@ -175,9 +175,6 @@ package final class Tables: Sendable {
         return table
     }
 
-    /// The declarations of the tables.
-    package var descriptors: [TableDescriptor] { TableDescriptor.log }
-
     /// The rows of a table; nil for `blocks`.
     package subscript(table: TableDescriptor) -> RowTable? { rows[table.name] }
 }

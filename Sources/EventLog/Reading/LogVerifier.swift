@@ -305,7 +305,7 @@ extension EventLog {
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
             try verifier.readSlots()
-            try access.environment.checkStructure(tables: access.tables.descriptors.kinds, rows: access.tables.checks)
+            try access.environment.checkStructure(tables: TableDescriptor.log.kinds, rows: access.tables.checks)
             while try access.environment.read({ try verifier.runChunk($0, progress) }) {}
         } catch let damage as StructureDamage where damage.rule == StructuralCheck.rowRule {
             verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")

@@ -39,13 +39,13 @@ package enum Cut {
         do { return try IndexTruncation.run(after: position, &transaction, access) } catch let error as EvstoreError {
             guard case .corruptBlock = error else { throw error }
         }
-        for table in access.tables.descriptors where table.isIndex { try access.tables[table]?.removeAll(&transaction) }
+        for table in TableDescriptor.log where table.isIndex { try access.tables[table]?.removeAll(&transaction) }
         return .start
     }
 
     /// Removes the rows that name later positions.
     static func removeRows(beyond position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
-        for table in access.tables.descriptors {
+        for table in TableDescriptor.log {
             guard let rows = access.tables[table], table.kept?.hasPositions == true else { continue }
             try remove(rows, beyond: position, &transaction)
         }

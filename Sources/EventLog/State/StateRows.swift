@@ -14,13 +14,10 @@ package enum StateRows {
     /// The newest format that this program reads, which is also the one that it writes.
     package static let format = 1
     private static let numbersBytes = 72
-    private static let numbers = Array("numbers".utf8)
+    package static let numbersKey = Array("numbers".utf8)
     private static let indexed = Array("indexed".utf8)
     private static let generations = Array("generations".utf8)
     private static let slots = Array("slots".utf8)
-
-    /// The key of the row "numbers".
-    package static var numbersKey: [UInt8] { numbers }
 
     /// The fields of such a row, read without a log to compare it with; nil where the bytes are no such row.
     package static func numbers(of row: [UInt8]) -> (storeID: StoreID, epoch: Epoch, stamp: StateStamp)? {
@@ -91,7 +88,7 @@ package enum StateRows {
         row.append(littleEndian: state.epoch.rawValue)
         for version in [state.floor, state.live, state.top, state.head] { row.append(littleEndian: version.rawValue) }
         row.append(state.history.bytes)
-        try tables.state.put(numbers.lent, row.bytes, &transaction)
+        try tables.state.put(numbersKey.lent, row.bytes, &transaction)
         row.removeAll()
         for (fingerprint, directory) in state.generations.sorted(by: { $0.key < $1.key }) {
             for text in [fingerprint, directory] {
@@ -123,7 +120,7 @@ package enum StateRows {
 
     @_lifetime(borrow transaction)
     private static func numbersRow(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> RawSpan {
-        guard let row = try tables.state.get(numbers.lent, transaction), row.byteCount == numbersBytes
+        guard let row = try tables.state.get(numbersKey.lent, transaction), row.byteCount == numbersBytes
         else { throw damaged("numbers") }
         return row
     }

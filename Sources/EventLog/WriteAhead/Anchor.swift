@@ -113,8 +113,6 @@ final class AnchorFile: Sendable {
         /// The epoch of the anchor in the file; nil while the file has no anchor that could be marked as doubtful.
         var epoch: Epoch?
         var synced = ContinuousClock.now
-
-        func isDue(_ age: Duration) -> Bool { noted != nil && synced.duration(to: .now) >= age }
     }
 
     private static let waitMilliseconds = 1_000
@@ -185,7 +183,7 @@ final class AnchorFile: Sendable {
     }
 
     /// Whether a note is still to be written and the last write is at least this old.
-    func isDue(_ age: Duration) -> Bool { state.withLock { $0.isDue(age) } }
+    func isDue(_ age: Duration) -> Bool { state.withLock { $0.noted != nil && $0.synced.duration(to: .now) >= age } }
 
     /// Whether a note is still to be written.
     var isDirty: Bool { state.withLock { $0.noted != nil } }

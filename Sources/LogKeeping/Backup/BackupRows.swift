@@ -9,7 +9,7 @@ internal import Platform
 enum BackupRows {
     /// The tables that a backup holds; `only` is the key of the only row that it holds, nil for all rows.
     private static func tables(_ tables: Tables) -> [(table: RowTable, only: [UInt8]?)] {
-        tables.descriptors.compactMap { table in
+        TableDescriptor.log.compactMap { table in
             guard let kept = table.kept, let rows = tables[table] else { return nil }
             return (rows, kept.backedUp)
         }
