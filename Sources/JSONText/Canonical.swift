@@ -8,15 +8,12 @@ package import Bytes
 ///   from a double, every integer up to 2^53 and every decimal of at most 15 digits; a longer number keeps its digits instead of becoming
 ///   another number.
 package enum Canonical {
-    /// Appends the canonical form of any text that `JSONScanner.validate` accepts; applies no limit on size.
+    /// Appends the canonical form of any text that `JSONScanner.validate` accepts; applies no limit on size. O(n log m) for objects of up to
+    /// m members, however deep they are nested.
     package static func write(_ text: RawSpan, into output: inout ByteBuffer) throws(JSONError) {
-        let limits = JSONLimits(depth: JSONLimits.deepest, members: .max, bytes: .max)
-        _ = try JSONScanner.validate(text, limits: limits)
-        var splice = JSONEditor()
-        try splice.load(text)
+        let record = try TapeRecord.of(text, .none)
         var scratch = ByteBuffer()
-        write(splice.root, of: &splice, &scratch, into: &output)
-        if let fault = splice.fault { throw fault }
+        write(0, of: record.nodes, in: text, &scratch, into: &output)
     }
 
     package static func bytes(of text: RawSpan) throws(JSONError) -> [UInt8] {
@@ -26,47 +23,51 @@ package enum Canonical {
     }
 
     private static func write(
-        _ node: JSONEditor.Node, of splice: inout JSONEditor, _ scratch: inout ByteBuffer, into output: inout ByteBuffer
+        _ index: Int, of nodes: borrowing UniqueArray<JSONNode>, in text: RawSpan, _ scratch: inout ByteBuffer, into output: inout ByteBuffer
     ) {
-        switch splice.kind(node) {
-        case .null, .true, .false: output.append(splice.text(of: node))
-        case .number: appendCanonical(number: splice.text(of: node), into: &output)
+        let node = nodes[index]
+        let value = node.content(in: text)
+        switch node.kind {
+        case .null, .true, .false: output.append(value)
+        case .number: appendCanonical(number: value, into: &output)
         case .string:
             scratch.removeAll()
-            splice.decode(node, into: &scratch)
+            appendUnescaped(value, into: &scratch)
             appendQuoted(scratch.bytes, into: &output)
         case .array:
             output.append(UInt8(ascii: "["))
-            var child = splice.firstChild(of: node)
-            while let element = child {
-                write(element, of: &splice, &scratch, into: &output)
-                child = splice.next(after: element)
-                if child != nil { output.append(UInt8(ascii: ",")) }
+            var child = index + 1
+            while child < node.next {
+                if child > index + 1 { output.append(UInt8(ascii: ",")) }
+                write(child, of: nodes, in: text, &scratch, into: &output)
+                child = Int(nodes[child].next)
             }
             output.append(UInt8(ascii: "]"))
         case .object:
             output.append(UInt8(ascii: "{"))
             var isFirst = true
-            for (name, member) in sortedMembers(of: node, in: &splice) {
+            for (name, member) in sortedMembers(of: index, in: nodes, text) {
                 if !isFirst { output.append(UInt8(ascii: ",")) }
                 isFirst = false
                 appendQuoted(name.lent, into: &output)
                 output.append(UInt8(ascii: ":"))
-                write(member, of: &splice, &scratch, into: &output)
+                write(member, of: nodes, in: text, &scratch, into: &output)
             }
             output.append(UInt8(ascii: "}"))
         }
     }
 
-    private static func sortedMembers(of object: JSONEditor.Node, in splice: inout JSONEditor) -> [(name: [UInt8], node: JSONEditor.Node)] {
-        var members: [(name: [UInt8], node: JSONEditor.Node)] = []
+    private static func sortedMembers(
+        of object: Int, in nodes: borrowing UniqueArray<JSONNode>, _ text: RawSpan
+    ) -> [(name: [UInt8], value: Int)] {
+        var members: [(name: [UInt8], value: Int)] = []
         var name = ByteBuffer(capacity: 64)
-        var child = splice.firstChild(of: object)
-        while let member = child {
+        var child = object + 1
+        while child < nodes[object].next {
             name.removeAll()
-            splice.decodeName(of: member, into: &name)
-            members.append((name.array(), member))
-            child = splice.next(after: member)
+            appendUnescaped(nodes[child].content(in: text), into: &name)
+            members.append((name.array(), child + 1))
+            child = Int(nodes[child + 1].next)
         }
         members.sort { precedes($0.name, $1.name) }
         return members
@@ -95,23 +96,26 @@ package enum JSONEquality {
         var (left, right) = (JSONWalker(left), JSONWalker(right))
         // Objects are walked over once, without looking for their ends first.
         if (left.skipSpaces(), right.skipSpaces()) == (UInt8(ascii: "{"), UInt8(ascii: "{")) {
-            return try sameMembers(left.rest, right.rest)
+            return try sameMembers(left.rest, right.rest, levels: levelsMax)
         }
-        return try same(left.skipValue(), in: left.text, right.skipValue(), in: right.text)
+        return try same(left.skipValue(), in: left.text, right.skipValue(), in: right.text, levels: levelsMax)
     }
 
     /// An object with more members is compared by its canonical form instead of searching for each name.
     private static let membersMax = 64
+    /// What lies deeper is compared by its canonical form, since each level looks for the ends of all values within it.
+    private static let levelsMax = 8
 
     private static func same(
-        _ left: JSONExtent, in leftText: RawSpan, _ right: JSONExtent, in rightText: RawSpan
+        _ left: JSONExtent, in leftText: RawSpan, _ right: JSONExtent, in rightText: RawSpan, levels: Int
     ) throws(JSONError) -> Bool {
         guard left.end <= leftText.byteCount, right.end <= rightText.byteCount else { return try canonically(leftText, rightText) }
         let (leftValue, rightValue) = (leftText.slice(left.start, left.count), rightText.slice(right.start, right.count))
         if left.kind == right.kind, leftValue.equals(rightValue) { return true }
         switch (left.kind, right.kind) {
-        case (.object, .object): return try sameMembers(leftValue, rightValue)
-        case (.array, .array): return try sameElements(leftValue, rightValue)
+        case (.object, .object) where levels > 0: return try sameMembers(leftValue, rightValue, levels: levels)
+        case (.array, .array) where levels > 0: return try sameElements(leftValue, rightValue, levels: levels)
+        case (.object, .object), (.array, .array): return try canonically(leftValue, rightValue)
         case (.string, .string) where !left.hasEscapes && !right.hasEscapes: return false
         case (.string, .string), (.number, .number): return try canonically(leftValue, rightValue)
         default: return false
@@ -122,12 +126,12 @@ package enum JSONEquality {
         try Canonical.bytes(of: left) == Canonical.bytes(of: right)
     }
 
-    private static func sameElements(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+    private static func sameElements(_ left: RawSpan, _ right: RawSpan, levels: Int) throws(JSONError) -> Bool {
         var (own, other) = (JSONWalker(left), JSONWalker(right))
         guard own.enterArray(), other.enterArray() else { return try canonically(left, right) }
         while own.nextElement() {
             guard other.nextElement() else { return false }
-            if try !same(own.skipValue(), in: left, other.skipValue(), in: right) { return false }
+            if try !same(own.skipValue(), in: left, other.skipValue(), in: right, levels: levels - 1) { return false }
         }
         return !other.nextElement()
     }
@@ -137,14 +141,14 @@ package enum JSONEquality {
         let value: JSONExtent
     }
 
-    private static func sameMembers(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+    private static func sameMembers(_ left: RawSpan, _ right: RawSpan, levels: Int) throws(JSONError) -> Bool {
         guard let own = members(of: left), let other = members(of: right) else { return try canonically(left, right) }
         guard own.count == other.count else { return false }
         for (index, member) in own.enumerated() {
             // Most members are at the same index in both objects.
             var found = isNamed(other[index], in: right, as: member, in: left) ? index : 0
             while found < other.count, !isNamed(other[found], in: right, as: member, in: left) { found += 1 }
-            guard found < other.count, try same(member.value, in: left, other[found].value, in: right) else { return false }
+            guard found < other.count, try same(member.value, in: left, other[found].value, in: right, levels: levels - 1) else { return false }
         }
         return true
     }

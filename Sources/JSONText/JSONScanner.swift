@@ -73,11 +73,15 @@ package enum JSONScanner {
     ///
     /// Names are compared unescaped. The text is read in one pass; a number's exponent has at most `JSONLimits.exponentDigits` digits.
     package static func validate(_ text: RawSpan, limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONKind {
+        try requireSize(of: text, limits)
+        var validator = JSONValidator(text, limits, NullRecorder())
+        return try validator.validate()
+    }
+
+    static func requireSize(of text: RawSpan, _ limits: JSONLimits) throws(JSONError) {
         guard text.byteCount <= min(limits.bytes, Int(Int32.max)) else {
             throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
         }
-        var validator = JSONValidator(text, limits, NullRecorder())
-        return try validator.validate()
     }
 }
 

@@ -76,36 +76,36 @@ extension JSONValue: Hashable {
 }
 
 extension JSONValue {
+    /// The tree of a text. O(bytes).
     package init(parsing text: RawSpan, limits: JSONLimits = .none) throws(JSONError) {
-        _ = try JSONScanner.validate(text, limits: limits)
-        var splice = JSONEditor()
-        try splice.load(text)
-        self.init(splice.root, of: &splice)
-        if let fault = splice.fault { throw fault }
+        let record = try TapeRecord.of(text, limits)
+        self.init(0, of: record.nodes, in: text)
     }
 
-    /// The tree of one value of a loaded text.
-    package init(_ node: JSONEditor.Node, of splice: inout JSONEditor) {
-        switch splice.kind(node) {
+    private init(_ index: Int, of nodes: borrowing UniqueArray<JSONNode>, in text: RawSpan) {
+        let node = nodes[index]
+        let value = node.content(in: text)
+        switch node.kind {
         case .null: self = .null
         case .true: self = .bool(true)
         case .false: self = .bool(false)
-        case .number: self = .number(String(utf8: splice.text(of: node)) ?? "0")
-        case .string: self = .string(splice.string(node) ?? "")
+        case .number: self = .number(String(utf8: value) ?? "0")
+        case .string: self = .string(unescaped(value))
         case .array:
             var elements: [JSONValue] = []
-            var child = splice.firstChild(of: node)
-            while let element = child {
-                elements.append(JSONValue(element, of: &splice))
-                child = splice.next(after: element)
+            var child = index + 1
+            while child < node.next {
+                elements.append(JSONValue(child, of: nodes, in: text))
+                child = Int(nodes[child].next)
             }
             self = .array(elements)
         case .object:
             var members: [Member] = []
-            var child = splice.firstChild(of: node)
-            while let member = child {
-                members.append(Member(name: splice.name(of: member), value: JSONValue(member, of: &splice)))
-                child = splice.next(after: member)
+            var child = index + 1
+            while child < node.next {
+                let name = unescaped(nodes[child].content(in: text))
+                members.append(Member(name: name, value: JSONValue(child + 1, of: nodes, in: text)))
+                child = Int(nodes[child + 1].next)
             }
             self = .object(members)
         }
@@ -173,4 +173,11 @@ extension JSONValue {
                     .sorted { Canonical.precedes(Array($0.name.utf8), Array($1.name.utf8)) })
         }
     }
+}
+
+/// The text that the content of a valid string literal denotes.
+private func unescaped(_ literal: RawSpan) -> String {
+    var text = ByteBuffer(capacity: literal.byteCount)
+    appendUnescaped(literal, into: &text)
+    return String(utf8: text.bytes) ?? ""
 }

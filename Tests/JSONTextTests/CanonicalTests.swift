@@ -126,4 +126,31 @@ import Testing
         default: return value.text
         }
     }
+
+    @Test("a text costs as much in five hundred lists and objects as in one, and means the same")
+    func nested() throws {
+        let content = String(repeating: "x", count: 100_000)
+        func within(_ levels: Int) -> [UInt8] {
+            let pairs = (levels + 1) / 2
+            return utf8(String(repeating: #"[{"a": "#, count: pairs) + "[\"\(content)\"]" + String(repeating: "}]", count: pairs))
+        }
+        let (flat, deep) = (within(1), within(500))
+        let form = text(deep).replacing(" ", with: "")
+        #expect(try text(Canonical.bytes(of: deep.lent)) == form)
+        #expect(try JSONValue(parsing: deep.lent).text == form)
+        #expect(try JSONEquality.same(deep.lent, utf8(form).lent))
+        #expect(try !JSONEquality.same(deep.lent, utf8(form.replacing("xx", with: "xy")).lent))
+        let ways: [([UInt8], [UInt8]) throws -> Void] = [
+            { json, _ in _ = try Canonical.bytes(of: json.lent) }, { json, _ in _ = try JSONValue(parsing: json.lent) },
+            { json, form in _ = try JSONEquality.same(json.lent, form.lent) },
+        ]
+        for read in ways {
+            // The quickest of some runs, since other tests run beside this one.
+            func duration(_ json: [UInt8]) throws -> Duration {
+                let form = utf8(text(json).replacing(" ", with: ""))
+                return try (0 ..< 5).map { _ in try ContinuousClock().measure { try read(json, form) } }.min() ?? .zero
+            }
+            #expect(try duration(deep) < duration(flat) * 50)
+        }
+    }
 }

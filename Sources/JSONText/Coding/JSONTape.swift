@@ -11,6 +11,10 @@ struct JSONNode: BitwiseCopyable, Sendable {
     var next: Int32 = 0
     /// For an array, the number of its elements; for an object, its index among the objects.
     var extra: Int32 = 0
+
+    /// The value's text; for a string or name, what lies between its quotes.
+    @_lifetime(copy text)
+    func content(in text: RawSpan) -> RawSpan { text.slice(Int(start), Int(end - start)) }
 }
 
 /// A text and the locations of its values, in the order of the text; an object's members are a name and a value each.
@@ -26,17 +30,13 @@ final class JSONTape {
     let absent: Int
 
     init(_ bytes: [UInt8], _ limits: JSONLimits, comparesNames: Bool, _ leaves: [JSONLeaf]) throws(JSONError) {
-        guard bytes.count <= min(limits.bytes, Int(Int32.max)) else {
-            throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
-        }
         (self.bytes, self.leaves) = (bytes, leaves)
-        var validator = JSONValidator(bytes.lent, limits, TapeRecord(of: bytes.count), comparesNames: comparesNames)
-        _ = try validator.validate()
-        var nodes = validator.record.nodes
+        let record = try TapeRecord.of(bytes.lent, limits, comparesNames: comparesNames)
+        hints = UniqueArray(repeating: 0, count: record.objects)
+        var nodes = record.nodes
         absent = nodes.count
         nodes.append(JSONNode(kind: .null, start: 0, next: Int32(nodes.count + 1)))
         self.nodes = nodes
-        hints = validator.record.hints
     }
 
     /// The node of a member's value; nil if the object lacks the member.
@@ -62,13 +62,13 @@ final class JSONTape {
         let node = nodes[index]
         if node.hasEscapes { return text(of: node)?.utf8.elementsEqual(name.utf8) ?? false }
         let bytes = bytes
-        return bytes.lent.slice(Int(node.start), Int(node.end - node.start)).equals(utf8: name)
+        return node.content(in: bytes.lent).equals(utf8: name)
     }
 
     /// The text that a string or name denotes, or the text of a number.
     func text(of node: JSONNode) -> String? {
         let bytes = bytes
-        let literal = bytes.lent.slice(Int(node.start), Int(node.end - node.start))
+        let literal = node.content(in: bytes.lent)
         guard node.hasEscapes else { return String(utf8: literal) }
         var buffer = ByteBuffer(capacity: literal.byteCount)
         appendUnescaped(literal, into: &buffer)
@@ -98,18 +98,26 @@ final class JSONTape {
     }
 }
 
-/// Collects the nodes of a text while it is validated, with a hint for each object.
-private struct TapeRecord: ValueRecorder, ~Copyable {
-    var nodes: UniqueArray<JSONNode>
-    var hints = UniqueArray<Int32>(capacity: 4)
+/// The nodes of a text in its order, from the root on, collected while it is validated.
+struct TapeRecord: ValueRecorder, ~Copyable {
+    private(set) var nodes: UniqueArray<JSONNode>
+    private(set) var objects = 0
 
-    init(of bytes: Int) { nodes = UniqueArray(capacity: bytes / 8 + 4) }
+    private init(of bytes: Int) { nodes = UniqueArray(capacity: bytes / 8 + 4) }
+
+    /// Validates a text. O(bytes).
+    static func of(_ text: RawSpan, _ limits: JSONLimits, comparesNames: Bool = true) throws(JSONError) -> TapeRecord {
+        try JSONScanner.requireSize(of: text, limits)
+        var validator = JSONValidator(text, limits, TapeRecord(of: text.byteCount), comparesNames: comparesNames)
+        _ = try validator.validate()
+        return validator.record
+    }
 
     mutating func begin(_ kind: JSONKind, at offset: Int) -> Int {
         var node = JSONNode(kind: kind, start: Int32(truncatingIfNeeded: kind == .string ? offset &+ 1 : offset))
         if kind == .object {
-            node.extra = Int32(truncatingIfNeeded: hints.count)
-            hints.append(0)
+            node.extra = Int32(truncatingIfNeeded: objects)
+            objects &+= 1
         }
         nodes.append(node)
         return nodes.count &- 1
@@ -153,7 +161,7 @@ extension JSONTape {
         let node = nodes[index]
         guard node.kind == .number else { throw mismatch(type, index) }
         let bytes = bytes
-        guard let value = bytes.lent.slice(Int(node.start), Int(node.end - node.start)).integer(type) else {
+        guard let value = node.content(in: bytes.lent).integer(type) else {
             throw corrupted("\(text(of: node) ?? "the number") does not fit \(type)", index)
         }
         return value
@@ -163,7 +171,7 @@ extension JSONTape {
         let node = nodes[index]
         guard node.kind == .number else { throw mismatch(Double.self, index) }
         let bytes = bytes
-        if let value = bytes.lent.slice(Int(node.start), Int(node.end - node.start)).shortDouble() { return value }
+        if let value = node.content(in: bytes.lent).shortDouble() { return value }
         return try floating(Double.self, node, index)
     }
 
