@@ -67,6 +67,11 @@ func absentMembers() throws {
         ("{type: string, enum: [x, 'y-']}", "s-{/a}--{/n}", "r-{a}--{n}", true),
         ("{type: string, enum: [x, 'y:z']}", "s-{/n}/{/a}", "r-{a}/{n}", true),
         ("{type: string, enum: [x, 'y:z']}", "s-{/a}/{/n}", "r-{a}:{n}", true),
+        ("{type: string, format: date}", "s-{/a}:{/n}", "r-{a}:{n}", false),
+        ("{type: string, format: date}", "s-{/a}-{/n}", "r-{a}-{n}", true),
+        ("{type: string, format: date-time}", "s-{/a}/{/n}", "r-{a}/{n}", false),
+        ("{type: string, format: date-time}", "s-{/a}:{/n}", "r-{a}:{n}", true),
+        ("{type: boolean}", "s-{/a}-{/n}", "r-{a}-{n}", false), ("{type: boolean}", "s-{/a}e{/n}", "r-{a}e{n}", true),
     ])
 func ambiguousCaptures(a: String, template: String, to: String, isWarned: Bool) throws {
     let from = template.replacing("{/", with: "{")

@@ -85,7 +85,18 @@ extension Shape {
                 return text.isEmpty || pattern.match(text + literal.utf8) != [0 ..< text.count]
             }
         }
-        return ![.integer, .number].contains(kind) || literal.utf8.allSatisfy("0123456789+-.eE".utf8.contains)
+        return alphabet.map { literal.utf8.allSatisfy($0.utf8.contains) } ?? true
+    }
+
+    /// The characters that texts of its values may have, of which none is empty; nil if they may have any.
+    private var alphabet: String? {
+        switch (kind, format) {
+        case (.integer, _), (.number, _): "0123456789+-.eE"
+        case (.boolean, _): "truefals"
+        case (.string, .date?): "0123456789-"
+        case (.string, .dateTime?): "0123456789+-.:TZ"
+        default: nil
+        }
     }
 }
 
