@@ -8,8 +8,8 @@ package import Bytes
 ///   from a double, every integer up to 2^53 and every decimal of at most 15 digits; a longer number keeps its digits instead of becoming
 ///   another number.
 package enum Canonical {
-    /// Appends the canonical form of any text that `JSONScanner.validate` accepts; applies no limit on size. O(n log m) for objects of up to
-    /// m members, however deep they are nested.
+    /// Appends the canonical form of any text that `JSONScanner.validate` accepts; applies no limit on size. O(n log m) for objects of at
+    /// most m members, however deep they are nested.
     package static func write(_ text: RawSpan, into output: inout ByteBuffer) throws(JSONError) {
         let record = try TapeRecord.of(text, .none)
         var scratch = ByteBuffer()
@@ -23,7 +23,8 @@ package enum Canonical {
     }
 
     private static func write(
-        _ index: Int, of nodes: borrowing UniqueArray<JSONNode>, in text: RawSpan, _ scratch: inout ByteBuffer, into output: inout ByteBuffer
+        _ index: Int, of nodes: borrowing UniqueArray<JSONNode>, in text: RawSpan, _ scratch: inout ByteBuffer,
+        into output: inout ByteBuffer
     ) {
         let node = nodes[index]
         let value = node.content(in: text)
@@ -148,7 +149,9 @@ package enum JSONEquality {
             // Most members are at the same index in both objects.
             var found = isNamed(other[index], in: right, as: member, in: left) ? index : 0
             while found < other.count, !isNamed(other[found], in: right, as: member, in: left) { found += 1 }
-            guard found < other.count, try same(member.value, in: left, other[found].value, in: right, levels: levels - 1) else { return false }
+            guard found < other.count, try same(member.value, in: left, other[found].value, in: right, levels: levels - 1) else {
+                return false
+            }
         }
         return true
     }
@@ -185,8 +188,9 @@ extension JSONWalker {
 ///
 ///     02  03  04        null, false, true
 ///     10 …  11  12 …    a number below, equal to or above 0: the power of ten p with |n| = 0.d₁d₂… × 10^p (i16 + 32,768, big-endian), a
-///                       byte 1 + 10 d₁ + d₂ for each two digits, 00; below 0 all of it inverted
-///     13 …              a number whose power of ten is beyond that, by its canonical text without a plus sign, as a string
+///                       byte 1 + 10 d₁ + d₂ for each two digits, 00; below 0 all of it inverted. A power beyond ±32,000 is ffff or, below
+///                       0, 0000, and then the ten digits of p or p + 10^10 as five such bytes.
+///     13                what is no number; programs before 0.2.0 have written numbers with a power beyond ±32,000 as 13 and their text
 ///     20 …              a string: a byte 00 as 00 ff, then 00 (as in FoundationDB's tuple layer)
 ///     21 …              a list or an object: its canonical text in the same form
 ///
@@ -195,11 +199,13 @@ package enum OrderedValue {
     private enum Tag {
         static let null: UInt8 = 2
         static let (isFalse, isTrue): (UInt8, UInt8) = (3, 4)
-        static let (below, zero, above, far): (UInt8, UInt8, UInt8, UInt8) = (0x10, 0x11, 0x12, 0x13)
+        static let (below, zero, above, beyond): (UInt8, UInt8, UInt8, UInt8) = (0x10, 0x11, 0x12, 0x13)
         static let (string, other): (UInt8, UInt8) = (0x20, 0x21)
     }
 
     private static let powerMax = 32_000
+    /// No text is long enough for a power of ten beyond that.
+    private static let powersEnd = 10_000_000_000
 
     /// Appends the encoding of a valid JSON text without surrounding spaces; an empty text is encoded as null.
     package static func append(_ json: RawSpan, to bytes: inout ByteBuffer) {
@@ -216,7 +222,7 @@ package enum OrderedValue {
             append(text: text, to: &bytes)
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             bytes.append(Tag.other)
-            append(canonical: canonical(json), to: &bytes)
+            append(text: canonical(json).lent, to: &bytes)
         default: append(number: json, to: &bytes)
         }
     }
@@ -233,7 +239,7 @@ package enum OrderedValue {
             let last: UInt8 = tag == Tag.below ? 0xff : 0
             while offset < bytes.byteCount, bytes.byte(at: offset) != last { offset += 1 }
             return offset < bytes.byteCount ? offset + 1 : nil
-        case Tag.far, Tag.string, Tag.other:
+        case Tag.string, Tag.other:
             while offset < bytes.byteCount {
                 if bytes.byte(at: offset) == 0 {
                     if offset + 1 == bytes.byteCount || bytes.byte(at: offset + 1) != 0xff { return offset + 1 }
@@ -246,17 +252,9 @@ package enum OrderedValue {
         }
     }
 
-    private static func canonicalNumber(_ json: RawSpan) -> [UInt8] {
-        var text = ByteBuffer(capacity: json.byteCount + 16)
-        JSONText.appendCanonical(number: json, into: &text)
-        return text.array().filter { $0 != UInt8(ascii: "+") }
-    }
-
     private static func canonical(_ json: RawSpan) -> [UInt8] {
         do { return try Canonical.bytes(of: json) } catch { return [UInt8](copying: json) }
     }
-
-    private static func append(canonical text: [UInt8], to bytes: inout ByteBuffer) { append(text: text.lent, to: &bytes) }
 
     private static func append(text: borrowing ByteBuffer, to bytes: inout ByteBuffer) { append(text: text.bytes, to: &bytes) }
 
@@ -268,17 +266,24 @@ package enum OrderedValue {
         bytes.append(0)
     }
 
+    /// The bytes with which programs before 0.2.0 have written a number; nil if they have written it as this program does.
+    package static func former(_ json: RawSpan) -> [UInt8]? {
+        JSONKind(firstByte: json.peek(at: 0)) == .number && NumberText(json).map { abs($0.point) > powerMax } ?? true ? [Tag.beyond] : nil
+    }
+
     private static func append(number json: RawSpan, to bytes: inout ByteBuffer) {
-        guard let number = NumberText(json), abs(number.point) <= powerMax else {
-            bytes.append(Tag.far)
-            return append(canonical: canonicalNumber(json), to: &bytes)
-        }
+        guard let number = NumberText(json) else { return bytes.append(Tag.beyond) }
         if number.digits.isEmpty { return bytes.append(Tag.zero) }
         bytes.append(number.isNegative ? Tag.below : Tag.above)
         let inverted: UInt8 = number.isNegative ? 0xff : 0
-        let power = UInt16(number.point + 32_768)
+        let isFar = abs(number.point) > powerMax
+        let power = isFar ? number.point > 0 ? .max : 0 : UInt16(number.point + 32_768)
         bytes.append(UInt8(power >> 8) ^ inverted)
         bytes.append(UInt8(truncatingIfNeeded: power) ^ inverted)
+        if isFar {
+            let place = number.point > 0 ? number.point : powersEnd + number.point
+            for unit in [100_000_000, 1_000_000, 10_000, 100, 1] { bytes.append(UInt8(1 + place / unit % 100) ^ inverted) }
+        }
         for index in stride(from: 0, to: number.digits.count, by: 2) {
             let second = index + 1 < number.digits.count ? number.digits[index + 1] : 0
             bytes.append((1 + 10 * number.digits[index] + second) ^ inverted)

@@ -1,4 +1,5 @@
 import Bytes
+import EventModel
 import JSONText
 import Testing
 
@@ -51,5 +52,61 @@ struct RowIndexTests {
             let isWhole = count + 2 <= 300 && 1 + count + 2 + keyCount <= 511
             #expect(entry.text.isEmpty == isWhole)
         }
+    }
+
+    private static let byTotal = """
+        evstore: 1
+        projections:
+          orders:
+            - since: 1
+              key: /id
+              on: {OrderPlaced: {set: {/total: /total, /customer: /customer}}, OrderVoided: delete}
+              indexes: {byTotal: [/customer, /total]}
+        """
+
+    /// What may meet a number that an older program has written into an index in another form.
+    enum Meeting: CaseIterable { case lookUp, rising, all, follow }
+
+    @Test(
+        "numbers beyond 10^32,000 are found by each spelling, and a generation of an older program is built anew",
+        arguments: Meeting.allCases)
+    func farNumbers(_ meeting: Meeting) async throws {
+        let store = try TestStore(Self.byTotal)
+        do {
+            let totals = ["-1e40000", "1e-40000", "5", "1e40000", "2e40000"]
+            try await store.append(
+                totals.enumerated().map { ("OrderPlaced", #"{"id":"o\#($0)","customer":"c","total":\#($1)}"#) })
+            let (definition, generation) = (try store.definition(), try store.build())
+            func found(_ equal: [String], from: String? = nil, to: String? = nil) throws -> [String] {
+                let range = IndexRange(
+                    definition.indexes, number: 0, equal: equal.map { Array($0.utf8) }, from: from.map { Array($0.utf8) },
+                    to: to.map { Array($0.utf8) })
+                return try generation.page(range, definition.indexes, backwards: false, limit: 10)
+                    .map { String(decoding: $0.key, as: UTF8.self) }
+            }
+            let customer = #""c""#
+            #expect(try found([customer]) == ["o0", "o1", "o2", "o3", "o4"])
+            #expect(try found([customer, "10e39999"]) == ["o3"])
+            #expect(try found([customer], from: "0.1e-39998", to: "1.5E40000") == ["o2", "o3"])
+            // Given the entry of an older program.
+            let row = Array("o3".utf8)
+            let entry = definition.indexes.entries(row.lent, Array(#"{"customer":"c","total":1e40000}"#.utf8).lent)[0]
+            try generation.write { transaction in
+                try generation.indexes?.delete(entry.key.lent, &transaction)
+                let old = [0] + ordered([customer]) + [0x13] + Array("1e40000".utf8) + [0] + row
+                try generation.indexes?.put(old.lent, [].lent, &transaction)
+            }
+            try await store.append([("OrderVoided", #"{"id":"o3"}"#)])
+            #expect(throws: EvstoreError.self) {
+                switch meeting {
+                case .lookUp: _ = try found([customer, "1e40000"])
+                case .rising: _ = try found([customer], from: "5", to: "3e40000")
+                case .all: _ = try found([])
+                case .follow: try Follower(store.evolving).catchUp(generation, definition)
+                }
+            }
+            #expect(try Generation.header(ofGeneration: generation.name, in: store.path, of: store.log) == nil)
+        }
+        try await store.end()
     }
 }

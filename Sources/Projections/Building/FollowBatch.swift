@@ -192,7 +192,12 @@ private struct RowFolding: ~Copyable {
         }
         guard let table = generation.indexes else { return }
         let now = json.count > 0 ? indexes.entries(key, json.bytes) : []
-        for entry in entries where !now.contains(entry) { try table.delete(entry.key.lent, &transaction) }
+        for entry in entries where !now.contains(entry) {
+            // An older program has written some numbers in another form.
+            guard try table.delete(entry.key.lent, &transaction) else {
+                throw generation.damaged("the index \(indexes.list[Int(entry.key[0])].name) lacks the entry of a row")
+            }
+        }
         for entry in now where !entries.contains(entry) { try table.put(entry.key.lent, entry.text.lent, &transaction) }
     }
 }

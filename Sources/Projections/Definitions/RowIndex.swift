@@ -144,6 +144,24 @@ package struct RowIndexes: Sendable {
         }
         return (from.map(with) ?? fixed, to.map(with) ?? fixed + [0xff])
     }
+
+    /// The ranges in which a generation that an older program has built may have entries with such values under other keys.
+    static func formerPlaces(_ number: Int, _ equal: [[UInt8]], _ bounds: [[UInt8]?]) -> [KeyRange] {
+        var places: [KeyRange] = []
+        var prefix = ByteBuffer(capacity: 64)
+        func note(_ value: [UInt8]) {
+            guard let former = OrderedValue.former(value.lent) else { return }
+            let place = [UInt8](copying: prefix.bytes) + former
+            places.append(KeyRange(lower: cut(place), upper: cutEnd(place + [0xff])))
+        }
+        prefix.append(UInt8(number))
+        for value in equal {
+            note(value)
+            OrderedValue.append(value.lent, to: &prefix)
+        }
+        bounds.compactMap(\.self).forEach(note)
+        return places
+    }
 }
 
 extension RowIndex {

@@ -189,7 +189,9 @@ struct CheckedTable: Sendable {
         try transaction.put(table, key, value)
     }
 
-    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) { try transaction.delete(table, key) }
+    /// Returns false if the table does not have the key.
+    @discardableResult
+    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) -> Bool { try transaction.delete(table, key) }
 
     private func value(_ key: RawSpan, _ text: RawSpan) throws(EvstoreError) -> ByteBuffer {
         var value = ByteBuffer(capacity: text.byteCount + 1 + ValueSealer.addedBytes + Self.checksumBytes)

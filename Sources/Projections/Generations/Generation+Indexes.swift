@@ -7,6 +7,8 @@ package struct IndexRange: Hashable, Sendable {
     let number: Int
     let index: RowIndex
     private let lower, upper: [UInt8]
+    /// Where no entry lies, unless an older program has built the generation.
+    fileprivate let formerPlaces: [KeyRange]
     /// The entry after which the query continues, in its direction.
     private var after: [UInt8]?
     private let isBackwards: Bool
@@ -20,6 +22,7 @@ package struct IndexRange: Hashable, Sendable {
     ) {
         (self.number, index, isBackwards) = (number, indexes.list[number], backwards)
         (lower, upper) = RowIndexes.bounds(number, equal: equal, from: from, to: to)
+        formerPlaces = RowIndexes.formerPlaces(number, equal, [from, to])
     }
 
     /// Continues after an entry. Returns false if the entry does not belong to this index.
@@ -91,7 +94,14 @@ extension Generation {
             }
             return range.holds(content.place) ? try body([UInt8](copying: key), content.rowKey) : true
         }
-        if let indexes { return try indexes.forEach(in: range.keys, backwards: backwards, transaction, take) }
+        if let indexes {
+            for place in range.formerPlaces {
+                try indexes.forEach(in: place, transaction) { _, _ in
+                    throw note.damaged("the index \(range.index.name) has numbers as an older program has written them")
+                }
+            }
+            return try indexes.forEach(in: range.keys, backwards: backwards, transaction, take)
+        }
         var entries: [RowIndexes.Entry] = []
         let keys = range.keys
         try rows.forEach(transaction) { key, value in
