@@ -47,6 +47,22 @@ struct ClusterCommandTests {
         }
     }
 
+    @Test("a rescue that fails leaves no file that could be taken for whole, and one that is there stays as it is")
+    func failedRescue() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write(ShopHistory.released[0], to: "schemas/v1.yaml")
+        let program = BuiltProgram(environment: ["EVSTORE_STORE": directory.store])
+        try program.must("init", "--schemas", directory.path + "/schemas")
+        let before = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        let outcome = try program.run("cluster", "rescue", "--into", directory.path + "/rescued.jsonl")
+        #expect(outcome.exit == 2 && outcome.errors.contains("belongs to no cluster log"), "\(outcome.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == before)
+        try directory.write("other", to: "rescued.jsonl")
+        let again = try program.run("cluster", "rescue", "--into", directory.path + "/rescued.jsonl")
+        #expect(again.exit == 2 && again.errors.contains("is there already"), "\(again.errors)")
+        #expect(try directory.text("rescued.jsonl") == "other")
+    }
+
     @Test("they go over TLS where the connection string asks for it, and refuse a server that is not the one it names")
     func tls() throws {
         try withPostgres(.init(fsync: false, hasTLS: true)) { server in

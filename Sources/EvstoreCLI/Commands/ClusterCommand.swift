@@ -3,6 +3,7 @@ internal import EventModel
 internal import Evstore
 internal import EvstoreCluster
 internal import Platform
+internal import SchemaEvolution
 
 struct ClusterCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(
@@ -176,15 +177,17 @@ struct ClusterCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let report = try await session.withStore(.reading, isStale: true) { store in
-                let file = try File(into, .createNew)
-                var bytes = 0
-                let report = try await store.maintenance.rescue { lines in
-                    try file.write(lines, at: bytes)
-                    bytes += lines.count
-                    return true
+                try await WholeFile.making(into) { path in
+                    let file = try File(path, .createNew)
+                    var bytes = 0
+                    let report = try await store.maintenance.rescue { lines in
+                        try file.write(lines, at: bytes)
+                        bytes += lines.count
+                        return true
+                    }
+                    try file.sync()
+                    return report
                 }
-                try file.sync()
-                return report
             }
             try session.output.print(["common": report.common, "last": report.last, "events": report.events, "file": into]) {
                 "rescued    \(counted(report.events, "event")) behind position \(grouped(report.common.rawValue)) into \(into)"
