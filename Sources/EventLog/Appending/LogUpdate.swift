@@ -61,9 +61,11 @@ package struct LogUpdate: ~Copyable {
         if value == nil, key == NodeRow.key(node.node) { isLeaving = true }
     }
 
-    /// The rows whose key begins with `prefix`, in the order of their keys.
-    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = []) throws -> [(key: [UInt8], value: [UInt8])] {
-        try Rows.all(prefix, transaction.reads, access.tables[catalogue])
+    /// The rows whose key begins with `prefix`, in the order of their keys: the first ones, or those from `start` on, at most `limit`.
+    package func rows(
+        _ catalogue: Catalogue, prefix: [UInt8] = [], from start: [UInt8]? = nil, limit: Int = .max
+    ) throws -> [(key: [UInt8], value: [UInt8])] {
+        try Rows.all(prefix, transaction.reads, access.tables[catalogue], from: start, limit: limit)
     }
 
     /// The link of the block that holds a position.

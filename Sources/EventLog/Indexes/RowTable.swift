@@ -30,14 +30,15 @@ package struct RowTable: Sendable {
     }
 
     /// Lends the rows from a key on, until `body` returns false.
+    /// - Parameter proving: whether the rows' codes are checked; false where the caller compares the rows with the log, which proves more.
     package func forEach(
-        from key: [UInt8] = [], _ transaction: borrowing ReadTransaction,
+        from key: [UInt8] = [], proving: Bool = true, _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
     ) throws {
         var cursor = transaction.cursor(table)
         var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
         while isThere {
-            if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
+            if try !body(cursor.key, value(cursor.key, cursor.value, proving: proving)) { return }
             isThere = try cursor.next()
         }
     }
@@ -84,16 +85,16 @@ package struct RowTable: Sendable {
     func removeAll(_ transaction: inout WriteTransaction) throws { try transaction.removeAll(table) }
 
     @_lifetime(copy row)
-    private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
+    private func value(_ key: RawSpan, _ row: RawSpan, proving: Bool = true) throws -> RawSpan {
         guard let rowChecksum else { return row }
-        if let value = rowChecksum.value(key, row) { return try proven(key, value) }
+        if let value = rowChecksum.value(key, row) { return try proven(key, value, by: proving ? code : nil) }
         if !Guard.rowChecksum.isOn, row.byteCount >= RowChecksum.bytes { return row.slice(0, row.byteCount - RowChecksum.bytes) }
         throw EvstoreError.corruptBlock(
             position: .start, reason: "the checksum of a row of the table \(table.name) does not fit")
     }
 
     @_lifetime(copy value)
-    private func proven(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
+    private func proven(_ key: RawSpan, _ value: RawSpan, by code: RowCode?) throws -> RawSpan {
         guard hasCodes else { return value }
         if let value = code == nil ? RowCode.unproven(value) : code?.value(key, value) { return value }
         throw EvstoreError.corruptBlock(
@@ -110,18 +111,30 @@ package enum Rows {
         return [UInt8](copying: value)
     }
 
+    /// The rows whose keys begin with a prefix, in the order of their keys: those from `start` on where it is given, at most `limit`.
     package static func all(
-        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable, limit: Int = .max
+        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable, from start: [UInt8]? = nil, limit: Int = .max
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var rows: [(key: [UInt8], value: [UInt8])] = []
         if limit <= 0 { return rows }
-        try table.forEach(from: prefix, transaction) { key, value in
+        try table.forEach(from: start ?? prefix, transaction) { key, value in
             let key = [UInt8](copying: key)
             guard key.starts(with: prefix) else { return false }
             rows.append((key, [UInt8](copying: value)))
             return rows.count < limit
         }
         return rows
+    }
+
+    /// How many rows have keys that begin with a prefix.
+    package static func count(_ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable) throws -> UInt64 {
+        var count: UInt64 = 0
+        try table.forEach(from: prefix, transaction) { key, _ in
+            guard key.byteCount >= prefix.count, key.slice(0, prefix.count).equals(prefix.lent) else { return false }
+            count += 1
+            return true
+        }
+        return count
     }
 
     /// Adds a row under the next free number.

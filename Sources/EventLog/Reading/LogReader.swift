@@ -25,9 +25,16 @@ package struct LogReader: ~Copyable {
         try Rows.get(key, transaction, access.tables[catalogue])
     }
 
-    /// The rows whose key begins with `prefix`, in the order of their keys: the first ones, at most `limit`.
-    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max) throws -> [(key: [UInt8], value: [UInt8])] {
-        try Rows.all(prefix, transaction, access.tables[catalogue], limit: limit)
+    /// The rows whose key begins with `prefix`, in the order of their keys: the first ones, or those from `start` on, at most `limit`.
+    package func rows(
+        _ catalogue: Catalogue, prefix: [UInt8] = [], from start: [UInt8]? = nil, limit: Int = .max
+    ) throws -> [(key: [UInt8], value: [UInt8])] {
+        try Rows.all(prefix, transaction, access.tables[catalogue], from: start, limit: limit)
+    }
+
+    /// How many rows have keys that begin with `prefix`; O(these rows).
+    package func count(_ catalogue: Catalogue, prefix: [UInt8]) throws -> UInt64 {
+        try Rows.count(prefix, transaction, access.tables[catalogue])
     }
 
     /// Lends the rows from the last key to the first, until `body` returns false.
