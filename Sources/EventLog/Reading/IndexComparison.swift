@@ -12,6 +12,9 @@ internal import LMDB
 /// 3. The census is counted again.
 /// 4. The numbers of types are 1, 2, 3 …, as many as there are names.
 ///
+/// The codes of these rows, in a sealed store, are not checked again here: the walk over all pages has checked them, or the caller has just
+/// made them. A row that is as the log says is right, whoever has written it.
+///
 /// During a sweep there may be rows of events after `indexed` already, and rows of `heads` may be older than those events: such rows are
 /// compared with the events themselves (`Overlay`).
 struct IndexComparison {
@@ -63,7 +66,7 @@ struct IndexComparison {
         guard let first = nextHead else { return [] }
         var next: UInt64?
         var wrong: [Position] = []
-        try access.tables.heads.forEach(from: bytes(first), transaction) { key, row in
+        try access.tables.heads.forEach(from: bytes(first), proving: false, transaction) { key, row in
             let (stream, head) = try Self.head(key, row)
             if stream > first, ContinuousClock.now >= end {
                 next = stream
@@ -120,7 +123,7 @@ struct IndexComparison {
     ) throws -> RowSum? {
         var sum = RowSum()
         var isRight = true
-        try rows.forEachPosition(transaction) { key, position in
+        try rows.forEachPosition(proving: false, transaction) { key, position in
             if position <= indexed.rawValue { sum.add(key, position) } else if later(key) != position { isRight = false }
             return isRight
         }
@@ -133,7 +136,7 @@ struct IndexComparison {
     ) throws -> Bool {
         var (found, events): (UInt64, UInt64) = (0, 0)
         var isRight = true
-        try tables.heads.forEach(transaction) { key, row in
+        try tables.heads.forEach(proving: false, transaction) { key, row in
             let (stream, head) = try Self.head(key, row)
             let isLater = tail.heads[stream] != nil
             if !isLater { events = events.plus(head.revision.rawValue.plus(1)) }
@@ -147,8 +150,11 @@ struct IndexComparison {
 
 extension RowTable {
     /// Lends the rows of a table that maps keys to positions, until `body` returns false.
-    func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws {
-        try forEach(transaction) { key, row in
+    /// - Parameter proving: see `forEach`.
+    func forEachPosition(
+        proving: Bool = true, _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool
+    ) throws {
+        try forEach(proving: proving, transaction) { key, row in
             guard row.byteCount == 8 else { throw Indexes.damaged(name) }
             return try body(key, row.load(UInt64.self, at: 0))
         }

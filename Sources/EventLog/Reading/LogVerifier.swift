@@ -56,9 +56,16 @@ struct LogVerifier {
         if findings.count < Self.findingsMax { findings.append(Finding(id: id, position: position, message: message)) }
     }
 
-    /// Proves every slot with a key of a stream, in a sealed log. Call it before the walk.
-    mutating func readSlots() throws {
-        slots = SlotFindings(try access.keys?.subjects.damages() ?? [])
+    /// Proves every slot with a key of a stream, in a sealed log, on a thread of its own while `body` runs. Call it before the walk.
+    mutating func readSlots(beside body: () throws -> Void = {}) throws {
+        guard let subjects = access.keys?.subjects else { return try body() }
+        let proved = Monitor<Result<[SlotDamage], any Error>?>(nil)
+        try alongside({
+            let damages = Result { try subjects.damages() }
+            proved.withLock { $0 = damages }
+        }, body)
+        // Without a new thread, this one does the work.
+        slots = SlotFindings(try proved.withLock { $0 }?.get() ?? subjects.damages())
     }
 
     /// Walks on for as long as one read transaction may last; false where the end was reached and compared.
@@ -304,8 +311,9 @@ extension EventLog {
         defer { withExtendedLifetime(self) {} }
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
-            try verifier.readSlots()
-            try access.environment.checkStructure(tables: TableDescriptor.log.kinds, rows: access.tables.checks)
+            try verifier.readSlots {
+                try access.environment.checkStructure(tables: TableDescriptor.log.kinds, rows: access.tables.checks)
+            }
             while try access.environment.read({ try verifier.runChunk($0, progress) }) {}
         } catch let damage as StructureDamage where damage.rule == StructuralCheck.rowRule {
             verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")
