@@ -149,9 +149,7 @@ extension EventStore {
         guard let first = try builtModel(projection, at: a), let second = try builtModel(projection, at: b) else { return nil }
         var range = KeyRange.all
         if let key { range.leave(Array(key.utf8), backwards: false) }
-        var pairs = try RowPairs(
-            RowCursor(first.generation, range, pageRows: options.pageEventsMax),
-            RowCursor(second.generation, range, pageRows: options.pageEventsMax))
+        var pairs = RowPairs(first.generation, second.generation, range, pageRows: options.pageEventsMax)
         var found = BuiltDifferences(a: first.note, b: second.note)
         var last: String?
         while let pair = try pairs.next() {

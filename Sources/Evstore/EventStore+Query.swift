@@ -70,64 +70,45 @@ extension EventStore {
 
     /// Gives the keys whose rows differ between two versions to `body`, in key order, until it returns false.
     ///
-    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on one of the store's threads.
+    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on one of the store's threads. The two
+    /// rows of a key are compared as of one position of the log. Where others append meanwhile, later keys may be compared as of a later
+    /// position.
     /// - Throws: `EvstoreError`, as `query` does, but regardless of `Options.queriesMayLag`; ioFailure where one of the two can't be
     ///   brought as far as the other; or what `body` throws, unconverted.
     @discardableResult
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
     ) async throws -> (a: QueryNote, b: QueryNote) {
-        let end = try last()
-        let first = try await readModel(projection, at: a, to: end.position)
-        let second = try await readModel(projection, at: b, to: end.position)
-        // What was read before a cut is not compared with what was read after it.
-        if try last().epoch != end.epoch { return try await diff(projection, a: a, b: b, key: key, body) }
-        guard first.note.lag == second.note.lag else {
-            let (behind, ahead) = first.note.lag > second.note.lag ? (first.note, second.note) : (second.note, first.note)
-            throw EvstoreError.ioFailure(
-                doing: "comparing \(projection) at \(a) and \(b)",
-                reason: "\(behind.version) is \(counted(behind.lag - ahead.lag, "event")) behind \(ahead.version): \(behind.reason ?? "")")
-        }
-        try await StoreThreads.run {
-            var pairs = try RowPairs(
-                RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
-                RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
-            while let pair = try pairs.next() {
-                if try pair.isReal, try !body(pair) { break }
+        let end = try last().position
+        var (first, second) = (try await readModel(projection, at: a, to: end), try await readModel(projection, at: b, to: end))
+        let range = key.map { KeyRange(from: $0, to: $0 + "\0") } ?? .all
+        var pairs = RowPairs(first.generation, second.generation, range, pageRows: options.pageEventsMax)
+        var (rest, deadline) = (pairs.rest, ContinuousClock.Instant.within(options.readModelDeadline))
+        // Versions that share a read model show the same rows.
+        while first.generation !== second.generation {
+            let isDone = try await StoreThreads.run {
+                while let pair = try pairs.next(atOnePosition: true) {
+                    if try pair.isReal, try !body(pair) { return true }
+                }
+                return pairs.rest == nil
+            }
+            if isDone { break }
+            if pairs.rest != rest { (rest, deadline) = (pairs.rest, .within(options.readModelDeadline)) }
+            // Others have brought one of the two further meanwhile, or a cut has begun another epoch.
+            let (left, right) = pairs.checkpoints
+            let isBehind = left.position < right.position
+            if isBehind || left.epoch != right.epoch { first = try await readModel(projection, at: a, to: right.position) }
+            if !isBehind || left.epoch != right.epoch { second = try await readModel(projection, at: b, to: left.position) }
+            pairs.read(first.generation, second.generation)
+            let (behind, ahead) = isBehind ? (first.note, second.note) : (second.note, first.note)
+            if behind.lag > 0 || .now >= deadline {
+                throw EvstoreError.ioFailure(
+                    doing: "comparing \(projection) at \(a) and \(b)",
+                    reason: "\(behind.version) is \(counted(behind.lag, "event")) behind \(ahead.version): "
+                        + (behind.reason ?? "both are brought on all the time; run it again"))
             }
         }
         return (first.note, second.note)
-    }
-}
-
-/// Walks the rows of two generations side by side, in the order of their keys' bytes: keys that differ in bytes are different rows, even if
-/// they look alike.
-struct RowPairs {
-    private var left, right: RowCursor
-    /// The next row of each; nil at its end.
-    private var a, b: ReadModelRow?
-
-    init(_ left: RowCursor, _ right: RowCursor) throws(EvstoreError) {
-        (self.left, self.right) = (left, right)
-        a = try self.left.next()
-        b = try self.right.next()
-    }
-
-    /// The next key with its rows, whether or not they differ.
-    mutating func next() throws(EvstoreError) -> RowDifference? {
-        switch (a, b) {
-        case (let row?, let other) where other.map({ row.precedes($0) }) ?? true:
-            a = try left.next()
-            return RowDifference(key: row.key, a: row.value, b: nil)
-        case (let other, let row?) where other.map({ row.precedes($0) }) ?? true:
-            b = try right.next()
-            return RowDifference(key: row.key, a: nil, b: row.value)
-        case (let first?, let second?):
-            a = try left.next()
-            b = try right.next()
-            return RowDifference(key: first.key, a: first.value, b: second.value)
-        default: return nil
-        }
     }
 }
 

@@ -229,9 +229,6 @@ public struct ReadModelRow: Hashable, Sendable {
     public var value: [UInt8]
 
     public init(key: String, value: [UInt8]) { (self.key, self.value) = (key, value) }
-
-    /// Compares by the bytes of the keys.
-    func precedes(_ other: ReadModelRow) -> Bool { key.utf8.lexicographicallyPrecedes(other.key.utf8) }
 }
 
 /// The source of a query's rows.
@@ -280,5 +277,55 @@ public struct RowDifference: Hashable, Sendable {
                 throw EvstoreError(converting: error, at: "the rows of \(key)")
             }
         }
+    }
+}
+
+/// Walks the rows of two generations side by side, a page of each at a time, in the order of their keys' bytes: keys that differ in bytes
+/// are different rows, even if they look alike.
+struct RowPairs {
+    private var left, right: Generation
+    private let pageRows: Int
+    /// The range that has not been read yet; nil at the end.
+    private(set) var rest: KeyRange?
+    private var pairs: ArraySlice<RowDifference> = []
+    /// How far each generation had consumed the log when the rows were read that were read last.
+    private(set) var checkpoints = (a: Checkpoint.start, b: Checkpoint.start)
+
+    init(_ left: Generation, _ right: Generation, _ range: KeyRange, pageRows: Int) {
+        (self.left, self.right, rest, self.pageRows) = (left, right, range, pageRows)
+    }
+
+    /// Continues with other generations of the two read models.
+    mutating func read(_ left: Generation, _ right: Generation) { (self.left, self.right) = (left, right) }
+
+    /// The next key with its rows, whether or not they differ; nil at the end.
+    /// - Parameter atOnePosition: whether it returns nil also where the next rows of the two are not those of one position.
+    mutating func next(atOnePosition: Bool = false) throws(EvstoreError) -> RowDifference? {
+        while pairs.isEmpty, var range = rest {
+            let a = try left.pageAndCheckpoint(range, limit: pageRows)
+            let b = try right.pageAndCheckpoint(range, limit: pageRows)
+            checkpoints = (a.checkpoint, b.checkpoint)
+            if atOnePosition, a.checkpoint != b.checkpoint { return nil }
+            // Behind the end of a full page its generation may have more rows.
+            let ends = [a.rows, b.rows].compactMap { $0.count < pageRows ? nil : $0.last?.key }
+            let end = ends.min { $0.lexicographicallyPrecedes($1) }
+            pairs = Self.merged(a.rows[...], b.rows[...], through: end)[...]
+            if let end { range.leave(end, backwards: false) }
+            rest = end == nil ? nil : range
+        }
+        return pairs.popFirst()
+    }
+
+    private static func merged(
+        _ a: ArraySlice<(key: [UInt8], value: [UInt8])>, _ b: ArraySlice<(key: [UInt8], value: [UInt8])>, through end: [UInt8]?
+    ) -> [RowDifference] {
+        var (a, b, merged) = (a, b, [RowDifference]())
+        while let key = [a.first?.key, b.first?.key].compactMap(\.self).min(by: { $0.lexicographicallyPrecedes($1) }) {
+            if let end, end.lexicographicallyPrecedes(key) { break }
+            let left = a.first?.key == key ? a.popFirst()?.value : nil
+            let right = b.first?.key == key ? b.popFirst()?.value : nil
+            merged.append(RowDifference(key: String(decoding: key, as: UTF8.self), a: left, b: right))
+        }
+        return merged
     }
 }

@@ -131,6 +131,33 @@ struct QueryTests {
         #expect(differing == [])
     }
 
+    @Test("a diff compares the two rows of a key at one position, also where one version is followed meanwhile and the other is not")
+    func diffMeanwhile() async throws {
+        var options = Options.forTests
+        options.pageEventsMax = 3
+        let temporary = try await TemporaryStore.make(
+            try Orders.schemas(), at: SchemaVersion(5), from: SchemaVersion(1), options: options)
+        let (store, writer) = (temporary.store, try await temporary.open())
+        let appending = Task {
+            for number in 0 ..< 400 {
+                try await writer.append([try Orders.placed("\(number)", at: 5)])
+                _ = try await writer.count("orders", at: SchemaVersion(5))
+            }
+        }
+        var compared = 0
+        while compared < 2_000 {
+            try await store.diff("orders", a: SchemaVersion(4), b: SchemaVersion(5)) { difference in
+                // Every row differs, and each order has one at both versions.
+                #expect(difference.a != nil && difference.b != nil, "\(difference.key)")
+                compared += 1
+                return true
+            }
+        }
+        try await appending.value
+        let ends = try await store.diff("orders", a: SchemaVersion(4), b: SchemaVersion(5)) { _ in true }
+        #expect(ends.a.checkpoint == ends.b.checkpoint && ends.a.lag == 0)
+    }
+
     @Test("status counts births and types and names the read models")
     func status() async throws {
         let temporary = try await Orders.store()

@@ -67,13 +67,20 @@ extension Generation {
     package func page(
         _ range: KeyRange = .all, backwards: Bool = false, limit: Int
     ) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
+        try pageAndCheckpoint(range, backwards: backwards, limit: limit).rows
+    }
+
+    /// A page, and the checkpoint as of its rows.
+    package func pageAndCheckpoint(
+        _ range: KeyRange, backwards: Bool = false, limit: Int
+    ) throws(EvstoreError) -> (rows: [(key: [UInt8], value: [UInt8])], checkpoint: Checkpoint) {
         try converting("reading \(directory)", at: directory) {
             var page: [(key: [UInt8], value: [UInt8])] = []
-            try scan(range, backwards: backwards) { key, value in
+            let header = try scan(range, backwards: backwards) { key, value in
                 page.append(([UInt8](copying: key), [UInt8](copying: value)))
                 return page.count < limit
             }
-            return page
+            return (page, header.checkpoint)
         }
     }
 
