@@ -14,6 +14,15 @@ struct KeyCommandTests {
         }
     }
 
+    @Test("a forget that could not read an archive does not say that all is done")
+    func unreadArchive() throws {
+        let sealed = try SealedShop().open()
+        #expect(try sealed.run("forget order-1 --for-good").exit == 0)
+        try BuiltProgram.shell("mkdir -m 700 '\(sealed.store)/archive' && echo none > '\(sealed.store)/archive/other.jsonl'")
+        let outcome = try sealed.run("forget order-1 --for-good")
+        #expect(outcome.exit == 8 && outcome.output.contains("unread     archive/other.jsonl"), "\(outcome.output)\(outcome.errors)")
+    }
+
     @Test("are listed with all that anybody may know of them")
     func list() throws {
         let sealed = try SealedShop().open()

@@ -36,5 +36,8 @@ public struct ForgetReport: Hashable, Sendable {
         package init(_ stream: StreamName, first: Position) { (self.stream, self.first) = (stream, first) }
     }
 
+    /// Whether nothing that this call has looked at may still show the data: no event, no archive, and no copy in use.
+    public var isComplete: Bool { archives.isEmpty && inUse.isEmpty && stillShown.isEmpty && withoutImage.isEmpty }
+
     public init() {}
 }
