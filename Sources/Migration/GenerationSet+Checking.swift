@@ -3,6 +3,7 @@ package import EventLog
 package import EventModel
 internal import Hashing
 internal import Projections
+internal import SchemaEvolution
 
 extension GenerationSet {
     /// Whether all read models are built, ready, and at most `Options.flipLagEventsMax` events behind the log.
@@ -138,6 +139,21 @@ extension GenerationSet {
         var generations: [Generation] = []
         for name in present.compactMap(\.directory) { generations.append(try open(name, context)) }
         return try Generation.countQuarantined(generations)
+    }
+
+    /// The events that at least one read model lacks.
+    func acceptedQuarantine(_ context: MigrationContext) throws(EvstoreError) -> AcceptedQuarantine {
+        var generations: [Generation] = []
+        for name in present.compactMap(\.directory) {
+            let generation = try open(name, context)
+            if try generation.header.quarantined > 0 { generations.append(generation) }
+        }
+        return AcceptedQuarantine(at: version) { [generations] position in
+            generations.contains { generation in
+                // A read model that can't be read accepts nothing, and is a finding of its own.
+                do { return try !generation.quarantined(at: position, limit: 1).isEmpty } catch { return false }
+            }
+        }
     }
 
     /// The number of rows in the quarantines: an event has one row for each read model that lacks it.

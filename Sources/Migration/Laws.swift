@@ -69,7 +69,7 @@ package enum Laws {
     /// Tries the laws of events on the whole log, on events made from the shapes of every version, and on mutated events of the log.
     /// - Parameter quarantine: see `LawTrial.init`.
     static func checkEvents(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantine: SchemaVersion?
+        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantine: AcceptedQuarantine
     ) throws(EvstoreError) -> LawTally {
         var tally = try checkLog(context, history, state, quarantine)
         tally.add(try checkGenerated(context, history, seed))
@@ -78,7 +78,7 @@ package enum Laws {
     }
 
     private static func checkLog(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantine: SchemaVersion?
+        _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantine: AcceptedQuarantine
     ) throws(EvstoreError) -> LawTally {
         let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
         let last = try context.last().position.rawValue
@@ -238,12 +238,17 @@ package struct LawReport: Sendable {
 
 extension Laws {
     /// Tries every law: first those of events, then those of read models.
-    /// - Parameter quarantine: events of the log without an image at this version are not tried, but named as such.
+    /// - Parameter quarantine: events of the log without an image at this version are not tried, but named as such; where nil, those that
+    ///   a read model of the live version has in its quarantine.
     package static func prove(
         _ context: MigrationContext, _ state: StoreState, seed: UInt64, quarantine: SchemaVersion? = nil
     ) throws(EvstoreError) -> LawReport {
         let history = try context.evolving.current().history
         try history.requireSwiftSteps(through: history.head)
+        let quarantine =
+            if let quarantine { AcceptedQuarantine(at: quarantine) } else {
+                try GenerationSet.registered(context, at: state.live, state).acceptedQuarantine(context)
+            }
         var tally = try checkEvents(context, history, state, seed: seed, quarantine: quarantine)
         var models = try ReplayLaws(context)
         for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
@@ -258,8 +263,8 @@ extension Laws {
             log: tally.cases[.log] ?? 0, adopted: tally.cases[.adopted] ?? 0, generated: tally.cases[.generated] ?? 0,
             mutated: tally.cases[.mutated] ?? 0, refused: tally.refused, replayed: models.events)
         var notExercised = stepCases.filter { $0.count == 0 }.map(\.description)
-        if let quarantine, tally.quarantined > 0 {
-            notExercised.append("the laws of \(counted(tally.quarantined, "event")) without an image at \(quarantine)")
+        if tally.quarantined > 0 {
+            notExercised.append("the laws of \(counted(tally.quarantined, "event")) without an image at \(quarantine.version)")
         }
         return LawReport(
             laws: laws, exercised: exercised(stepCases), notExercised: notExercised, cases: cases,

@@ -9,7 +9,8 @@ package enum Verify {
     /// - Parameters:
     ///   - deep: recomputes the digests of the read models.
     ///   - laws: tries the steps on the whole log, and on events that are made up from `seed`.
-    ///   - quarantine: the version at which events of the log may lack an image without breaking a law.
+    ///   - quarantine: the version at which events of the log may lack an image without breaking a law; where nil, those may that a read
+    ///     model of the live version has in its quarantine.
     ///   - key: signs the log's end if no finding is an error.
     ///   - heads: a series of earlier heads, oldest first; the store is compared with the last.
     ///   - trusted: the key that must have signed them; nil for `key`.

@@ -2,6 +2,17 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
+/// Events of the log that need no image at a version: whoever made it live has accepted that its read models lack them.
+package struct AcceptedQuarantine: Sendable {
+    package let version: SchemaVersion
+    /// Whether the event at a position is one of them.
+    let contains: @Sendable (Position) -> Bool
+
+    package init(at version: SchemaVersion, _ contains: @escaping @Sendable (Position) -> Bool = { _ in true }) {
+        (self.version, self.contains) = (version, contains)
+    }
+}
+
 /// Tries the laws on one event after another. Each thread needs its own trial.
 ///
 /// T-up, T-down: every event has an image that fits its shape. L1: an event that is upcast and downcast again is unchanged; the images of
@@ -27,16 +38,15 @@ package struct LawTrial {
     let shared: SharedLawTracer
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
-    /// The version whose read models have events of the log in quarantine, which need no image there; nil where none has.
-    private let quarantine: SchemaVersion?
+    private let quarantine: AcceptedQuarantine?
 
     /// The laws need the paths between all pairs of versions, but those of one event at a time.
     private static let opsMax = 1 << 18
 
     /// - Parameters:
     ///   - triesEach: how many events with equal traces are tried, unless all laws are tried.
-    ///   - quarantine: no law applies to an event of the log without an image at this version, or at a later one for that reason.
-    package init(_ history: History, isFull: Bool, triesEach: Int = 8, quarantine: SchemaVersion? = nil) {
+    ///   - quarantine: no law applies to its events without an image at its version, or at a later one for that reason.
+    package init(_ history: History, isFull: Bool, triesEach: Int = 8, quarantine: AcceptedQuarantine? = nil) {
         self.quarantine = quarantine
         (viewer, self.isFull, self.triesEach) = (PathRunner(history, opsMax: Self.opsMax), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
@@ -222,12 +232,13 @@ package struct LawTrial {
 
     /// Whether events of the log have no image at a version because of steps up to the one at which that is known; counts them.
     mutating func isQuarantined(_ events: [LawEvent], _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
-        guard let quarantine, let first = events.first, first.origin == .log, first.born < min(quarantine, target), case .noImage = error
+        guard let quarantine, let first = events.first, first.origin == .log, first.born < min(quarantine.version, target),
+            case .noImage = error, events.contains(where: { $0.position.map(quarantine.contains) ?? false })
         else { return false }
-        if target > quarantine {
+        if target > quarantine.version {
             let start = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
             do {
-                _ = try see(appended: start, of: events, from: first.born, to: quarantine)
+                _ = try see(appended: start, of: events, from: first.born, to: quarantine.version)
                 return false
             } catch { guard case .noImage = error else { return false } }
         }
