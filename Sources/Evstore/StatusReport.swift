@@ -167,13 +167,16 @@ extension EventStore {
         if let drill = report.lastDrill, !drill.passed { found.append(.drillFailed(at: drill.time)) }
         if let reader = report.oldestReader, reader.isLong { found.append(.longReader(reader)) }
         try converting(at: path) {
-            let rows = try log.read { reader in try ConsumerRow.all(in: reader) }
-            for row in try ConsumerRow.list(rows) {
+            let consumers = try log.read { reader in
+                var consumers: [(row: ConsumerRow, parked: UInt64)] = []
+                for row in try ConsumerRow.all(in: reader) { consumers.append((row, try ParkedEvent.count(of: row.name, in: reader))) }
+                return consumers
+            }
+            for (row, parked) in consumers {
                 if let position = row.failing?.position {
                     found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
                 }
-                let parked = try ParkedEvent.list(of: row.name, rows).count
-                if parked > 0 { found.append(.parked(consumer: row.name, events: UInt64(parked))) }
+                if parked > 0 { found.append(.parked(consumer: row.name, events: parked)) }
             }
         }
         if report.quarantined > 0 {

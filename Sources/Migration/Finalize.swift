@@ -72,7 +72,7 @@ package enum Finalize {
 
     private static func requireNoConsumers(below floor: SchemaVersion, _ update: borrowing LogUpdate) throws {
         // Consumers that were left behind before are no obstacle.
-        let behind = try ConsumerRow.list(ConsumerRow.all(in: update)).filter { update.state.floor <= $0.version && $0.version < floor }
+        let behind = try ConsumerRow.all(in: update).filter { update.state.floor <= $0.version && $0.version < floor }
         if behind.isEmpty { return }
         let names = behind.map { "\($0.name) sees events at \($0.version)" }.joined(separator: ", ")
         throw EvstoreError.consentNeeded(

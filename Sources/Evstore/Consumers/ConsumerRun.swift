@@ -72,8 +72,9 @@ final class ConsumerRun: Sendable {
     /// last epoch of such an event. After a cut another one may have the position, of a later epoch.
     private func skipped(behind row: ConsumerRow) throws -> [Position: Epoch] {
         // From one transaction: another process may give a parked event up, which moves it from the one to the other.
-        let rows = try store.log.read { reader in try ConsumerRow.all(in: reader) }
-        let noted = try EventStore.required(name, rows).ahead + ParkedEvent.list(of: name, rows).map(\.place)
+        let noted = try store.log.read { reader in
+            try EventStore.required(name, reader).ahead + ParkedEvent.all(of: name, in: reader).map(\.place)
+        }
         let behind = noted.filter { $0.position > row.place.position }
         return Dictionary(behind.map { ($0.position, $0.epoch) }, uniquingKeysWith: max)
     }
@@ -95,8 +96,8 @@ final class ConsumerRun: Sendable {
             let number = try await registered(start)
             if let lock = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") {
                 // The previous holder may have moved the place, or the consumer was removed and its number now belongs to another.
-                let rows = try store.log.read { reader in try ConsumerRow.list(ConsumerRow.all(in: reader)) }
-                if let row = rows.first(where: { $0.name == name }), row.number == number { return (lock, row) }
+                let row = try store.log.read { reader in try ConsumerRow.named(name, in: reader) }
+                if let row, row.number == number { return (lock, row) }
             }
             do { try await Task.sleep(for: .milliseconds(Self.turnMilliseconds)) } catch { return nil }
         }
@@ -105,11 +106,9 @@ final class ConsumerRun: Sendable {
 
     /// Returns the consumer's number; creates its row where there is none.
     private func registered(_ start: ConsumerStart) async throws -> Int {
-        if let row = try store.log.read({ reader in try reader.get(.notes, ConsumerRow.key(name)) }) {
-            return try ConsumerRow(name: name, row).number
-        }
+        if let row = try store.log.read({ reader in try ConsumerRow.named(name, in: reader) }) { return row.number }
         return try await store.log.update { [name, version, typeNames] update in
-            let all = try ConsumerRow.list(ConsumerRow.all(in: update))
+            let all = try ConsumerRow.all(in: update)
             if let known = all.first(where: { $0.name == name }) { return known.number }
             let used = Set(all.map(\.number))
             let free = (0...).first { !used.contains($0) } ?? 0
@@ -207,8 +206,8 @@ final class ConsumerRun: Sendable {
 
     /// Retries each parked event once that someone asked to be retried.
     private func retryParked(_ place: ConsumerCheckpoint) async throws {
-        let rows = try store.log.read { reader in try reader.rows(.notes, prefix: ParkedEvent.retryPrefix(name)) }
-        for parked in try ParkedEvent.list(of: name, rows) where !Task.isCancelled {
+        let wanted = try store.log.read { reader in try ParkedEvent.all(of: name, onlyToRetry: true, in: reader) }
+        for parked in wanted where !Task.isCancelled {
             let attempt = Int(clamping: parked.attempts) + 1
             let (events, obstacle) = try seen(parked)
             let reason = if let obstacle { obstacle } else { try await failure(events, attempt: attempt) }

@@ -11,9 +11,9 @@ extension EventStore {
         var found: [ConsumerStatus] = []
         try converting(at: path) {
             let (rows, parked, end) = try log.read { reader in
-                let all = try ConsumerRow.all(in: reader)
-                let rows = try ConsumerRow.list(all)
-                let parked = try rows.map { row in try ParkedEvent.list(of: row.name, all).count }
+                let rows = try ConsumerRow.all(in: reader)
+                var parked: [UInt64] = []
+                for row in rows { parked.append(try ParkedEvent.count(of: row.name, in: reader)) }
                 return (rows, parked, reader.last.position)
             }
             for (row, count) in zip(rows, parked) {
@@ -21,7 +21,7 @@ extension EventStore {
                     try ConsumerStatus(
                         name: row.name, place: row.place, version: row.version, types: row.types,
                         lag: end.events(after: row.place.position), isCutOff: !isInLog(row.place), handled: row.handled,
-                        parked: UInt64(count),
+                        parked: count,
                         failing: row.failing?.position, error: row.error,
                         holder: StoreLock.consumer(row.number).holder(at: path)))
             }
@@ -36,16 +36,24 @@ extension EventStore {
     public func parked(of consumer: String) throws(EvstoreError) -> [ParkedEvent] {
         var found: [ParkedEvent] = []
         try log.reading { reader in
-            let all = try ConsumerRow.all(in: reader)
-            _ = try Self.required(consumer, all)
-            found = try ParkedEvent.list(of: consumer, all)
+            _ = try Self.required(consumer, reader)
+            found = try ParkedEvent.all(of: consumer, in: reader)
         }
         return found
     }
 
-    static func required(_ consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> ConsumerRow {
-        let all = try ConsumerRow.list(rows)
-        guard let row = all.first(where: { $0.name == consumer }) else { throw .unknownConsumer(consumer, known: all.map(\.name)) }
+    static func required(_ consumer: String, _ reader: borrowing LogReader) throws -> ConsumerRow {
+        guard let row = try ConsumerRow.named(consumer, in: reader) else {
+            throw EvstoreError.unknownConsumer(consumer, known: try ConsumerRow.all(in: reader).map(\.name))
+        }
+        return row
+    }
+
+    fileprivate static func required(_ consumer: String, _ update: borrowing LogUpdate) throws -> ConsumerRow {
+        let all = try ConsumerRow.all(in: update)
+        guard let row = all.first(where: { $0.name == consumer }) else {
+            throw EvstoreError.unknownConsumer(consumer, known: all.map(\.name))
+        }
         return row
     }
 
@@ -102,8 +110,8 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
     ///   epochChanged where a cut has taken off what was there.
     public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
-        try await alone(consumer) { row, rows, update in
-            for event in try ParkedEvent.list(of: consumer, rows) where try !update.isUncut(event.place) {
+        try await alone(consumer) { row, update in
+            for event in try ParkedEvent.all(of: consumer, in: update) where try !update.isUncut(event.place) {
                 try update.delete(.notes, event.key(consumer))
             }
             var row = row
@@ -117,8 +125,8 @@ extension StoreMaintenance {
     /// Removes a consumer with its place and its parked events. Waits for one durable transaction.
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name.
     public func removeConsumer(_ consumer: String) async throws(EvstoreError) {
-        try await alone(consumer) { row, rows, update in
-            for event in try ParkedEvent.list(of: consumer, rows) { try update.delete(.notes, event.key(consumer)) }
+        try await alone(consumer) { row, update in
+            for event in try ParkedEvent.all(of: consumer, in: update) { try update.delete(.notes, event.key(consumer)) }
             try update.delete(.notes, row.key)
             return "removed"
         }
@@ -126,18 +134,17 @@ extension StoreMaintenance {
 
     /// Changes a consumer's row while no process holds its name, and records that in the journal.
     private func alone(
-        _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, ConsumerRow.Rows, inout LogUpdate) throws -> String
+        _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, inout LogUpdate) throws -> String
     ) async throws(EvstoreError) {
         do {
-            let row = try EventStore.required(consumer, try log.read { reader in try ConsumerRow.all(in: reader) })
+            let row = try log.read { reader in try EventStore.required(consumer, reader) }
             let lock = try StoreLock.consumer(row.number).acquire(at: path, what: "changing the consumer \(consumer)")
             defer { withExtendedLifetime(lock) {} }
             try await log.update { [number = row.number] update in
-                let rows = try ConsumerRow.all(in: update)
-                let row = try EventStore.required(consumer, rows)
+                let row = try EventStore.required(consumer, update)
                 // The consumer was removed and created again meanwhile.
                 if row.number != number { throw EvstoreError.unknownConsumer(consumer, known: []) }
-                let outcome = try change(row, rows, &update)
+                let outcome = try change(row, &update)
                 try Journal.append(
                     JournalRow(.consumer, position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }
@@ -149,9 +156,8 @@ extension StoreMaintenance {
         of consumer: String, at position: Position?, _ outcome: String, _ change: @escaping @Sendable (ParkedEvent) -> ParkedEvent?
     ) async throws(EvstoreError) -> Int {
         try await log.changing { update in
-            let rows = try ConsumerRow.all(in: update)
-            var row = try EventStore.required(consumer, rows)
-            let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
+            var row = try EventStore.required(consumer, update)
+            let parked = try ParkedEvent.all(of: consumer, in: update).filter { position == nil || $0.position == position }
             if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
             if parked.isEmpty { return 0 }
             for event in parked {

@@ -106,19 +106,22 @@ package struct ConsumerRow: Hashable, Sendable {
         }
     }
 
-    /// Reads the rows of all consumers, with those of their parked events.
-    package static func all(in reader: borrowing LogReader) throws -> Rows { try reader.rows(.notes, prefix: prefix) }
+    /// The row of a consumer; nil where there is none.
+    package static func named(_ name: String, in reader: borrowing LogReader) throws -> ConsumerRow? {
+        try reader.get(.notes, key(name)).map { value throws in try ConsumerRow(name: name, value) }
+    }
+
+    /// The rows of all consumers, by name, without those of their parked events, of which there may be as many as events.
+    package static func all(in reader: borrowing LogReader) throws -> [ConsumerRow] {
+        var (found, next): ([ConsumerRow], [UInt8]?) = ([], prefix)
+        while let start = next { next = try found.take(reader.rows(.notes, prefix: prefix, from: start, limit: 1).first) }
+        return found
+    }
 
     /// Reads these rows within a transaction that writes.
-    package static func all(in update: borrowing LogUpdate) throws -> Rows { try update.rows(.notes, prefix: prefix) }
-
-    /// Parses the consumers among the rows, by name.
-    package static func list(_ rows: Rows) throws(EvstoreError) -> [ConsumerRow] {
-        var found: [ConsumerRow] = []
-        for row in rows {
-            guard let name = name(of: row.key) else { continue }
-            found.append(try ConsumerRow(name: name, row.value))
-        }
+    package static func all(in update: borrowing LogUpdate) throws -> [ConsumerRow] {
+        var (found, next): ([ConsumerRow], [UInt8]?) = ([], prefix)
+        while let start = next { next = try found.take(update.rows(.notes, prefix: prefix, from: start, limit: 1).first) }
         return found
     }
 
@@ -135,8 +138,14 @@ package struct ConsumerRow: Hashable, Sendable {
         return String(utf8: Array(key[prefix.count ..< slash]).lent)
     }
 
+    /// The key from which the rows of further consumers follow: the one behind a consumer's row, or behind all events that it has parked.
+    fileprivate static func next(behind key: [UInt8]) -> [UInt8] {
+        guard let slash = key[prefix.count...].firstIndex(of: UInt8(ascii: "/")) else { return key + [0] }
+        return key[..<slash] + [UInt8(ascii: "/") + 1]
+    }
+
     /// The name of a consumer, by the key of its row; nil for any other key.
-    private static func name(of key: [UInt8]) -> String? {
+    fileprivate static func name(of key: [UInt8]) -> String? {
         let rest = key.dropFirst(prefix.count)
         return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
     }
@@ -157,6 +166,15 @@ package struct ConsumerRow: Hashable, Sendable {
             else { return nil }
             return row
         } catch { return nil }
+    }
+}
+
+extension [ConsumerRow] {
+    /// Adds a row if it is a consumer's; returns the key from which further ones follow, nil where there is no row.
+    fileprivate mutating func take(_ row: ConsumerRow.Rows.Element?) throws(EvstoreError) -> [UInt8]? {
+        guard let row else { return nil }
+        if let name = ConsumerRow.name(of: row.key) { append(try ConsumerRow(name: name, row.value)) }
+        return ConsumerRow.next(behind: row.key)
     }
 }
 
@@ -188,7 +206,7 @@ public struct ParkedEvent: Hashable, Sendable {
 ///     value   JSON: epoch, stream, type, attempts, error, time
 extension ParkedEvent {
     /// The beginning of the keys of parked events that are to be retried.
-    package static func retryPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/retry/".utf8) }
+    private static func retryPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/retry/".utf8) }
 
     private static func parkedPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/parked/".utf8) }
 
@@ -226,8 +244,27 @@ extension ParkedEvent {
             error: error, time: time, isToRetry: prefix == prefixes[1])
     }
 
-    /// Parses the parked events of a consumer among the rows, by position.
-    package static func list(of consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> [ParkedEvent] {
+    /// The beginning of the keys of all events that a consumer has parked.
+    private static func prefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + [UInt8(ascii: "/")] }
+
+    /// The events that a consumer has parked, by position.
+    /// - Parameter onlyToRetry: whether only those are wanted that are to be retried.
+    package static func all(
+        of consumer: String, onlyToRetry: Bool = false, in reader: borrowing LogReader
+    ) throws -> [ParkedEvent] {
+        try list(of: consumer, reader.rows(.notes, prefix: onlyToRetry ? retryPrefix(consumer) : prefix(consumer)))
+    }
+
+    package static func all(of consumer: String, in update: borrowing LogUpdate) throws -> [ParkedEvent] {
+        try list(of: consumer, update.rows(.notes, prefix: prefix(consumer)))
+    }
+
+    /// How many events a consumer has parked; holds none of them in memory.
+    package static func count(of consumer: String, in reader: borrowing LogReader) throws -> UInt64 {
+        try reader.count(.notes, prefix: prefix(consumer))
+    }
+
+    private static func list(of consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> [ParkedEvent] {
         var found: [ParkedEvent] = []
         for row in rows { if let event = try ParkedEvent(consumer, key: row.key, row.value) { found.append(event) } }
         return found.sorted { $0.position < $1.position }
