@@ -8,10 +8,9 @@ final class RejectionHandler: @unchecked Sendable {
     private let build: BulkBuild
     /// The number of quarantined events of each target.
     private(set) var quarantined: [UInt64]
-    /// With several targets, the events that are quarantined in any of them; each counts once.
-    private var positions: Set<Position> = []
-
-    var events: UInt64 { quarantined.count > 1 ? UInt64(positions.count) : quarantined.reduce(0, +) }
+    /// How many events were quarantined, for the progress of the build: one that several targets reject in a chunk counts once. Only
+    /// numbers are kept, since there may be as many as events of the log.
+    private(set) var events: UInt64 = 0
 
     init(_ build: BulkBuild) {
         self.build = build
@@ -26,17 +25,20 @@ final class RejectionHandler: @unchecked Sendable {
                 projection: build.targets[first.target].definition.name, position: first.rejection.position,
                 reason: first.rejection.message, inFold: first.rejection.isInFold)
         }
+        var positions: Set<Position> = []
         for (index, target) in build.targets.enumerated() {
             let rows = try QuarantineRow.rows(all.filter { $0.target == index }.map(\.rejection), build.evolving.log)
             if rows.isEmpty { continue }
-            if quarantined.count > 1 { positions.formUnion(rows.map(\.position)) }
             let generation = target.generation
-            quarantined[index] += try generation.write { transaction in
-                var new: UInt64 = 0
-                for row in rows where try generation.put(row, &transaction) { new += 1 }
+            let new = try generation.write { transaction in
+                var new: [Position] = []
+                for row in rows where try generation.put(row, &transaction) { new.append(row.position) }
                 return new
             }
+            quarantined[index] += UInt64(new.count)
+            positions.formUnion(new)
         }
+        events += UInt64(positions.count)
     }
 
     private static func isBefore(_ a: (target: Int, rejection: Rejection), _ b: (target: Int, rejection: Rejection)) -> Bool {
