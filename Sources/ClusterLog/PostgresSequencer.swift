@@ -194,3 +194,189 @@ package final class PostgresOrdering: CommitOrderSource {
         }
     }
 }
+
+/// The tables of cluster logs in PostgreSQL: no functions, no triggers, no extension.
+///
+///     evstore_log     a row for each cluster log, its lock and its source of truth: where it ends
+///     evstore_frame   its frames (`ClusterFrame`), numbered 1, 2, 3 … without a gap
+///     evstore_node    reports of its nodes about themselves: only for information
+enum FrameTable {
+    static let format: Int64 = 1
+
+    static let creating =
+        [
+            """
+            CREATE TABLE IF NOT EXISTS evstore_log (
+                name text PRIMARY KEY, format bigint NOT NULL, id bytea NOT NULL, store bytea NOT NULL, frame bigint NOT NULL,
+                link bytea NOT NULL, epoch bigint NOT NULL, position bigint NOT NULL, ready boolean NOT NULL)
+            """,
+            """
+            CREATE TABLE IF NOT EXISTS evstore_frame (
+                log text NOT NULL, number bigint NOT NULL, last bigint NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (log, number))
+            """,
+            """
+            CREATE TABLE IF NOT EXISTS evstore_node (
+                log text NOT NULL, name text NOT NULL, live bigint NOT NULL, position bigint NOT NULL, frame bigint NOT NULL,
+                program text NOT NULL, seen timestamptz NOT NULL, PRIMARY KEY (log, name))
+            """,
+        ].map { PostgresStatement($0) } + completing
+
+    /// Adds the columns that tables of an older program lack.
+    static let completing = [
+        // The number of the last pruned frame.
+        "ALTER TABLE evstore_log ADD COLUMN IF NOT EXISTS pruned bigint NOT NULL DEFAULT 0",
+        // Identifies the directory that reports under the node's name.
+        "ALTER TABLE evstore_node ADD COLUMN IF NOT EXISTS claim text NOT NULL DEFAULT ''",
+    ].map { PostgresStatement($0) }
+
+    /// Fails if the tables belong to another program.
+    static let earliest = PostgresStatement(
+        """
+        SELECT count(l.format) + count(l.link) + count(l.ready) + count(n.live) + count(n.seen)
+        FROM evstore_log l JOIN evstore_node n ON n.log = l.name WHERE false
+        """, answers: [.number()], rows: 1 ... 1)
+
+    /// How many of the columns that were added last exist.
+    static let newest = PostgresStatement(
+        """
+        SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('evstore_log') AND attname = 'pruned'
+            OR attrelid = to_regclass('evstore_node') AND attname = 'claim'
+        """, answers: [.number()], rows: 1 ... 1)
+    static let newestColumns: Int64 = 2
+
+    // MARK: What answers have
+
+    /// The number of a frame, or a position.
+    private static let count = PostgresColumn.number(0 ... Int64(clamping: Position.largest.rawValue))
+    private static let epoch = PostgresColumn.number(1 ... Int64(UInt32.max) - 1)
+    private static let version = PostgresColumn.number(0 ... Int64(UInt32.max) - 1)
+    private static let link = PostgresColumn.bytes(32)
+    private static let id = PostgresColumn.bytes(16)
+    private static let name = PostgresColumn.text(upTo: 4_096)
+    private static let setting = PostgresColumn.text(upTo: 1_024)
+
+    // MARK: Frames
+
+    /// A page ends with the frame that reaches this size.
+    private static let pageBytes = 8 << 20
+    private static let pageFrames = 1_024
+    /// A larger frame is fetched in pieces of this size.
+    static let pieceBytes = 16 << 20
+
+    /// Settings that a session needs whatever the server's defaults are: each statement sees everything that was committed before it, and
+    /// an answer means that the commit is on the disk, and, with a synchronous standby, on the standby's disk too.
+    static let beginning = PostgresStatement(
+        """
+        SELECT set_config('default_transaction_isolation', 'read committed', false),
+            set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
+                ELSE current_setting('synchronous_commit') END, false)
+        """, answers: [setting, setting], rows: 1 ... 1)
+
+    /// PostgreSQL's system identifier and its timeline, which is in the first 8 hexadecimal digits of the name of its current WAL file; 0
+    /// for a server that takes no writes. Every role may ask for them.
+    static let server = PostgresStatement(
+        """
+        SELECT system_identifier, CASE WHEN pg_is_in_recovery() THEN 0
+            ELSE ('x' || substring(pg_walfile_name(pg_current_wal_insert_lsn()) FOR 8))::bit(32)::bigint END FROM pg_control_system()
+        """, answers: [.number(), .number(0 ... Int64(UInt32.max))], rows: 1 ... 1)
+
+    static let isReadOnly = PostgresStatement(
+        "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'", answers: [.truth], rows: 1 ... 1)
+
+    /// A single statement, so that either the row moves and the frame is added, or neither. A second node waits for the row and finds that
+    /// it has moved.
+    static let add = PostgresStatement(
+        """
+        WITH moved AS (
+            UPDATE evstore_log SET frame = $3, link = $4, epoch = $5, position = $6
+            WHERE name = $1 AND id = $2 AND frame = $7 AND link = $8 AND format <= \(format) RETURNING name)
+        INSERT INTO evstore_frame (log, number, last, bytes) SELECT name, $3, $6, $9 FROM moved
+        """, keptAs: "evstore_add")
+
+    /// The row, and as many next frames as fit into a page, with the bytes of each frame that is not larger than a piece.
+    static let frames = PostgresStatement(
+        """
+        SELECT l.format, l.id, l.frame, l.link, l.position, l.pruned, f.number, f.size,
+            CASE WHEN f.size <= \(pieceBytes) THEN f.bytes END
+        FROM evstore_log l LEFT JOIN (
+            SELECT log, number, bytes, octet_length(bytes)::bigint AS size,
+                sum(octet_length(bytes)) OVER (ORDER BY number) - octet_length(bytes) AS before
+            FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $2 + \(pageFrames)) f
+            ON f.log = l.name AND f.before < \(pageBytes)
+        WHERE l.name = $1 ORDER BY f.number
+        """,
+        answers: [
+            .number(0 ... .max), id, count, link, count, count, .number(1 ... Int64(clamping: Position.largest.rawValue), isOptional: true),
+            .number(0 ... .max, isOptional: true), .bytes(0 ... pieceBytes, isOptional: true),
+        ], rows: 0 ... pageFrames, keptAs: "evstore_frames", bytesMax: pageBytes + pieceBytes + (1 << 20))
+
+    /// A piece of a frame from a byte on, counted from 1.
+    static let piece = PostgresStatement(
+        "SELECT substring(bytes FROM $3::int FOR \(pieceBytes)) FROM evstore_frame WHERE log = $1 AND number = $2",
+        answers: [.bytes(0 ... pieceBytes)], rows: 0 ... 1, bytesMax: pieceBytes + (1 << 20))
+
+    /// The header of a frame, or of the next one that exists.
+    static let head = PostgresStatement(
+        "SELECT substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1",
+        answers: [.bytes(0 ... ClusterFrame.headerBytes)], rows: 0 ... 1)
+    /// Among some frames the last one that ends before a position, with its link.
+    static let frameBefore = PostgresStatement(
+        """
+        SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame
+        WHERE log = $1 AND last < $2 AND number BETWEEN $3 AND $4 ORDER BY number DESC LIMIT 1
+        """, answers: [count, count, link], rows: 0 ... 1)
+    /// Changes nothing, and is committed like every change: what was visible before it is then as durable as it.
+    static let settle = PostgresStatement("UPDATE evstore_log SET name = name WHERE name = $1")
+    static let whole = PostgresStatement(
+        "SELECT count(*), coalesce(min(number), 0) FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $3",
+        answers: [count, count], rows: 1 ... 1)
+    /// The frame that ends the row stays, since it proves the frames that follow.
+    static let prune = PostgresStatement(
+        """
+        WITH moved AS (
+            UPDATE evstore_log SET pruned = $4 WHERE name = $1 AND id = $2 AND pruned = $3 AND frame > $4 RETURNING name)
+        DELETE FROM evstore_frame WHERE log IN (SELECT name FROM moved) AND number <= $4
+        """)
+
+    // MARK: The row
+
+    static let row = PostgresStatement(
+        "SELECT format, id, store, frame, link, epoch, position, ready, pruned FROM evstore_log WHERE name = $1",
+        answers: [.number(0 ... .max), id, id, count, link, epoch, count, .truth, count], rows: 0 ... 1)
+    static let end = PostgresStatement(
+        "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2", answers: [count, link], rows: 0 ... 1, keptAs: "evstore_end")
+    static let insert = PostgresStatement(
+        """
+        INSERT INTO evstore_log (name, format, id, store, frame, link, epoch, position, ready)
+        VALUES ($1, $2, $3, $4, 0, $5, 1, 0, false) ON CONFLICT (name) DO NOTHING
+        """)
+    /// Removes frames that belong to no cluster log.
+    static let removeFrames = PostgresStatement(
+        "DELETE FROM evstore_frame WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)")
+    static let removeNodes = PostgresStatement(
+        "DELETE FROM evstore_node WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)")
+    static let removeUnready = PostgresStatement("DELETE FROM evstore_log WHERE name = $1 AND NOT ready")
+    static let ready = PostgresStatement("UPDATE evstore_log SET ready = true WHERE name = $1 AND id = $2")
+
+    // MARK: Nodes
+
+    static let report = PostgresStatement(
+        """
+        INSERT INTO evstore_node AS n (log, name, live, position, frame, program, seen, claim)
+            VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
+        ON CONFLICT (log, name) DO UPDATE SET live = excluded.live, position = excluded.position, frame = excluded.frame,
+            program = excluded.program, seen = excluded.seen, claim = excluded.claim
+        WHERE n.claim IN ('', $7) OR split_part(n.claim, '-', 1) <> split_part($7, '-', 1)
+            OR $8 > 0 AND n.seen < now() - $8 * interval '1 second'
+        """)
+    static let nodes = PostgresStatement(
+        """
+        SELECT name, live, position, frame, program, extract(epoch FROM now() - seen)::bigint FROM evstore_node WHERE log = $1 ORDER BY name
+        LIMIT \(nodesMax)
+        """, answers: [name, version, count, count, name, .number()], rows: 0 ... nodesMax, bytesMax: 16 << 20)
+    private static let nodesMax = 1_000
+    /// Removes the reports of nodes that are no longer nodes, except those of nodes that joined after the frame `$3`.
+    static let removeGone = PostgresStatement(
+        "DELETE FROM evstore_node WHERE log = $1 AND frame <= $3 AND NOT name = ANY (string_to_array($2, '/'))")
+    static let removeNode = PostgresStatement("DELETE FROM evstore_node WHERE log = $1 AND name = $2")
+}
