@@ -179,7 +179,11 @@ package final class ClusterDatabase {
             return (ClusterLogEnd(number: UInt64(clamping: number), link: link), Position(UInt64(clamping: last)))
         }
         if let before { return before }
-        try requireUnpruned(from: 0, row)
+        guard row.pruned == 0 else {
+            throw .clusterMismatch(
+                log: log, reason: "its frames up to \(row.pruned) were pruned, and what is there ends with frame 0",
+                how: "begin with a replica of a newer backup of one of its nodes: \(.followBackups(store: "DIR")), then join")
+        }
         return (.start, .start)
     }
 
@@ -242,13 +246,5 @@ extension ClusterDatabase {
             try progress(done.minus(pruned), last.minus(pruned))
         }
         return done
-    }
-
-    /// Refuses to continue after frames that were pruned.
-    package func requireUnpruned(from end: UInt64, _ row: ClusterRow) throws(EvstoreError) {
-        if end >= row.pruned { return }
-        throw .clusterMismatch(
-            log: log, reason: "its frames up to \(row.pruned) were pruned, and what is there ends with frame \(end)",
-            how: "begin with a replica of a newer backup of one of its nodes: \(.followBackups(store: "DIR")), then join")
     }
 }
