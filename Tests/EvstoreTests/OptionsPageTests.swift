@@ -15,7 +15,7 @@ struct OptionsPageTests {
         [
             ("Options", "Sources/EventModel/Options.swift", Mirror(reflecting: Options())),
             ("ImportOptions", "Sources/Evstore/Import/EventStore+Import.swift", Mirror(reflecting: ImportOptions())),
-            ("MigrationOptions", "Sources/Migration/Reports/MigrationReport.swift", Mirror(reflecting: MigrationOptions())),
+            ("MigrationOptions", "Sources/Migration/Reports.swift", Mirror(reflecting: MigrationOptions())),
         ]
     }
 
