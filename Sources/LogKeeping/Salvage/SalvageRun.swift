@@ -1,6 +1,7 @@
 internal import Bytes
-internal import EventLog
-package import EventModel
+package import EventLog
+public import EventModel
+internal import Hashing
 internal import LMDB
 internal import Migration
 internal import Platform
@@ -142,4 +143,144 @@ private struct SalvagedCatalogues {
             return true
         } catch { return false }
     }
+}
+
+/// The rows that a salvage has found beside the blocks.
+package struct SalvagedRows: Sendable {
+    /// The store's versions and the digest over them; nil where they were lost.
+    package var numbers: StateStamp?
+    package var newestBirth: SchemaVersion
+    package var isRenumbered: Bool
+    /// Rows with valid checksums; some may be missing.
+    package var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]]
+}
+
+extension EventLog {
+    package typealias UnconfirmedEvent = (borrowing RecordView, StreamName, String) throws -> Void
+
+    /// Makes a store from the whole blocks of a damaged one: completely at its path, or not at all. The damaged store is only read, and
+    /// without LMDB. If events in between are missing, or a slot holds another key than the one that an event was sealed under, all events
+    /// are appended anew to a store with a new id.
+    /// - Parameters:
+    ///   - source: the path of a store, or of a `data.mdb` alone.
+    ///   - unconfirmed: called with the new store's directory, the sealer of lines there (nil where events are not sealed), and a function
+    ///     that lends the unconfirmed events.
+    ///   - finish: writes further rows, in the transaction that ends the new log.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeExists, locked, nothingToSalvage, diskFull.
+    package static func salvage(
+        at source: String, into target: String, options: Options,
+        progress: @escaping (String, UInt64, UInt64) throws -> Void = { _, _, _ in },
+        unconfirmed: (String, LineSealer?, (UnconfirmedEvent) throws -> Void) throws -> Void,
+        finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
+    ) throws -> SalvageReport {
+        do {
+            // Order: checked before the lock is taken, which leaves a hint.
+            try LMDBLibrary.require()
+            let files = try SalvageSource(source)
+            guard try isFree(target) else { throw EvstoreError.storeExists(path: target) }
+            let lock = try files.lock()
+            defer { withExtendedLifetime(lock) {} }
+            let salvage = try Salvage(files, SalvagedKeys.open(beside: files, options), progress)
+            guard !salvage.log.blocks.isEmpty || !salvage.log.unconfirmed.isEmpty else {
+                throw EvstoreError.nothingToSalvage(path: source)
+            }
+            var report: SalvageReport?
+            try make(at: target, options) { made in
+                let writing = try SalvageWriter(salvage, made, options, progress)
+                report = try writing.run(unconfirmed, finish)
+            }
+            guard let report else { throw EvstoreError.misuse("a salvage ended without its result") }
+            return report
+        } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
+    }
+}
+
+extension EventLog {
+    /// Examines a log that does not open, without LMDB: which pages and blocks are damaged, and how many events a salvage would copy.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, ioFailure.
+    package static func examine(
+        at store: String, progress: (String, UInt64, UInt64) throws -> Void = { _, _, _ in }
+    ) throws -> VerifyReport {
+        do {
+            let source = try SalvageSource(store)
+            let salvage = try Salvage(source, nil, progress)
+            let rows = salvage.remains.checksumTag.map { TableDescriptor.log.rowChecks(of: $0) } ?? [:]
+            var findings: [Finding] = []
+            if let data = source.data {
+                do { _ = try StructuralCheck.run(data, tables: TableDescriptor.log.kinds, rows: rows) } catch let damage
+                    as StructureDamage
+                {
+                    findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: log/data.mdb, \(damage)"))
+                } catch let error as StorageError where error.isDamage {
+                    findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: \(error.message)"))
+                }
+            } else {
+                findings.append(Finding(id: "STORE007", message: "log/data.mdb is missing"))
+            }
+            let broken = salvage.remains.entries.filter { salvage.places[$0.key]?.rawValue != $0.value }.map(\.value).sorted()
+            findings += broken.prefix(findingsMax).map { first in
+                Finding(id: "STORE001", position: Position(first), message: "the block that begins here does not hold")
+            }
+            findings += salvage.log.gaps.prefix(findingsMax).map { gap in
+                Finding(
+                    id: "STORE002", position: Position(gap.lowerBound),
+                    message: "no block holds the positions \(gap.lowerBound) to \(gap.upperBound)")
+            }
+            findings.append(
+                Finding(
+                    id: "STORE020", severity: .note, message: "\(salvage.events) of \(salvage.log.end) events can be taken out",
+                    advice: "\(.salvage(store: store))"))
+            return VerifyReport(ok: false, findings: findings, laws: [], events: salvage.events)
+        } catch { throw EvstoreError(converting: error, at: store, doing: "examining \(store)") }
+    }
+
+    private static var findingsMax: Int { 100 }
+}
+
+/// The result of a salvage.
+public struct SalvageReport: Hashable, Sendable {
+    /// The last position of the new store.
+    public var position: Position
+    public var epoch: Epoch
+    /// How many events the new store has.
+    public var events: UInt64
+    /// Positions of the damaged store for which no event was found. Events after the last known position are unknown.
+    public var gaps: [ClosedRange<UInt64>]
+    /// Events that may or may not have been committed: they are in `unconfirmed.jsonl` of the new store, not in its log.
+    public var unconfirmed: UInt64
+    /// Streams whose names were lost: each is called `lost:` and the position of its first event.
+    public var lostNames: [String]
+    /// Tables other than the events whose newest rows may be missing, such as `journal` or `imports`.
+    public var lostRows: [String]
+    /// Whether the newest commit is known. If it is not, that commit may have discarded some of these events by a cut, or added events that
+    /// are missing here.
+    public var endKnown: Bool
+    /// Whether the events have new positions, in a store with a new id. They do if events in between are missing, or if a slot holds
+    /// another key than the one that an event was sealed under.
+    public var renumbered: Bool
+    /// Streams of a sealed store with a damaged key for personal data: the new store has their events as if they had been forgotten.
+    public var lostKeys: [LostKey]
+    /// Events of a sealed store that were found and can't be opened. They are not in the new store; those that were committed are among the
+    /// gaps.
+    public var unopened: UInt64
+    /// The numbers of the missing data keys that those events were sealed under.
+    public var dataKeys: [UInt32]
+    public var bytesScanned: UInt64
+    /// How long it took.
+    public var duration = Duration.zero
+
+    /// Whether no event, name, row or key is known to be lost or in doubt.
+    public var isComplete: Bool {
+        gaps.isEmpty && unconfirmed == 0 && lostNames.isEmpty && lostRows.isEmpty && endKnown && lostKeys.isEmpty && unopened == 0
+    }
+
+    /// The file of unconfirmed events, in the new store's directory.
+    public static let unconfirmedName = "unconfirmed.jsonl"
+}
+
+/// A stream whose personal data a salvage could not read.
+public struct LostKey: Hashable, Sendable {
+    public var stream: String
+    /// How many events have lost their personal data.
+    public var events: UInt64
 }
