@@ -210,7 +210,7 @@ final class AppendValidator: @unchecked Sendable {
             let source = SourceEvent(payload: payload, time: time, metadata: metadata)
             for (target, path, names) in entry.targets where version.map({ target > $0 }) ?? true {
                 if !names.isEmpty { _ = try names.name(of: stream) }
-                try viewer.run(path, source, stream: stream.text, validating: true) { _ in }
+                try viewer.interpreter.run(path, source, stream: stream.text, validating: true) { _ in }
             }
         } catch { throw EvstoreError(converting: error) }
     }

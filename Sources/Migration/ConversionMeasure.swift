@@ -113,7 +113,7 @@ struct ConversionTrial {
             if path.merges {
                 try merged.view(record.position, reader) { _ in }
             } else {
-                try viewer.run(path, source, stream: stream.text, validating: true) { _ in }
+                try viewer.interpreter.run(path, source, stream: stream.text, validating: true) { _ in }
             }
             if born.rawValue > 0 { return }
             adopted = AdoptionReport(try viewer.adopt(type: type, payload: source.payload, time: record.time, metadata: source.metadata))

@@ -77,7 +77,7 @@ struct FusedSplitTests {
         do {
             let (payload, none) = (Array(json.utf8), [UInt8]())
             let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent)
-            try viewer.run(path, source, stream: "s") { image in
+            try viewer.interpreter.run(path, source, stream: "s") { image in
                 var values: [String] = []
                 for (index, pointer) in pointers.enumerated() {
                     if image.isWhole {

@@ -306,7 +306,7 @@ private func outcome(_ path: Path, _ json: String, _ viewer: PathRunner) -> (tex
     do {
         let (payload, beside) = (Array(json.utf8), Array(metadata.utf8))
         let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: beside.lent)
-        try viewer.run(path, source, stream: streamName) {
+        try viewer.interpreter.run(path, source, stream: streamName) {
             images.append(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))
         }
     } catch EvstoreError.noImage(let failure) { return ("\(failure)", failure.pointer) } catch { return ("\(error)", "") }
@@ -373,7 +373,7 @@ private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ v
     do {
         let (payload, none) = (Array(json.utf8), [UInt8]())
         let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent)
-        try viewer.run(path, source, stream: "") { image in
+        try viewer.interpreter.run(path, source, stream: "") { image in
             isPart = isPart || !image.isWhole
             for (index, pointer) in pointers.enumerated() {
                 if image.isWhole {

@@ -70,7 +70,7 @@ struct NaiveEventTests {
         var images: [String] = []
         let isRefused = try refused {
             let source = SourceEvent(payload: payload.lent, time: time, metadata: none.lent)
-            try viewer.run(path, source, stream: "s") { images.append(seen($0)) }
+            try viewer.interpreter.run(path, source, stream: "s") { images.append(seen($0)) }
         }
         return Outcome(isRefused ? nil : images, viewer.counts, since: before)
     }

@@ -189,7 +189,7 @@ func manyParts(count: Int) throws {
     let byOps = try viewer.history.path(type: "N", born: SchemaVersion(2), to: SchemaVersion(1))
     var images = 0
     let (payload, none) = (Array(#"{"id":"1"}"#.utf8), [UInt8]())
-    try viewer.run(byOps, SourceEvent(payload: payload.lent, time: .now, metadata: none.lent), stream: "s") { _ in images += 1 }
+    try viewer.interpreter.run(byOps, SourceEvent(payload: payload.lent, time: .now, metadata: none.lent), stream: "s") { _ in images += 1 }
     #expect(images == count)
 }
 

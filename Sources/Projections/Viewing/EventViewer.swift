@@ -68,7 +68,7 @@ package final class EventViewer {
         let event = SourceEvent(
             payload: record.payload, time: record.time, metadata: record.metadata, isImpersonal: record.isClosed)
         do {
-            if try paths.run(path, event, stream: try names.name(of: record, at: record.born, reader).text, body) {
+            if try paths.interpreter.run(path, event, stream: try names.name(of: record, at: record.born, reader).text, body) {
                 trace = paths.trace
                 return
             }

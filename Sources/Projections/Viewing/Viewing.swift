@@ -5,7 +5,7 @@
 // 3. `EventViewer.view(_:along:_:_:)` chooses what the image is made of:
 //    - the events of its append, where a step on the way up merges: `MergedAppends.view`, which reads those around by the same reader;
 //    - the shadow, where one is kept for a version on the way down: `Shadow`, then `PathRunner.view`;
-//    - the payload: `PathRunner.run`.
+//    - the payload: `PathInterpreter.run`.
 // 4. `StreamNames.name(of:at:_:)` names the stream, where the path or the caller asks for it, by the same reader.
 //
 // `EventConverter` (room Evstore) makes `RecordedEvent`s of the images, `EventPreparer` (Building) the operations of read models.

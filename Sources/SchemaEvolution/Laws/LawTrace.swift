@@ -87,7 +87,7 @@ struct LawTracer: ~Copyable {
         ) throws -> LawTrace.Leg? {
             made.count = 0
             let before = workspace.counts
-            try PathRunner.run(path, event, stream: try stream(), in: &workspace) { made.take($0) }
+            try workspace.run(path, event, stream: try stream()) { made.take($0) }
             guard made.count == 1, let branches = workspace.trace else { return nil }
             let cost = workspace.counts - before
             return LawTrace.Leg(branches: branches, lost: cost.lost, otherForms: cost.nonCanonical)

@@ -223,7 +223,7 @@ final class LossProbe {
         let before = workspace.counts
         do {
             let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try PathRunner.run(path, source, stream: event.stream(at: path.born, history), in: &workspace) {
+            try workspace.run(path, source, stream: event.stream(at: path.born, history)) {
                 images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
             }
         } catch { return nil }

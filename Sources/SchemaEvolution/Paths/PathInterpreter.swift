@@ -35,12 +35,28 @@ package struct PathInterpreter: ~Copyable {
         set { doc.run.leftBehind = newValue }
     }
 
-    /// Converts an event and passes its images to the body. Returns false, without a call, if the event is impersonal and the program leaves
-    /// it to the ops, which read all of it.
-    mutating func run(
-        _ checked: CheckedPath, _ event: borrowing SourceEvent, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
+    /// Calls the body once for each image of an event along a path, in order; never if a step hides or drops the event: the single place
+    /// where an event is decoded. Returns false, without a call, if the event is impersonal and the program leaves it to the ops, which
+    /// read all of it.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream's name; evaluated only if the path reads it.
+    ///   - validating: whether all images are validated against their shapes, even if the steps prove that they fit.
+    /// - Throws: `EvstoreError.noImage`, without a position, or what the body throws.
+    @discardableResult
+    package mutating func run(
+        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
+        _ body: (borrowing Image) throws -> Void
     ) throws -> Bool {
-        if let program = checked.path.fused {
+        let checked = CheckedPath(path: path, checksAll: validating)
+        if let end = path.unchanged {
+            trace = 0
+            try checked.check(end, event.payload)
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
+            return true
+        }
+        let context = event.context(stream: path.readsStream ? try stream() : nil)
+        if let program = path.fused {
             trace = nil
             if program.readsBeside { doc.run.begin(context) }
             if fused.run(program, event.payload, &doc.run) {
@@ -52,8 +68,8 @@ package struct PathInterpreter: ~Copyable {
         if event.isImpersonal { return false }
         doc.run.begin(context)
         begin()
-        try load(event.payload, checked.path)
-        try follow(checked.path.root, at: doc.splice.root, checked, body)
+        try load(event.payload, path)
+        try follow(path.root, at: doc.splice.root, checked, body)
         try settle(checked, body)
         return true
     }

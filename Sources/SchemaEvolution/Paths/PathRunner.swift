@@ -47,11 +47,11 @@ package struct SourceEvent: ~Escapable {
     func context(stream: String?) -> EventContext { EventContext(time: time, stream: stream, metadata: metadata) }
 }
 
-/// Runs compiled paths: the single place where events are decoded. Each thread has its own and reuses it; once warm, it allocates nothing
+/// Compiles and keeps the paths of a history's events, and runs them. Each thread has its own and reuses it; once warm, it allocates nothing
 /// for an event.
 package final class PathRunner {
     package let history: History
-    var workspace = PathInterpreter()
+    package var interpreter = PathInterpreter()
     private var paths: [Key: Path] = [:]
     private var groups: [GroupKey: PathGroup] = [:]
     /// The number of ops of the cached paths, and one for each path.
@@ -76,10 +76,10 @@ package final class PathRunner {
     package init(_ history: History, opsMax: Int = .max) { (self.history, self.opsMax) = (history, opsMax) }
 
     /// The counts over all images since this object was created.
-    package var counts: PathCounts { workspace.counts }
+    package var counts: PathCounts { interpreter.counts }
 
     /// A hash of the decisions that the program made for the last event that took a path; 0 if its ops ran one by one.
-    package var trace: UInt64 { workspace.trace ?? 0 }
+    package var trace: UInt64 { interpreter.trace ?? 0 }
 
     /// The path of a type, compiled once unless it had to make room.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
@@ -129,7 +129,7 @@ package final class PathRunner {
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
     ) throws {
         let path = try path(type: kind.type, born: kind.version, to: target)
-        try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
+        try interpreter.run(path, event, stream: try stream(), validating: validating, body)
     }
 
     /// Calls the body once for each image of the parts of one event. Where the path crosses their split downwards, the parts are joined
@@ -140,7 +140,7 @@ package final class PathRunner {
         _ body: (borrowing Image) throws -> Void
     ) throws {
         let paths = try self.group(of: group.map(\.type), born: born, to: target)
-        try workspace.run(paths, group, context, validating: validating, body)
+        try interpreter.run(paths, group, context, validating: validating, body)
     }
 
     /// Whether a path that was compiled for what `reading` returns makes the same images of an event whose personal values were replaced by
@@ -152,34 +152,6 @@ package final class PathRunner {
         guard path.isUntouched, let end = path.unchanged, let pointers = reading(end.type) else { return false }
         let shape = try history.requireShape(of: path.type, at: path.born).shape
         return !pointers.contains { shape.dependsOnPersons(at: $0) }
-    }
-
-    /// Calls the body once for each image along a path that the caller has cached. Returns false, without a call, if the event is impersonal
-    /// and its personal values may be needed.
-    /// - Throws: as for one event.
-    @discardableResult
-    package func run(
-        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
-        _ body: (borrowing Image) throws -> Void
-    ) throws -> Bool {
-        try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
-    }
-
-    /// Calls the body once for each image along a path, with buffers that the caller reuses for every event.
-    /// - Throws: as for one event.
-    @discardableResult
-    package static func run(
-        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
-        in workspace: inout PathInterpreter, _ body: (borrowing Image) throws -> Void
-    ) throws -> Bool {
-        let checked = CheckedPath(path: path, checksAll: validating)
-        if let end = path.unchanged {
-            workspace.trace = 0
-            try checked.check(end, event.payload)
-            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
-            return true
-        }
-        return try workspace.run(checked, event, event.context(stream: path.readsStream ? try stream() : nil), body)
     }
 }
 
@@ -212,7 +184,7 @@ extension PathRunner {
         met: ([Int], Bool) -> Void = { _, _ in }, _ body: (Int, borrowing Image) -> Void
     ) throws {
         let group = try group(of: events.map(\.type), born: born, to: target)
-        try workspace.run(group, appended: events, failed: failed, met: met, body)
+        try interpreter.run(group, appended: events, failed: failed, met: met, body)
     }
 }
 
@@ -235,8 +207,8 @@ extension PathRunner {
     ///   is no error, since reads do not ask it.
     package func adopt(type: String, payload: RawSpan, time: Timestamp, metadata: RawSpan) throws -> AdoptionResult {
         let before = counts
-        workspace.leftBehind = [:]
-        defer { workspace.leftBehind = nil }
+        interpreter.leftBehind = [:]
+        defer { interpreter.leftBehind = nil }
         var image = GroupPart(type: type, payload: [])
         try view(
             SourceEvent(payload: payload, time: time, metadata: metadata), of: TypeAtVersion(type: type, version: SchemaVersion(0)),
@@ -246,7 +218,7 @@ extension PathRunner {
         var (name, unnamed): (String?, ShapeError?)
         do throws(ShapeError) {
             name =
-                if let template = workspace.adopted?.stream {
+                if let template = interpreter.adopted?.stream {
                     try template.name(for: payload)
                 } else {
                     try own?.name(for: image.payload.lent)
@@ -254,6 +226,6 @@ extension PathRunner {
         } catch { unnamed = error }
         return AdoptionResult(
             type: image.type, stream: try name.map { name throws(EvstoreError) in try StreamName(name) }, unnamed: unnamed,
-            counts: counts - before, leftBehind: workspace.leftBehind ?? [:])
+            counts: counts - before, leftBehind: interpreter.leftBehind ?? [:])
     }
 }

@@ -83,7 +83,7 @@ extension PathRunner {
     package func view(
         _ shadow: Shadow, _ context: borrowing EventContext, at target: SchemaVersion, _ body: (borrowing Image) throws -> Void
     ) throws {
-        if shadow.images.isEmpty { workspace.countHidden() }
+        if shadow.images.isEmpty { interpreter.countHidden() }
         if shadow.version == target {
             let types = history.types(at: target)
             for (part, image) in shadow.images.enumerated() {

@@ -309,7 +309,7 @@ extension Fixtures.Line {
             if let broken { throw broken }
         } else {
             let source = SourceEvent(payload: payload.lent, time: time, metadata: metadata.lent)
-            try viewer.run(path, source, stream: stream.text, validating: true, take)
+            try viewer.interpreter.run(path, source, stream: stream.text, validating: true, take)
         }
         if let failure { throw EvstoreError.noImage(failure) }
         return images

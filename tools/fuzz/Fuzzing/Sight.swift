@@ -52,7 +52,7 @@ struct Sight {
         var seen = Seen()
         do {
             let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try viewer.run(path, source, stream: event.stream, validating: true) {
+            try viewer.interpreter.run(path, source, stream: event.stream, validating: true) {
                 seen.images.append("\($0.part) \($0.type) \(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))")
             }
         } catch { seen.error = (error as? EvstoreError) ?? .verificationFailed(reason: "\(error)") }

@@ -74,7 +74,7 @@ public final class FusingCheck {
         let (payload, none) = (payload, self.none)
         do {
             let source = SourceEvent(payload: payload.lent, time: moment, metadata: none.lent)
-            try viewer.run(path, source, stream: stream) { image in
+            try viewer.interpreter.run(path, source, stream: stream) { image in
                 images.append(Seen(type: image.type, payload: [UInt8](copying: image.payload)))
             }
         } catch { return (images, "\(error)") }

@@ -39,7 +39,7 @@ public final class Upcasting {
         var bytes = 0
         for _ in 0 ..< times {
             let source = SourceEvent(payload: payload.lent, time: moment, metadata: none.lent)
-            try viewer.run(path, source, stream: "") { bytes += $0.payload.byteCount }
+            try viewer.interpreter.run(path, source, stream: "") { bytes += $0.payload.byteCount }
         }
         return bytes
     }

@@ -101,7 +101,7 @@ func measureStep(_ name: String, _ history: History, against: Double? = nil, isF
         var bytes = 0
         let (payload, metadata) = (text, none)
         let source = SourceEvent(payload: payload.lent, time: moment, metadata: metadata.lent)
-        try viewer.run(path, source, stream: "") { bytes += $0.payload.byteCount }
+        try viewer.interpreter.run(path, source, stream: "") { bytes += $0.payload.byteCount }
         return bytes
     }
 }
