@@ -159,27 +159,10 @@ package final class EventLog: Sendable {
     /// Notes an error of a log that could not be opened for writing and so can't be followed.
     package func noteTrouble(_ error: EvstoreError) { nodeHealth.note(error) }
 
-    /// Reads on the caller's thread. Keep it short: no page that it reads is reused until it ends.
-    package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
-        defer { withExtendedLifetime(self) {} }
-        do {
-            return try body(try reader())
-        } catch  where error is StorageError || error is EvstoreError { throw failure(error, doing: "reading the store") }
-    }
-
     /// Runs `body`, keeps the log alive to its end (see `deinit`), and converts its error.
     func converting<R>(_ doing: @autoclosure () -> String, _ body: () throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
         do { return try body() } catch { throw failure(error, doing: doing()) }
-    }
-
-    private func reader() throws -> LogReader {
-        while true {
-            let transaction = try access.environment.beginRead()
-            // Where another thread has seen a newer state meanwhile, this transaction is too old: a new one is not.
-            guard let moment = try LogSnapshot(transaction, access, overlays) else { continue }
-            return LogReader(transaction: transaction, access: access, moment: moment)
-        }
     }
 
     /// The name that the type of a lent event has at its birth version.

@@ -4,6 +4,25 @@ package import Hashing
 package import LMDB
 internal import Platform
 
+extension EventLog {
+    /// Reads on the caller's thread. Keep it short: no page that it reads is reused until it ends.
+    package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
+        do {
+            return try body(try reader())
+        } catch  where error is StorageError || error is EvstoreError { throw failure(error, doing: "reading the store") }
+    }
+
+    func reader() throws -> LogReader {
+        while true {
+            let transaction = try access.environment.beginRead()
+            // Where another thread has seen a newer state meanwhile, this transaction is too old: a new one is not.
+            guard let moment = try LogSnapshot(transaction, access, overlays) else { continue }
+            return LogReader(transaction: transaction, access: access, moment: moment)
+        }
+    }
+}
+
 /// A consistent snapshot of the log: every answer is as of `last`.
 package struct LogReader: ~Copyable {
     package let transaction: ReadTransaction
@@ -72,9 +91,9 @@ package struct LogReader: ~Copyable {
     ) throws {
         guard limit > 0, let walk = try walk(name) else { return }
         if backwards {
-            try walk.backwards(from: min(from, walk.head.revision), limit: limit, transaction, body)
+            try walk.backwards(from: min(from, walk.head.revision), limit: limit, transaction) { try access.open($0, transaction, body) }
         } else if from <= walk.head.revision {
-            try walk.forwards(from: from, limit: limit, transaction, body)
+            try walk.forwards(from: from, limit: limit, transaction) { try access.open($0, transaction, body) }
         }
     }
 

@@ -21,15 +21,8 @@ struct StreamWalk {
         return at.position
     }
 
-    /// Lends up to `limit` events from a revision on downwards, until `body` returns false.
+    /// Lends up to `limit` events from a revision on downwards, without opening sealed records, until `body` returns false.
     func backwards(
-        from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
-    ) throws {
-        try closed(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
-    }
-
-    /// Lends up to `limit` events like `backwards`, without opening sealed records.
-    func closed(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         var cursor = transaction.cursor(access.tables.blocks)
@@ -42,16 +35,9 @@ struct StreamWalk {
         }
     }
 
-    /// Lends up to `limit` events from a revision on upwards, until `body` returns false.
+    /// Lends up to `limit` events from a revision on upwards, without opening sealed records, until `body` returns false: goes to the last
+    /// of them, walks back and lends them in reverse, one run after the other.
     func forwards(
-        from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
-    ) throws {
-        try closedForwards(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
-    }
-
-    /// Lends events like `forwards`, without opening sealed records: goes to the last of them, walks back and lends them in reverse, one
-    /// run after the other.
-    private func closedForwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         let last = revision.rawValue.plus(min(UInt64(limit) - 1, head.revision.rawValue.minus(revision.rawValue)))
@@ -86,7 +72,7 @@ struct StreamWalk {
         var (next, last, isWhole) = (first, at, true)
         var limit = Int(clamping: revision.rawValue.minus(first).plus(2))
         while isWhole, next <= head.revision.rawValue {
-            try closedForwards(from: Revision(next), limit: limit, transaction) { record in
+            try forwards(from: Revision(next), limit: limit, transaction) { record in
                 // What lies before `position` was found to belong to the append already.
                 if record.position > position { isWhole = try Blocks.areTogether(last, record.position, &cursor, access) }
                 if isWhole {

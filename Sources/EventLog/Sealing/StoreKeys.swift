@@ -343,7 +343,7 @@ extension EventLog {
             next = try read { reader in
                 guard let walk = try reader.walk(stream) else { return nil }
                 var last: UInt64 = 0
-                try walk.closed(from: min(from, walk.head.revision), limit: options.pageEventsMax, reader.transaction) { record in
+                try walk.backwards(from: min(from, walk.head.revision), limit: options.pageEventsMax, reader.transaction) { record in
                     last = record.revision.rawValue
                     let slot = record.isSealed ? try keys.withOpener(access.storeID, { try $0.subject(of: record) }) : nil
                     if let slot { slots.insert(slot) }
