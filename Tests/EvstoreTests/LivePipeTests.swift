@@ -81,6 +81,28 @@ struct LivePipeTests {
         #expect(try await store.importLines(from: .file(file), as: SchemaVersion(1)).added == 20)
     }
 
+    @Test("an import goes on where a cut has taken off other events before it appended anything")
+    func cutOfOthers() async throws {
+        let temporary = try await ImportTests.store()
+        let store = temporary.store
+        let known = try temporary.write(Self.lines(0 ..< 10, of: "live"), to: "known")
+        _ = try await store.importLines(from: .file(known), as: SchemaVersion(1))
+        _ = try await store.takeSnapshot("known")
+        let other = try temporary.write(Self.lines(0 ..< 3, of: "other"), to: "other")
+        _ = try await store.importLines(from: .file(other), as: SchemaVersion(1))
+        let pipe = try OpenPipe()
+        let importing = Task {
+            try await store.importLines(from: .descriptor(pipe.reading.fileDescriptor), as: SchemaVersion(1))
+        }
+        // So far they are the first input's lines, and wait for what follows.
+        try pipe.writing.write(contentsOf: Data(Self.lines(0 ..< 5, of: "live").utf8))
+        try await Task.sleep(for: .milliseconds(1_500))
+        _ = try await store.rollback(toSnapshot: "known", discardTail: true)
+        try pipe.writing.write(contentsOf: Data(Self.lines(5 ..< 20, of: "new").utf8))
+        try pipe.writing.close()
+        #expect(try await importing.value.added == 20)
+    }
+
     @Test("the same lines again through a slow pipe are known, also where some of them are refused or were said to be of another version")
     func slowAgain() async throws {
         let temporary = try await ImportTests.store()

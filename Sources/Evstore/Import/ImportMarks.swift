@@ -91,11 +91,11 @@ struct ImportMarks {
 
     /// Reads a chunk; returns how many of its first lines a mark covers, the last mark that matches, and the lines up to there that the
     /// matching marks leave out, which may be lines before the chunk.
-    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?, leftOut: [UInt64: LeftOutLine]) {
+    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: ImportMark?, leftOut: [UInt64: LeftOutLine]) {
         line = chunk.lastLine
         if isIdle { return (0, nil, [:]) }
         var (hashed, covered) = (0, 0)
-        var matched: Digest?
+        var matched: ImportMark?
         var leftOut: [UInt64: LeftOutLine] = [:]
         while let marked = nextMarkedLine(in: chunk, after: hashed) {
             let count = Int(marked - chunk.firstLine) + 1
@@ -103,7 +103,7 @@ struct ImportMarks {
             hashed = count
             guard let mark = all[current], mark.line == marked else { continue }
             leftOut.merge(self.leftOut(by: mark, isOfBeginning: false)) { $1 }
-            (covered, matched, matchedLine) = (count, mark.hash, marked)
+            (covered, matched, matchedLine) = (count, mark, marked)
             ahead += following[mark.hash, default: []]
         }
         hash(chunk, from: hashed, to: chunk.ends.count)

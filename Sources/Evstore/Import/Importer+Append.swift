@@ -20,12 +20,15 @@ extension Importer {
         var seen = pass == .checking ? contents : [:]
         let sameID = options.sameID
         var repeated: UInt64 = 0
+        // The last event in the store that is one of the lines'.
+        var last = Checkpoint.start
         let (all, store) = (chunk.lines, store)
         let history = try store.evolving.current().history
         var (lines, refused): ([CheckedLine], [RefusedLine]) = ([], [])
         var made = GeneratedIDs()
         lines.reserveCapacity(all.count)
         try store.log.reading { reader in
+            last.epoch = reader.last.epoch
             for line in all {
                 guard let id = line.event.id else {
                     lines.append(line)
@@ -42,8 +45,10 @@ extension Importer {
                             of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader) != nil
                     {
                         repeated += 1
-                    } else if try hasPlainID(line, history, reader) {
+                        last.position = max(last.position, position)
+                    } else if let position = try plainIDPosition(line, history, reader) {
                         repeated += 1
+                        last.position = max(last.position, position)
                     } else {
                         seen[id] = (line.content, line.line)
                         lines.append(line)
@@ -53,6 +58,7 @@ extension Importer {
                 }
             }
         }
+        try noteSeen(last.position, in: last.epoch)
         if pass == .checking {
             contents = seen
             // An event that is appended meanwhile may have the part.
@@ -64,20 +70,21 @@ extension Importer {
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
     }
 
-    /// Whether a CloudEvent was imported by an earlier program, which took its id without its source: an event with that id has the same
-    /// content and time, and no source. That event counts for one source only.
-    private func hasPlainID(_ line: CheckedLine, _ history: History, _ reader: borrowing LogReader) throws -> Bool {
+    /// The event of a CloudEvent that an earlier program has imported, which took its id without its source: an event with that id has
+    /// the same content and time, and no source. That event counts for one source only. Nil where there is none.
+    private func plainIDPosition(_ line: CheckedLine, _ history: History, _ reader: borrowing LogReader) throws -> Position? {
         guard line.hasTime, let plain = line.plainID, plainIDs[plain, default: line.event.id ?? plain] == line.event.id,
             let position = try reader.position(of: plain)
-        else { return false }
+        else { return nil }
         let isOfItsTime = try reader.record(at: position) { record in
             record.time == line.event.time && !CloudEvent.isNamed(in: record.metadata)
         }
-        guard isOfItsTime == true else { return false }
+        guard isOfItsTime == true else { return nil }
         let isSame =
             try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader)?.isSame == true
-        if isSame { plainIDs[plain] = line.event.id }
-        return isSame
+        guard isSame else { return nil }
+        plainIDs[plain] = line.event.id
+        return position
     }
 
     /// Appends a chunk and writes its note in the same commit.
@@ -104,7 +111,7 @@ extension Importer {
             case .appended(let receipt):
                 report.add(chunk)
                 report.position = receipt.position
-                seen = Checkpoint(epoch: receipt.epoch, position: receipt.position)
+                try noteSeen(receipt.position, in: receipt.epoch, isOwn: true)
                 noteRows(rows.count)
                 return
             case .revalidate: try recheck(&chunk)

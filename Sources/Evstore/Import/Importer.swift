@@ -27,9 +27,8 @@ final class Importer {
     /// The number of marks in the store, and the epoch, when this import read or wrote marks last: where both are the same, no other import
     /// has written a mark, and no cut has removed one.
     private var known: (marks: Int, epoch: Epoch)?
-    /// The log's end when the marks were read, then the last event that was appended: a cut below it takes off lines that a new mark would
-    /// cover.
-    var seen: Checkpoint?
+    /// The last event of lines that a new mark would cover: a cut below it takes such lines off. Nil while there are none.
+    private(set) var seen: Checkpoint?
     /// Chunks that a mark at a later line may cover.
     private var waiting: [Entry] = []
     /// When the first of these chunks began to wait that was not yet compared with what such a mark covers.
@@ -152,7 +151,7 @@ final class Importer {
             switch piece {
             case .lines(let chunk):
                 try await acquireLock()
-                findCovered(Entry(chunk: chunk, before: marks))
+                try findCovered(Entry(chunk: chunk, before: marks))
                 waitingSince = waitingSince ?? .now
                 if marks.horizon <= chunk.lastLine { startWaiting(pass) }
             case .nothingYet:
@@ -202,6 +201,7 @@ final class Importer {
         case .open: break
         // Lines that are appended again in any case need not wait.
         case .beginning(let mark, let refused) where isEnd || options.again:
+            try noteSeen(mark)
             coverWaiting()
             for index in waiting.indices { waiting[index].isKindred = true }
             noteLeftOut(Dictionary(refused.map { ($0, LeftOutLine()) }) { $1 })
@@ -223,22 +223,35 @@ final class Importer {
             return
         }
         let (count, end) = try store.log.reading { reader in (try reader.count(.imports), reader.last) }
-        seen = seen ?? end
         if let known, known == (count, end.epoch) { return }
         known = (count, end.epoch)
         let entries = waiting
         waiting = []
         if let first = entries.first { marks = first.before }
         marks.search(for: try store.importMarks(), after: lastMark)
-        for entry in entries { findCovered(Entry(chunk: entry.chunk, before: marks)) }
+        for entry in entries { try findCovered(Entry(chunk: entry.chunk, before: marks)) }
+    }
+
+    /// Notes that lines were appended up to a position in an epoch, by this import or before it. An epoch in which this one has appended
+    /// needs no check: its appends are refused after a cut below `seen`.
+    func noteSeen(_ position: Position, in epoch: Epoch, isOwn: Bool = false) throws(EvstoreError) {
+        guard position > seen?.position ?? .start else { return }
+        if let seen, !isOwn, epoch > seen.epoch { try store.requireValid(seen) }
+        seen = Checkpoint(epoch: epoch, position: position)
+    }
+
+    /// Notes the lines that a mark covers.
+    private func noteSeen(_ mark: ImportMark?) throws(EvstoreError) {
+        if let mark, let known { try noteSeen(mark.position, in: known.epoch) }
     }
 
     /// Determines how many lines of a chunk a mark covers; the mark also covers all waiting chunks before it.
-    private func findCovered(_ entry: Entry) {
+    private func findCovered(_ entry: Entry) throws(EvstoreError) {
         var entry = entry
-        let leftOut: [UInt64: LeftOutLine]
         entry.chunk.leftOut = [:]
-        (entry.chunk.covered, entry.matched, leftOut) = marks.pass(entry.chunk)
+        let (covered, matched, leftOut) = marks.pass(entry.chunk)
+        try noteSeen(matched)
+        (entry.chunk.covered, entry.matched) = (covered, matched?.hash)
         entry.end = marks.current
         if entry.matched != nil { coverWaiting() }
         waiting.append(entry)
