@@ -76,7 +76,7 @@
                 set("evstore_last_drill_age_seconds", Timestamp.now.seconds(since: drill.time))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
-            if let backups, let newest = StoreMaintenance.newestBackups(in: backups).first {
+            if let backups, let newest = StoreMaintenance.newestBackup(in: backups) {
                 set("evstore_last_backup_age_seconds", Timestamp.now.seconds(since: newest.time))
             }
             if let progress = try store.migrationUnderWay()?.progress, progress.total > 0 {

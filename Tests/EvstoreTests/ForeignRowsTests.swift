@@ -158,7 +158,8 @@ struct ForeignRowsTests {
         for bytes in ["-1000000000000", "9223372036854775807"] {
             try text.replacing(#/"bytes":\d+/#, with: "\"bytes\":" + bytes).write(to: file, atomically: true, encoding: .utf8)
             #expect(try StoreMaintenance.backups(in: backups).map { $0.damage != nil } == [true])
-            #expect(StoreMaintenance.newestBackups(in: backups).isEmpty)
+            #expect(StoreMaintenance.newestBackups(in: backups, limit: 2).map(\.number) == [1])
+            #expect(StoreMaintenance.newestBackup(in: backups) == nil)
         }
     }
 }

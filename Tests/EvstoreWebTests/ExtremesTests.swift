@@ -67,6 +67,22 @@ struct ExtremesTests {
         }
     }
 
+    @Test("a run of the backups that can't be read is shown as one, and the newest that can be is the last backup")
+    func unreadableRun() async throws {
+        let temporary = try await store()
+        let directory = try TemporaryDirectory()
+        for id in 1 ... 2 {
+            _ = try await temporary.store.append([note(#"{"id":"\#(id)"}"#)])
+            _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
+        }
+        let page = Page(temporary.store, backups: directory.path + "/copies")
+        func text(of place: String) async -> String { String(decoding: await page.answer(PageRequest(path: place)).body, as: UTF8.self) }
+        #expect(await !text(of: "/").contains("can't be read"))
+        try directory.write("{", to: "copies/runs/0000000002.json")
+        #expect(await text(of: "/").contains("up to position 1, <strong class=\"bad\">and the newest run, 2, can't be read"))
+        #expect(await text(of: "/storage").contains("<strong class=\"bad\">can't be read</strong>"))
+    }
+
     @Test("an address may say any number, version, key and cursor: each place answers, or says what is wrong with it")
     func asked() async throws {
         let temporary = try await store()

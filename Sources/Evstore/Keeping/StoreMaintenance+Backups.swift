@@ -51,8 +51,15 @@ extension StoreMaintenance {
     /// - Throws: `EvstoreError`: usage where it is no directory of backups; locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
-    /// The newest backups of a directory, for display: see `Backup.newest`.
-    package static func newestBackups(in directory: String, limit: Int = 1) -> [BackupRun] { Backup.newest(directory, limit: limit) }
+    /// The newest runs of a directory for display, also those whose own file can't be read: see `Backup.newest`.
+    package static func newestBackups(in directory: String, limit: Int) -> [BackupRun] {
+        Backup.newest(directory, limit: limit, readable: false)
+    }
+
+    /// The newest run of a directory whose own file can be read; nil where there is none.
+    package static func newestBackup(in directory: String) -> BackupRun? {
+        Backup.newest(directory, limit: 1, readable: true).first
+    }
 
     /// Checks every file of a directory's backups by the hash that links each frame to the one before it; a run without damage can be
     /// restored. Needs no store, no keys and no disk space for a copy.

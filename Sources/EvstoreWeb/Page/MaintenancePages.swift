@@ -24,8 +24,12 @@ extension Page {
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
         ]
         if let backups {
-            let newest = StoreMaintenance.newestBackups(in: backups).first
-            facts.append(("Last backup", newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? "none"))
+            let newest = StoreMaintenance.newestBackup(in: backups)
+            let unreadable = StoreMaintenance.newestBackups(in: backups, limit: 1).first { $0.damage != nil }.map { run -> Markup in
+                ", <strong class=\"bad\">and the newest run, \(run.number), can't be read</strong> (<a href=\"/storage\">backups</a>)"
+            }
+            let words = newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? "none"
+            facts.append(("Last backup", "\(words)\(unreadable)"))
         }
         return """
             <h1>Overview</h1>
@@ -288,7 +292,10 @@ extension Page {
     private var backupTable: Markup? {
         guard let backups else { return nil }
         let rows = StoreMaintenance.newestBackups(in: backups, limit: Self.backupsShown).map { run -> [Markup] in
-            ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
+            if let damage = run.damage {
+                return ["\(run.number)", "", "", "<strong class=\"bad\">can't be read</strong>: \(Markup.name(damage))", ""]
+            }
+            return ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
         }
         return .table("Backups in \(backups)", ["Run", "Time", "Up to", "Content", "Size"], rows, empty: "No backups yet.")
     }

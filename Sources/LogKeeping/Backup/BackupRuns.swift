@@ -12,15 +12,21 @@ extension Backup {
         try reading(path) { directory in try directory.numbers().map { try BackupRun($0, directory.read($0), in: directory) } }
     }
 
-    /// The newest runs of a directory, newest first, at most `limit`. It takes no lock, and so works while a backup is made. Runs that
-    /// can't be read, or are removed meanwhile, are left out; empty where there is no directory of backups.
-    package static func newest(_ path: String, limit: Int) -> [BackupRun] {
+    /// The newest runs of a directory, newest first, at most `limit`. It takes no lock, and so works while a backup is made. Runs that are
+    /// removed meanwhile are left out; empty where there is no directory of backups.
+    /// - Parameter readable: whether runs whose files can't be read are left out.
+    package static func newest(_ path: String, limit: Int, readable: Bool) -> [BackupRun] {
         let directory = BackupDirectory(path)
         let numbers: [UInt64]
         do { numbers = try directory.numbers() } catch { return [] }
-        return numbers.suffix(limit).reversed().compactMap { number -> BackupRun? in
-            do { return try BackupRun(number, directory.read(number), in: directory) } catch { return nil }
-        }.filter { $0.damage == nil }
+        var runs: [BackupRun] = []
+        for number in numbers.reversed() where runs.count < limit {
+            do {
+                let run = try BackupRun(number, directory.read(number), in: directory)
+                if !readable || run.damage == nil { runs.append(run) }
+            } catch {}
+        }
+        return runs
     }
 
     /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
