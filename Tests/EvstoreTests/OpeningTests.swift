@@ -35,6 +35,35 @@ struct OpeningTests {
         try await follows.close()
     }
 
+    @Test("a store works with any numbers as its options: those without a meaning count as the nearest with one",
+        arguments: [Int.min, -1, 0, .max])
+    func numbers(_ number: Int) async throws {
+        var options = Options.forTests
+        (options.pageEventsMax, options.followBatchEvents, options.flipLagEventsMax) = (number, number, number)
+        (options.sweepDueEvents, options.sweepForcedEvents, options.sweepSliceEntries) = (number, number, number)
+        (options.commitEventsMax, options.commitBytesMax, options.queueRequestsMax) = (number, number, number)
+        (options.readSliceBytes, options.buildMemoryBytes, options.replaySnapshotsKept) = (number, number, number)
+        if number > 0 {
+            (options.eventBytesMax, options.jsonDepthMax, options.jsonMembersMax) = (number, number, number)
+            (options.appendEventsMax, options.appendBytesMax, options.typeNameBytesMax) = (number, number, number)
+        }
+        let temporary = try await TemporaryStore.make(try Orders.schemas(2), at: SchemaVersion(1), options: options)
+        let store = temporary.store
+        for id in 1 ... 5 { _ = try await store.append([try Orders.placed("\(id)", at: 1)]) }
+        let line = #"{"stream":"order-6","type":"OrderPlaced","data":{"id":"6","customer":"Ann","total":100}}"#
+        _ = try await store.importLines(from: .file(try temporary.write(line, to: "line")), as: SchemaVersion(1))
+        var found: [UInt64] = []
+        try store.readAll(backwards: true) { event in
+            found.append(event.position.rawValue)
+            return true
+        }
+        #expect(found == [6, 5, 4, 3, 2, 1])
+        #expect(try await store.query("orders").rows.count == 6)
+        _ = try await store.migrate(to: SchemaVersion(2))
+        #expect(try await store.query("orders").rows.count == 6)
+        #expect(try await store.maintenance.verify(deep: true).ok)
+    }
+
     @Test("of many that start at once one makes the store, and all have it")
     func atOnce() async throws {
         let (directory, schemas) = try directory()
