@@ -129,7 +129,9 @@ extension EvstoreError {
             .init(
                 "noImage",
                 "\(failure.type) born at \(failure.born) has no image at \(failure.target): step \(failure.step), \(failure.op): \(failure.pointer.isEmpty ? "the payload" : failure.pointer) should be \(failure.expected), found \(failure.found)",
-                fix: failure.pointer == ImageFailure.streamName
+                fix: failure.target.rawValue == 0
+                    ? "v0 shows only data from before versions existed: ask for another version"
+                    : failure.pointer == ImageFailure.streamName
                     ? "choose another name: \(failure.op) of \(failure.step) would map it to another stream on the way back"
                     : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))

@@ -73,7 +73,7 @@ extension EvstoreError {
             version > top
                 ? "evstore replay --to \(version) comes first, with --schemas where the store does not know \(version)"
                 : "write events of \(floor) or newer, here with --at \(floor); a program that writes older ones is to be updated"
-        case .noImage(let failure) where failure.pointer != ImageFailure.streamName:
+        case .noImage(let failure) where failure.pointer != ImageFailure.streamName && min(failure.born, failure.target).rawValue > 0:
             "see: evstore schema explain \(failure.type.shellWord) --from \(failure.born) --to \(failure.target)"
         case .refusedLine(_, _, let error), .refusedElement(_, _, _, let error): error.command
         case .unknownProjection(_, let known) where known.isEmpty: "none is registered: evstore replay --schemas DIR --to vN"
@@ -248,9 +248,9 @@ extension ErrorLocation {
     var words: String? {
         let file = file.map { [$0, line.map(String.init), column.map(String.init)].compactMap(\.self).joined(separator: ":") }
         let parts = [
-            file ?? line.map { "line \($0)" }, stream.map { "stream \($0)" }, type, pointer.flatMap { $0.isEmpty ? nil : $0 },
+            file ?? line.map { "line \($0)" }, stream.map { $0.isEmpty ? "" : "stream \($0)" }, type, pointer,
             position.map { "position \(grouped($0.rawValue))" },
-        ].compactMap(\.self)
+        ].compactMap(\.self).filter { !$0.isEmpty }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }

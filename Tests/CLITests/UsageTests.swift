@@ -37,6 +37,19 @@ struct UsageTests {
         #expect(try BuiltProgram().run(["query", "orders", "--limit=-1"]).errors.contains("--limit is at least 1"))
     }
 
+    @Test("an error names no command for v0, which none takes, and no place without a name")
+    func advice() throws {
+        let shop = try Shop.open()
+        for command in ["read --at v0", "read order-1 --at v0", "export --at v0"] {
+            let outcome = try shop.run(command)
+            #expect(outcome.exit == 3 && outcome.errors.contains("-> v0 shows only data from before"), "\(command): \(outcome)")
+        }
+        for arguments in [["read", "order-1", "--type", ""], ["read", ""]] {
+            let outcome = try shop.program.run(arguments)
+            #expect(outcome.exit == 3 && !outcome.errors.contains("  at "), "\(arguments): \(outcome)")
+        }
+    }
+
     @Test("results that can't be written are an error, as text and as JSON", arguments: ["", " --json"])
     func fullDisk(_ json: String) throws {
         let shop = try Shop.open()
