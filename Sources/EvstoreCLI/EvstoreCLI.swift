@@ -14,14 +14,37 @@ public enum EvstoreCLI {
     ///   - arguments: What follows the program's name.
     ///   - steps: The code behind `swift` ops; a command that needs one which is missing ends with exit code 6.
     ///   - projections: The application's own, which the commands then build and read like those of the version files.
-    public static func run(
+    public nonisolated(nonsending) static func run(
         _ arguments: [String], steps: [any SwiftStep] = [], projections: [any SwiftProjection] = []
     ) async -> Never {
+        Descriptor.occupyStandardStreams()
+        // Order: before anything suspends. Swift's pool waits for a thread that can't be started, without an end and without a word, and
+        // ends the process where it can't open a file.
+        do { try requireLimits() } catch {
+            ErrorReport(error, again: "").write(to: Output(json: Arguments.own(arguments).contains("--json")))
+            exit(1)
+        }
         exit(await outcome(of: arguments, Application(steps: steps, projections: projections)))
     }
 
+    /// Fails where so many more threads can't be started.
+    static func requireThreads(_ count: Int) throws(EvstoreError) {
+        do throws(StorageError) { try WorkerThread.require(count) } catch {
+            throw .ioFailure(
+                doing: "beginning",
+                reason: "\(error); raise the limit of threads: ulimit -u, TasksMax= of the service, or pids.max of the container")
+        }
+    }
+
+    /// Fails where the limits of this process are too low for any command.
+    private static func requireLimits() throws(EvstoreError) {
+        try requireThreads(5)
+        do throws(StorageError) { try Descriptor.require(8) } catch {
+            throw .ioFailure(doing: "beginning", reason: "\(error); raise the limit of open files: ulimit -n, or LimitNOFILE= of the service")
+        }
+    }
+
     private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
-        Descriptor.occupyStandardStreams()
         // Whoever runs the program can use what it makes, whatever mask it was started with: a part of a store that its own user may not
         // open would keep everybody out of the store.
         umask(umask(0o077) & 0o077)

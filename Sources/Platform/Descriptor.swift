@@ -42,6 +42,17 @@ package struct Descriptor: Hashable, Sendable {
         }
     }
 
+    /// Fails where this process can't have so many more open files at once.
+    package static func require(_ count: Int) throws(StorageError) {
+        var copies: [Int32] = []
+        defer { for copy in copies { close(copy) } }
+        while copies.count < count {
+            let copy = dup(standardError.number)
+            if copy < 0 { throw .system("opening files") }
+            copies.append(copy)
+        }
+    }
+
     package var isTerminal: Bool { isatty(number) == 1 }
 
     /// The width of the terminal, where this is one.

@@ -29,6 +29,17 @@ package final class WorkerThread: Sendable {
         return thread
     }
 
+    /// Fails where the system does not let this process run so many more threads at once.
+    package static func require(_ count: Int) throws(StorageError) {
+        let isOver = Monitor(false)
+        var threads: [WorkerThread] = []
+        defer {
+            isOver.change { $0 = true }
+            for thread in threads { thread.join() }
+        }
+        while threads.count < count { threads.append(try start("evstore-trial") { isOver.wait(until: { $0 }, { _ in }) }) }
+    }
+
     /// Waits until the closure has ended.
     package func join() { done.wait(until: { $0 }, { _ in }) }
 

@@ -90,6 +90,29 @@ struct FaultTests {
         try orders.program.must("verify", "--deep")
     }
 
+    @Test("with too few open files a command says so, and does not crash", arguments: [3, 4, 5, 6, 8, 10])
+    func fewFiles(_ count: Int) throws {
+        let outcome = try BuiltProgram(path: "/bin/sh").run("-c", "ulimit -n \(count); exec \(BuiltProgram().path) --version")
+        // With fewer, not even the program's libraries can be loaded.
+        if count > 3 { #expect(outcome.exit == 1 && outcome.errors.contains("raise the limit of open files"), "\(outcome)") }
+        #expect(outcome.signal == nil, "\(outcome)")
+    }
+
+    /// Runs a command line as a user of whom the system starts no more than `count` threads: such a limit does not hold for root.
+    private func run(_ line: String, withThreads count: Int) throws -> BuiltProgram.Outcome {
+        try BuiltProgram(path: "/bin/sh").run(
+            "-c",
+            "exec timeout -s KILL 30 setpriv --reuid 54321 --clear-groups sh -c 'ulimit -u \(count); exec \(BuiltProgram().path) \(line)'")
+    }
+
+    @Test("with too few threads a command says so at once", .enabled(if: getuid() == 0), arguments: 1 ... 5)
+    func fewThreads(_ count: Int) throws {
+        // The user may not be allowed to read the program.
+        guard try run("--version", withThreads: 50).exit == 0 else { return }
+        let outcome = try run("--version", withThreads: count)
+        #expect(outcome.exit == 1 && outcome.errors.contains("raise the limit of threads"), "\(count): \(outcome)")
+    }
+
     @Test("a limit on the size of files is an error, not a signal")
     func fileSize() throws {
         let orders = try Orders(count: 20)

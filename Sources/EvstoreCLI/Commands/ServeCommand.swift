@@ -137,6 +137,8 @@
 
         func service(of store: EventStore, _ metrics: ServingMetrics, _ session: Session) throws -> ServingService {
             guard let address = ListenAddress(address) else { throw EvstoreError.usage("\(quoted(address)) is no address") }
+            // The server's own threads, one for each processor, end the process where they can't be started.
+            try EvstoreCLI.requireThreads(Processors.count + 4)
             var token: String?
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
             let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges(metrics.store.progress) : nil) }
