@@ -40,7 +40,8 @@ public enum EvstoreCLI {
     private static func requireLimits() throws(EvstoreError) {
         try requireThreads(5)
         do throws(StorageError) { try Descriptor.require(8) } catch {
-            throw .ioFailure(doing: "beginning", reason: "\(error); raise the limit of open files: ulimit -n, or LimitNOFILE= of the service")
+            throw .ioFailure(
+                doing: "beginning", reason: "\(error); raise the limit of open files: ulimit -n, or LimitNOFILE= of the service")
         }
     }
 

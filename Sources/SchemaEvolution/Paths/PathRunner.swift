@@ -47,8 +47,8 @@ package struct SourceEvent: ~Escapable {
     func context(stream: String?) -> EventContext { EventContext(time: time, stream: stream, metadata: metadata) }
 }
 
-/// Compiles and keeps the paths of a history's events, and runs them. Each thread has its own and reuses it; once warm, it allocates nothing
-/// for an event.
+/// Compiles and keeps the paths of a history's events, and runs them. Each thread has its own and reuses it; once warm, it allocates
+/// nothing for an event.
 package final class PathRunner {
     package let history: History
     package var interpreter = PathInterpreter()
