@@ -6,6 +6,7 @@ internal import LMDB
 internal import Migration
 internal import Platform
 internal import Projections
+internal import SchemaEvolution
 
 /// Runs the program of another release, which rolls the store at a path back to a version.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
@@ -114,5 +115,161 @@ extension DrillReport {
             ("recoverySeconds", recovery.map(seconds) ?? .null),
             ("recoveryPointEvents", recoveryPointEvents.map { number($0) } ?? .null),
         ])
+    }
+}
+
+/// Makes events of a version from events of a store, for a drill to append.
+struct DrillEvents {
+    private static let eventsMax: UInt64 = 2_000
+    /// How many events are read in one transaction.
+    private static let atOnce: UInt64 = 100
+    /// How many positions before and behind an event are searched for events of its append that a step merges with it.
+    private static let reach = 8
+    private let store: EventStore
+    private let version: SchemaVersion
+    private let isChanged: Bool
+    private let seed: UInt64
+
+    /// - Parameter changed: whether some of their values are changed; else the events are repeated as they are.
+    init(_ store: EventStore, at version: SchemaVersion, changed isChanged: Bool, seed: UInt64) {
+        (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
+    }
+
+    /// Makes appends from up to 2,000 events, spread evenly over the log, until `body` returns false; leaves out an event from which
+    /// none can be made. Events that a later step merges are in one append, as a program would append them.
+    func forEachAppend(_ body: ([NewEvent]) async throws -> Bool) async throws {
+        let history = try store.evolving.history
+        var generator = EventGenerator(history, seed: seed)
+        let converter = try EventConverter(store, history, .version(version))
+        let last = try store.last().position.rawValue
+        let distance = max(1, (last + Self.eventsMax - 1) / Self.eventsMax)
+        var merged: [Name: Set<Name>] = [:]
+        if history.mergesEvents {
+            for type in history.types(at: version) { merged[type] = try history.types(mergedWith: type, at: version) }
+        }
+        for start in stride(from: 1, through: last, by: Int(distance * Self.atOnce)) {
+            var seen: [[RecordedEvent]] = []
+            try store.log.reading { reader in
+                for position in stride(from: start, through: last, by: Int(distance)).prefix(Int(Self.atOnce)) {
+                    try see(Position(position), converter, merged, &seen, reader)
+                }
+            }
+            for events in seen {
+                let made = events.compactMap { isChanged ? changed($0, &generator) : again($0, history) }
+                let append = made.isEmpty ? [] : try together(made, merged, history)
+                if !append.isEmpty, try await !body(append) { return }
+            }
+        }
+    }
+
+    /// Adds the images, at the version, of the event at a position and of the events that a later step merges with it.
+    private func see(
+        _ position: Position, _ converter: EventConverter, _ merged: [Name: Set<Name>], _ seen: inout [[RecordedEvent]],
+        _ reader: borrowing LogReader
+    ) throws {
+        var events: [RecordedEvent] = []
+        _ = try reader.record(at: position) { record in try see(record, converter, reader, &events) }
+        guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return seen += events.map { [$0] } }
+        var (first, next) = (position, position.next)
+        var before: [RecordedEvent] = []
+        while position.events(after: first) < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
+            first = first.previous
+            var found: [RecordedEvent] = []
+            _ = try reader.record(at: first) { record in try see(record, converter, reader, &found) }
+            before = found + before
+        }
+        events = before + events
+        while next.events(after: position) <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
+            _ = try reader.record(at: next) { record in try see(record, converter, reader, &events) }
+            next = next.next
+        }
+        seen.append(events.filter { merged[$0.type]?.isEmpty == false })
+    }
+
+    /// Adds the images of one event; skips an event without an image at the version.
+    private func see(
+        _ record: borrowing RecordView, _ converter: EventConverter, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
+    ) throws {
+        do { try converter.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
+    }
+
+    /// Returns those of the events that have an image at every later version when they are appended together.
+    private func together(
+        _ events: [NewEvent], _ merged: [Name: Set<Name>], _ history: History
+    ) throws(EvstoreError) -> [NewEvent] {
+        guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return events }
+        var (left, target) = (events, version.next)
+        let viewer = PathRunner(history)
+        while target <= history.head {
+            var lone: Set<Int> = []
+            for (stream, indices) in Dictionary(grouping: left.indices, by: { left[$0].stream }) {
+                let appended = indices.map { index in
+                    AppendedEvent(
+                        type: left[index].type, payload: left[index].payload, metadata: left[index].metadata ?? [], time: .now,
+                        stream: stream.text)
+                }
+                try converting(at: store.path) {
+                    try viewer.view(appended: appended, born: version, at: target, failed: { at, _ in lone.insert(indices[at]) }) { _, _ in
+                    }
+                }
+            }
+            left = left.indices.filter { !lone.contains($0) }.map { left[$0] }
+            // The check repeats, since another event may now lack the event that it is merged with.
+            if lone.isEmpty { target = target.next }
+        }
+        return left
+    }
+
+    /// Repeats an event in the stream that a program of the version would append to; the event may lie in another one, where streams were
+    /// merged since.
+    private func again(_ event: RecordedEvent, _ history: History) -> NewEvent? {
+        let name: String?
+        do { name = try history.shape(of: event.type, at: version)?.stream?.name(for: event.payload.lent) } catch { return nil }
+        return made(event, in: name ?? event.stream.text, event.payload)
+    }
+
+    private func made(_ event: RecordedEvent, in stream: String, _ payload: [UInt8]) -> NewEvent? {
+        do {
+            return NewEvent(
+                stream: try StreamName(stream), type: event.type, payload: payload,
+                metadata: event.metadata.isEmpty ? nil : event.metadata, version: version)
+        } catch { return nil }
+    }
+
+    private func changed(_ event: RecordedEvent, _ generator: inout EventGenerator) -> NewEvent? {
+        let like = LawEvent(
+            origin: .log, stream: event.stream.text, type: event.type, born: version, time: event.time, payload: event.payload,
+            metadata: event.metadata)
+        return generator.mutation(of: like).flatMap { made(event, in: $0.stream, $0.payload) }
+    }
+}
+
+extension AppendValidator {
+    /// Whether generated events have images at every version that was ever live: a replay would stop at others.
+    func shows(_ events: [NewEvent]) -> Bool {
+        do { return try mergeFailures(of: events.map { try admit($0, at: .now) }).isEmpty } catch { return false }
+    }
+}
+
+extension EventStore {
+    /// Checks events of a version for all versions up to the top.
+    func drillGate(_ version: SchemaVersion) throws(EvstoreError) -> AppendValidator {
+        var rules = AppendRules(version: version)
+        rules.gatesThroughTop = true
+        let evolution = try evolving.current()
+        return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
+    }
+
+    /// Appends generated events; returns false where the validator refuses them, which is allowed.
+    func takes(_ events: [NewEvent]) async throws(EvstoreError) -> Bool {
+        do {
+            _ = try await append(events)
+            return true
+        } catch {
+            switch error {
+            case .noImage, .invalidEvent, .invalidStreamName, .streamMismatch, .eventTooLarge, .appendTooLarge: return false
+            default: throw error
+            }
+        }
     }
 }
