@@ -79,10 +79,7 @@ package struct LogReader: ~Copyable {
     }
 
     /// The last event of a stream; nil where it has none.
-    package func head(of stream: StreamName) throws -> StreamHead? {
-        guard let id = try moment.knownStreamID(stream.text, transaction, access) else { return nil }
-        return try moment.knownHead(id, transaction, access)
-    }
+    package func head(of stream: StreamName) throws -> StreamHead? { try walk(stream)?.head }
 
     /// Lends up to `limit` events of a stream, upwards or downwards from revision `from`, until `body` returns false. Downwards, a `from`
     /// beyond the last event begins with the last event.
@@ -121,11 +118,8 @@ package struct LogReader: ~Copyable {
     }
 
     func walk(_ name: StreamName) throws -> StreamWalk? {
-        guard let id = try moment.knownStreamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access)
-        else {
-            return nil
-        }
-        return StreamWalk(stream: id, head: head, access: access)
+        guard let id = try moment.knownStreamID(name.text, transaction, access) else { return nil }
+        return try moment.knownHead(id, transaction, access).map { StreamWalk(stream: id, head: $0, access: access) }
     }
 
     /// Lends the blocks from the one that holds `from`, until `body` returns false; `indices` of the first one begin at `from`.
