@@ -38,8 +38,8 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
     public typealias Failure = EvstoreError
 
     let begin: @Sendable () -> any PageReader
-    /// Makes the page that is given of one that was read.
-    let map: @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]
+    /// Makes the page that is given of one that was read, event by event: where it fails, the page has what is before.
+    let map: @Sendable ([RecordedEvent], inout [Event]) throws(EvstoreError) -> Void
 
     public func makeAsyncIterator() -> Iterator { Iterator(source: PageSource(begin(), map)) }
 
@@ -66,11 +66,13 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
 private final class PageSource<Event: Sendable>: @unchecked Sendable {
     // Sound: whoever asks while another task waits for a page gets an error.
     private var reader: any PageReader
-    private let map: @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]
+    private let map: @Sendable ([RecordedEvent], inout [Event]) throws(EvstoreError) -> Void
     private(set) var checkpoint: Checkpoint
+    /// Why there is no further page: an event behind those that were given could not be mapped.
+    private var failure: EvstoreError?
     private let isAsked = Monitor(false)
 
-    init(_ reader: any PageReader, _ map: @escaping @Sendable ([RecordedEvent]) throws(EvstoreError) -> [Event]) {
+    init(_ reader: any PageReader, _ map: @escaping @Sendable ([RecordedEvent], inout [Event]) throws(EvstoreError) -> Void) {
         (self.reader, self.map, checkpoint) = (reader, map, reader.checkpoint)
     }
 
@@ -93,8 +95,15 @@ private final class PageSource<Event: Sendable>: @unchecked Sendable {
     }
 
     private func page() throws(EvstoreError) -> [Event]? {
+        if let failure { throw failure }
         guard let page = try reader.page() else { return nil }
-        let made = try map(page)
+        var made: [Event] = []
+        do { try map(page, &made) } catch {
+            if made.isEmpty { throw error }
+            // The checkpoint stays before the whole page.
+            failure = error
+            return made
+        }
         checkpoint = reader.checkpoint
         return made
     }
@@ -119,16 +128,14 @@ extension PageReader {
 }
 
 extension EventSequence<RecordedEvent> {
-    init(_ begin: @escaping @Sendable () -> any PageReader) { pages = EventPages(begin: begin) { $0 } }
+    init(_ begin: @escaping @Sendable () -> any PageReader) { pages = EventPages(begin: begin) { $1 = $0 } }
 
     /// Maps each event of the sequence.
     func mapping<New: Sendable>(_ map: @escaping @Sendable (RecordedEvent) throws(EvstoreError) -> New) -> EventSequence<New> {
         EventSequence<New>(
-            pages: EventPages(begin: pages.begin) { page throws(EvstoreError) in
-                var made: [New] = []
+            pages: EventPages(begin: pages.begin) { (page, made) throws(EvstoreError) in
                 made.reserveCapacity(page.count)
                 for event in page { made.append(try map(event)) }
-                return made
             })
     }
 }

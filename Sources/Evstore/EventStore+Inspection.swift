@@ -331,11 +331,17 @@ final class FilteredRecords: RecordVisitor {
     func storedName(of stream: StreamName, _ reader: borrowing LogReader) throws -> StreamName? { stream }
 
     func read(_ record: borrowing RecordView, _ reader: borrowing LogReader, into events: inout [RecordedEvent]) throws {
+        if try matches(record, reader) {
+            try converter.read(record, reader, into: &events)
+            found += 1
+        }
         (examined, last) = (examined + 1, record.position)
-        if let born = filter.born, born != record.born { return }
-        if let type = filter.type, type != converter.store.log.name(ofType: record.type) { return }
-        if let stream = filter.stream, try !converter.stream(of: record, reader).text.hasPrefix(stream) { return }
-        try converter.read(record, reader, into: &events)
-        found += 1
+    }
+
+    private func matches(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Bool {
+        if let born = filter.born, born != record.born { return false }
+        if let type = filter.type, type != converter.store.log.name(ofType: record.type) { return false }
+        guard let stream = filter.stream else { return true }
+        return try converter.stream(of: record, reader).text.hasPrefix(stream)
     }
 }

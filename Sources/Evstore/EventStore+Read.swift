@@ -263,18 +263,17 @@ struct EventCursor {
         }
         // Most streams are short.
         events.reserveCapacity(min(pageEvents, 16))
-        var (revision, count) = (last, 0)
+        var (revision, count, isStopped) = (last, 0, false)
         try reader.stream(stored, from: first, limit: pageEvents, backwards: backwards) { record in
             if let end, record.position > end.position { return false }
-            let begin = events.count
-            try visitor.read(record, reader, into: &events)
-            if backwards { events[begin...].reverse() }
+            isStopped = try !take(record, by: visitor, reader, into: &events)
+            if isStopped { return false }
             (revision, count) = (record.revision, count + 1)
             reached.position = max(reached.position, record.position)
             return !quota.isUsed(by: events)
         }
         last = revision
-        isAtEnd = count < pageEvents && !quota.isUsed(by: events) || backwards && last == .first
+        isAtEnd = count < pageEvents && !quota.isUsed(by: events) && !isStopped || backwards && last == .first
         seen = isAtEnd ? reached.reaching(end) : reached
         if !quota.take(&events) { isAtEnd = true }
         // Pages grow only where the events that were read are not the wanted ones.
@@ -299,6 +298,22 @@ struct EventCursor {
         return first
     }
 
+    /// Takes in a record. If that fails behind other events, the page ends before the record, and the next page fails: whoever reads gets
+    /// every event before the one that can't be shown.
+    /// - Returns: false where the page ends.
+    private func take(
+        _ record: borrowing RecordView, by visitor: some RecordVisitor, _ reader: borrowing LogReader, into events: inout [RecordedEvent]
+    ) throws -> Bool {
+        let begin = events.count
+        do { try visitor.read(record, reader, into: &events) } catch {
+            if begin == 0 { throw error }
+            events.removeSubrange(begin...)
+            return false
+        }
+        if backwards { events[begin...].reverse() }
+        return true
+    }
+
     /// Whether neither the caller nor the visitor wants more than these events of the page.
     private func isEnough(_ events: [RecordedEvent], _ visitor: some RecordVisitor) -> Bool {
         quota.isUsed(by: events) || visitor.isFull
@@ -310,27 +325,28 @@ struct EventCursor {
             (seen.epoch, isAtEnd) = (end.epoch, true)
             return []
         }
-        var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
+        var (events, reached, isStopped): ([RecordedEvent], Position, Bool) = ([], seen.position, false)
         try converting(at: store.path) {
             try store.log.scan(after: seen.position, in: seen.epoch, through: end.position, types: visitor.storedTypes) {
                 block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try visitor.read(record, reader, into: &events)
+                    isStopped = try !take(record, by: visitor, reader, into: &events)
+                    if isStopped { return false }
                     reached = record.position
                     if isEnough(events, visitor) { return false }
                 }
                 return events.count < pageEvents
             }
         }
-        isAtEnd = events.count < pageEvents && !isEnough(events, visitor) || reached >= end.position
+        isAtEnd = events.count < pageEvents && !isEnough(events, visitor) && !isStopped || reached >= end.position
         seen = isAtEnd ? end : Checkpoint(epoch: end.epoch, position: reached)
         return events
     }
 
     private mutating func pageBefore(_ visitor: some RecordVisitor) throws(EvstoreError) -> [RecordedEvent] {
         guard case .position(let top) = start else { return [] }
-        var (events, reached): ([RecordedEvent], Position) = ([], seen.position)
+        var (events, reached, isStopped): ([RecordedEvent], Position, Bool) = ([], seen.position, false)
         var rest = store.options.followBatchEvents
         let types = visitor.storedTypes
         let end = ContinuousClock.Instant.within(store.options.readSlice)
@@ -339,16 +355,14 @@ struct EventCursor {
             let wanted = try types.map { try reader.wanted($0) }
             while rest > 0, reached > Position(1), events.count < pageEvents, !isEnough(events, visitor) {
                 let passedOver = try reader.blockBackwards(from: reached.previous, types: wanted) { record in
+                    let isWanted = types?.contains(store.log.name(ofType: record.type)) ?? true
+                    isStopped = try isWanted && !take(record, by: visitor, reader, into: &events)
+                    if isStopped { return false }
                     (reached, rest) = (record.position, rest - 1)
-                    if types?.contains(store.log.name(ofType: record.type)) ?? true {
-                        let begin = events.count
-                        try visitor.read(record, reader, into: &events)
-                        events[begin...].reverse()
-                    }
                     return rest > 0 && events.count < pageEvents && !isEnough(events, visitor)
                 }
                 if let passedOver { (reached, rest) = (passedOver, rest - 1) }
-                if ContinuousClock.now >= end { break }
+                if isStopped || ContinuousClock.now >= end { break }
             }
         }
         seen.position = reached

@@ -112,10 +112,16 @@ final class ExportPass: Sendable {
         while reached < end {
             if request.job.isCancelled { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
             let start = reached
+            var failure: (any Error)?
             try store.log.scan(after: reached, through: end) { block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try writer.write(record, reader, into: &text)
+                    let before = text.count
+                    do { try writer.write(record, reader, into: &text) } catch {
+                        text.truncate(to: before)
+                        failure = error
+                        return false
+                    }
                     reached = record.position
                     if text.count >= Self.pieceBytes { return false }
                 }
@@ -123,8 +129,12 @@ final class ExportPass: Sendable {
             }
             // A cut may have discarded events that the log had when the export began.
             try store.requireValid(Checkpoint(epoch: begin.epoch, position: end))
-            guard reached > start else { throw EvstoreError.corruptBlock(position: reached.next, reason: "there is no such event") }
+            guard reached > start || failure != nil else {
+                throw EvstoreError.corruptBlock(position: reached.next, reason: "there is no such event")
+            }
             if try text.count > 0 && !handOver(text.array(), text.count) { return }
+            // Order: the lines before an event that can't be shown are handed over first.
+            if let failure { throw failure }
             text.removeAll()
         }
     }
