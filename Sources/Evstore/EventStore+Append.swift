@@ -375,7 +375,7 @@ extension EventStore {
         return receipt
     }
 
-    /// The receipt of an append, and whether the events have the same content; nil as for `receipt(of:for:_:_:)`. Each is compared as it is
+    /// The receipt of an append, and whether the events have the same content and no other ids; nil as for `receipt(of:for:_:_:)`. Each is compared as it is
     /// seen at the version of the request. Where a step splits a stored event, the request may have all parts or the first ones, or, by its
     /// id, begin with a later one.
     func compare(
@@ -393,8 +393,11 @@ extension EventStore {
         }
         let isSame =
             try seen.count == events.count
-            && zip(seen, events).allSatisfy {
-                try $0.event.matches($1, redactedBy: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
+            && zip(seen, events).enumerated().allSatisfy { index, pair in
+                let (seen, event) = pair
+                // The append was found by the id of its first event.
+                return try (index == 0 || seen.event.mayHave(event.id))
+                    && seen.event.matches(event, redactedBy: seen.isForgotten ? stored.history.shape(of: event.type, at: asked) : nil)
             }
         return (receipt, isSame)
     }
@@ -448,6 +451,9 @@ extension RecordedEvent {
         guard type.isSame(as: event.type), stream == event.stream else { return false }
         return try Self.isSame(payload, event.payload, redactedBy: persons)
     }
+
+    /// Whether a request that gives this id, or none, can mean the event, or the event of which it is a part.
+    fileprivate func mayHave(_ given: EventID?) -> Bool { given.map { $0 == id || $0 == id.whole } ?? true }
 
     /// Whether two payloads have the same content, however their JSON is written. Without the personal data where `persons` is given.
     static func isSame(_ payload: [UInt8], _ other: [UInt8], redactedBy persons: EventShape?) throws -> Bool {
