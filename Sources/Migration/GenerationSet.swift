@@ -358,13 +358,14 @@ extension GenerationSet {
         return try Generation.countQuarantined(generations)
     }
 
-    /// The events that at least one read model lacks.
-    func acceptedQuarantine(_ context: MigrationContext) throws(EvstoreError) -> AcceptedQuarantine {
+    /// The events that at least one read model lacks; nil where there are none.
+    func acceptedQuarantine(_ context: MigrationContext) throws(EvstoreError) -> AcceptedQuarantine? {
         var generations: [Generation] = []
         for name in present.compactMap(\.directory) {
             let generation = try open(name, context)
             if try generation.header.quarantined > 0 { generations.append(generation) }
         }
+        if generations.isEmpty { return nil }
         return AcceptedQuarantine(at: version) { [generations] position in
             generations.contains { generation in
                 // A read model that can't be read accepts nothing, and is a finding of its own.

@@ -69,25 +69,25 @@ package enum Laws {
     }
 
     /// Tries the laws of events on the whole log, on events made from the shapes of every version, and on mutated events of the log.
-    /// - Parameter quarantine: see `LawTrial.init`.
+    /// - Parameter quarantines: see `LawTrial.init`.
     static func checkEvents(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantine: AcceptedQuarantine
+        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantines: [AcceptedQuarantine]
     ) throws(EvstoreError) -> LawTally {
-        var tally = try checkLog(context, history, state, quarantine)
+        var tally = try checkLog(context, history, state, quarantines)
         tally.add(try checkGenerated(context, history, seed))
         tally.add(try checkMutated(context, history, seed))
         return tally
     }
 
     private static func checkLog(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantine: AcceptedQuarantine
+        _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantines: [AcceptedQuarantine]
     ) throws(EvstoreError) -> LawTally {
-        let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
+        let targets = [state.live] + Set([state.floor, state.top, state.head]).subtracting([state.live]).sorted()
         let last = try context.last().position.rawValue
         let progress = LawProgress(context, "laws", total: last)
         return together(
             try inJobs(context, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
-                var trial = LawTrial(history, isFull: true, quarantine: quarantine)
+                var trial = LawTrial(history, isFull: true, quarantines: quarantines)
                 let (part, jobs) = (UInt64(part), UInt64(jobs))
                 let start = try context.beginOfAppend(from: 1 + part * last / jobs)
                 let end = try context.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
@@ -241,17 +241,17 @@ package struct LawReport: Sendable {
 extension Laws {
     /// Tries every law: first those of events, then those of read models.
     /// - Parameter quarantine: events of the log without an image at this version are not tried, but named as such; where nil, those that
-    ///   a read model of the live version has in its quarantine.
+    ///   a read model of the live version, or of one above it, has in its quarantine.
     package static func prove(
         _ context: MigrationContext, _ state: StoreState, seed: UInt64, quarantine: SchemaVersion? = nil
     ) throws(EvstoreError) -> LawReport {
         let history = try context.evolving.current().history
         try history.requireSwiftSteps(through: history.head)
-        let quarantine =
-            if let quarantine { AcceptedQuarantine(at: quarantine) } else {
-                try GenerationSet.registered(context, at: state.live, state).acceptedQuarantine(context)
-            }
-        var tally = try checkEvents(context, history, state, seed: seed, quarantine: quarantine)
+        var quarantines = quarantine.map { [AcceptedQuarantine(at: $0)] } ?? []
+        for version in Set([state.live, state.top, state.head]).sorted() where quarantine == nil {
+            if let one = try GenerationSet.registered(context, at: version, state).acceptedQuarantine(context) { quarantines.append(one) }
+        }
+        var tally = try checkEvents(context, history, state, seed: seed, quarantines: quarantines)
         var models = try ReplayLaws(context)
         for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
         try models.checkShared(state)
@@ -266,11 +266,12 @@ extension Laws {
             mutated: tally.cases[.mutated] ?? 0, refused: tally.refused, replayed: models.events)
         var notExercised = stepCases.filter { $0.count == 0 }.map(\.description)
         if tally.quarantined > 0 {
-            notExercised.append("the laws of \(counted(tally.quarantined, "event")) without an image at \(quarantine.version)")
+            let versions = quarantines.map(\.version.description).joined(separator: " or ")
+            notExercised.append("the laws of \(counted(tally.quarantined, "event")) without an image at \(versions)")
         }
         return LawReport(
             laws: laws, exercised: exercised(stepCases), notExercised: notExercised, cases: cases,
-            seed: seed, loss: tally.losses.planned(history, from: SchemaVersion(1), to: state.live),
+            seed: seed, loss: tally.losses.planned(history, from: SchemaVersion(1), to: state.head),
             findings: tally.failures.map { finding($0, history) } + models.findings)
     }
 

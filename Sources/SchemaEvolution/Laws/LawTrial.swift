@@ -38,16 +38,16 @@ package struct LawTrial {
     let shared: SharedLawTracer
     /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
-    private let quarantine: AcceptedQuarantine?
+    private let quarantines: [AcceptedQuarantine]
 
     /// The laws need the paths between all pairs of versions, but those of one event at a time.
     private static let opsMax = 1 << 18
 
     /// - Parameters:
     ///   - triesEach: how many events with equal traces are tried, unless all laws are tried.
-    ///   - quarantine: no law applies to its events without an image at its version, or at a later one for that reason.
-    package init(_ history: History, isFull: Bool, triesEach: Int = 8, quarantine: AcceptedQuarantine? = nil) {
-        self.quarantine = quarantine
+    ///   - quarantines: no law applies to the events of one without an image at its version, or at a later one for that reason.
+    package init(_ history: History, isFull: Bool, triesEach: Int = 8, quarantines: [AcceptedQuarantine] = []) {
+        self.quarantines = quarantines
         (viewer, self.isFull, self.triesEach) = (PathRunner(history, opsMax: Self.opsMax), isFull, isFull ? .max : triesEach)
         probe = LossProbe(history)
         shared = SharedLawTracer(viewer)
@@ -230,19 +230,23 @@ package struct LawTrial {
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 
-    /// Whether events of the log have no image at a version because of steps up to the one at which that is known; counts them.
+    /// Whether events of the log have no image at a version because of steps up to one at which that is known; counts them.
     mutating func isQuarantined(_ events: [LawEvent], _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
-        guard let quarantine, let first = events.first, first.origin == .log, first.born < min(quarantine.version, target),
-            case .noImage = error, events.contains(where: { $0.position.map(quarantine.contains) ?? false })
-        else { return false }
-        if target > quarantine.version {
-            let start = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
-            do {
-                _ = try see(appended: start, of: events, from: first.born, to: quarantine.version)
-                return false
-            } catch { guard case .noImage = error else { return false } }
+        guard case .noImage = error, let first = events.first, first.origin == .log else { return false }
+        let quarantines = quarantines
+        for quarantine in quarantines where first.born < min(quarantine.version, target) {
+            guard events.contains(where: { $0.position.map(quarantine.contains) ?? false }) else { continue }
+            if target > quarantine.version, hasImage(of: events, at: quarantine.version) { continue }
+            noted.quarantined += UInt64(events.count)
+            return true
         }
-        noted.quarantined += UInt64(events.count)
+        return false
+    }
+
+    /// False also where that can't be found out.
+    private mutating func hasImage(of events: [LawEvent], at version: SchemaVersion) -> Bool {
+        let start = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
+        do { _ = try see(appended: start, of: events, from: events[0].born, to: version) } catch { return false }
         return true
     }
 
