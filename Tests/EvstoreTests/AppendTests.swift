@@ -72,6 +72,9 @@ struct AppendTests {
         let again = try await store.append([spaced, try Orders.placed("2", at: 1)], conditions: [StreamCondition(event.stream, .noStream)])
         #expect(again.duplicate && !first.duplicate)
         #expect(again.positions == first.positions && again.id == first.id && again.revision == first.revision)
+        await #expect(throws: EvstoreError.idReused(id: try EventID("a-1"), position: Position(1)), "another id of the second event") {
+            try await store.append([event, try Orders.placed("2", at: 1, eventID: "a-2")])
+        }
         var other = event
         other.payload = Array(#"{"id":"1","customer":"Bob","total":100}"#.utf8)
         await #expect(throws: EvstoreError.idReused(id: try EventID("a-1"), position: Position(1))) { try await store.append([other]) }
