@@ -108,8 +108,9 @@ struct ExportCommand: Command {
         commandName: "export",
         abstract: "Prints the whole log, one event a line, for `import`.",
         discussion: """
-            At birth, which is the default, loses nothing: each event is as it was written, and says \
-            at which version. At a version, events are as that version sees them.
+            At birth, which is the default, each event is as it was written, and says at which version. \
+            At a version, events are as that version sees them. A line does not say which events \
+            were appended together: an import may join what a merge-events step can join.
 
             Example: evstore export > orders.jsonl
             For others: evstore export --at v5 --format cloudevents > orders.json
