@@ -18,16 +18,14 @@ final class DeadlineTimer: Sendable {
     private static let (tickMilliseconds, leaseMilliseconds) = (50, 1)
     private let queue: CommitQueue
     private let anchor: AnchorFile
-    private let environment: Environment
-    private let store: String
-    private let logger: Logger
-    private let order: (any CommitOrder)?
+    private let context: LogContext
     private let state = Monitor(State())
 
     init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext) {
-        (self.queue, self.anchor, environment, order) = (queue, anchor, context.access.environment, context.order)
-        (store, logger) = (context.path, context.logger)
+        (self.queue, self.anchor, self.context) = (queue, anchor, context)
     }
+
+    private var environment: Environment { context.access.environment }
 
     func start() throws {
         do { _ = try WorkerThread.start("evstore-deadln") { self.run() } } catch {
@@ -65,7 +63,7 @@ final class DeadlineTimer: Sendable {
             do {
                 for work in queue.takeOverdue() { work.fail(overdue(work)) }
                 if anchor.isDue(.seconds(1)) { try environment.withoutLeases { try anchor.sync() } }
-            } catch { logger.warning("keeping \(store): \(error.advised)") }
+            } catch { context.logger.warning("keeping \(context.path): \(error.advised)") }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty && !$0.isLeased) }
         }
         let bodies = state.withLock { state in
@@ -82,7 +80,7 @@ final class DeadlineTimer: Sendable {
     }
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
-        if let error = order?.trouble { return error }
+        if let error = context.order?.trouble { return error }
         return .deadlinePassed(waited: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
     }
 }
