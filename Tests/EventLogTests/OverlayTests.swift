@@ -36,7 +36,8 @@ struct OverlayTests {
     private func compare(_ log: EventLog, _ comment: Comment) throws -> Bool {
         try log.access.environment.read { transaction in
             let moment = try #require(try LogSnapshot(transaction, log.access, log.overlays))
-            let isMerged = moment.overlay.through == moment.last && moment.last > moment.overlay.base
+            let known = try moment.overlay.look(asOf: .start, transaction, log.access) { _ in }.through
+            let isMerged = known == moment.last && moment.last > moment.overlay.base
             let (kept, _) = try moment.overlay.look(asOf: moment.last, transaction, log.access) { $0 }
             let new = Overlay(epoch: moment.epoch, base: moment.numbers.indexed)
             let (read, through) = try new.look(asOf: moment.last, transaction, log.access) { $0 }

@@ -101,8 +101,6 @@ final class Overlay: Sendable {
         state = Monitor(State(through: base))
     }
 
-    /// The last event whose entries the overlay has.
-    var through: Position { state.withLock { $0.through } }
     var events: UInt64 { state.withLock { $0.entries.events } }
 
     /// Adds the blocks that a transaction sees and the overlay lacks, then runs the lookup `body`. Also returns the position as of which
