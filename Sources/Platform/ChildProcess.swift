@@ -82,9 +82,6 @@ package final class ChildProcess {
         return isRunning
     }
 
-    /// Whether the program was stopped and not continued since.
-    package var isStopped: Bool { isRunning && LockHolder(process: id, isShared: false).isStopped }
-
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
     /// Sends a signal to all processes of the program's group; the program was started `inOwnGroup`. Also works after the program itself

@@ -68,7 +68,7 @@ package final class Running {
     package var id: Int32 { process.id }
 
     /// Whether a signal stopped it, and none has continued it since.
-    package var isStopped: Bool { process.isStopped }
+    package var isStopped: Bool { process.isRunning && LockHolder(process: process.id, isShared: false).isStopped }
 
     package func send(signal: Int32) { process.send(signal: signal) }
 
