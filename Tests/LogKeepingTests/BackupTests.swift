@@ -57,7 +57,7 @@ struct BackupTests {
         #expect(made.bytes == UInt64(bytes.count))
         #expect(try made.content == log.contentDigest())
         let restored = try restore(bytes)
-        #expect(restored.backup == made.last && restored.last.position == made.last.position)
+        #expect(restored.backup == made.last && restored.last.position == made.last.position && restored.content == made.content)
         let copy = try EventLog.open(at: directory.path + "/restored", options: .small())
         #expect(try copy.everything() == log.everything() && copy.contentDigest() == made.content)
         #expect(copy.storeID == log.storeID)
@@ -96,7 +96,7 @@ struct BackupTests {
             let next = firsts.filter { $0 > end + 1 }.min() ?? made.last.position.rawValue + 1
             #expect(restored.leftOut == (end == wanted ? nil : end + 1 ... next - 1), "to \(wanted)")
             let copy = try EventLog.open(at: directory.path + "/to-\(wanted)", options: .small(), readOnly: true)
-            #expect(try copy.everything() == Array(all.prefix(Int(end))))
+            #expect(try copy.everything() == Array(all.prefix(Int(end))) && copy.contentDigest() == restored.content)
             try await copy.close()
         }
         for outside in [0, made.last.position.rawValue + 1] {
