@@ -28,9 +28,9 @@ public struct Options: Sendable {
 
     // The log's indexes.
     /// The number of events after `indexed` at which a sweep is due.
-    public var sweepDueEvents = 65_536 { didSet { sweepDueEvents.clamp(from: 0) } }
+    public var sweepDueEvents = 65_536 { didSet { sweepDueEvents.clamp(from: 1) } }
     /// The number of events after `indexed` at which a sweep runs regardless of the commit's size.
-    public var sweepForcedEvents = 262_144 { didSet { sweepForcedEvents.clamp(from: 0) } }
+    public var sweepForcedEvents = 262_144 { didSet { sweepForcedEvents.clamp(from: 1) } }
     public var sweepSliceEntries = 512 { didSet { sweepSliceEntries.clamp(from: 1) } }
 
     // LMDB.
