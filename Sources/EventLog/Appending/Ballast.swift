@@ -59,14 +59,16 @@ struct Ballast: Sendable {
         }
     }
 
-    /// Much more than the blocks of `lock.mdb` and `turn`, which need room where a copy has made them holes.
+    /// Much more than the blocks of `lock.mdb` and `turn`, which need room where a copy has made them holes, or has left them out.
     private static let locksBytes = 1 << 20
 
     /// Opens an environment of the store. Even a reader writes to its files of locks: where they have no room, the ballast gives them some.
     func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
         func lacksRoom(_ error: any Error) -> Bool {
             guard let error = error as? StorageError else { return false }
-            return Self.isFullDisk(error) && !error.lacksInodes && error.path?.hasSuffix("/lock.mdb") == true
+            // A missing file is made under a name that only begins so.
+            let isOfLocks = error.path.map { Directory.name(of: $0).hasPrefix("lock.mdb") } ?? false
+            return isOfLocks && Self.isFullDisk(error) && !error.lacksInodes
         }
         return try lent(part: Self.locksBytes, where: lacksRoom) { try Environment.open(directory: directory, configuration) }
     }
