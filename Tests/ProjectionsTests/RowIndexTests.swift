@@ -90,7 +90,8 @@ struct RowIndexTests {
             #expect(try found([customer], from: "0.1e-39998", to: "1.5E40000") == ["o2", "o3"])
             // Given the entry of an older program.
             let row = Array("o3".utf8)
-            let entry = definition.indexes.entries(row.lent, Array(#"{"customer":"c","total":1e40000}"#.utf8).lent)[0]
+            let value = Array(#"{"customer":"c","total":1e40000}"#.utf8)
+            let entry = definition.indexes.entries(row.lent, value.lent)[0]
             try generation.write { transaction in
                 try generation.indexes?.delete(entry.key.lent, &transaction)
                 let old = [0] + ordered([customer]) + [0x13] + Array("1e40000".utf8) + [0] + row
