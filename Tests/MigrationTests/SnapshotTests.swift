@@ -45,7 +45,7 @@ struct SnapshotTests {
     func prunedCut() async throws {
         let store = try OrdersStore()
         for (number, name) in ["a", "b", "c"].enumerated() {
-            try await store.place(number)
+            try await store.place(number, born: 1)
             _ = try await Snapshot.take(store.context(), name: name)
         }
         _ = try await CutRollback.run(store.context(), toSnapshot: "b", TailConsent(discardTail: true))
