@@ -147,7 +147,7 @@
 
         /// The newest backup, where there is one, has the first events of the log.
         private func judgeBackups(_ events: [Int]) async throws -> [String] {
-            if StoreMaintenance.newestBackups(in: backups).isEmpty { return [] }
+            if StoreMaintenance.newestBackups(in: backups, limit: 1).isEmpty { return [] }
             let made = scene + "/restored"
             _ = try await StoreMaintenance.restore(from: backups, into: made, options: Worker.options)
             let facts = await Facts.look(at: made)
