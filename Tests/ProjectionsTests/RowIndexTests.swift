@@ -94,8 +94,8 @@ struct RowIndexTests {
             let entry = definition.indexes.entries(row.lent, value.lent)[0]
             try generation.write { transaction in
                 try generation.indexes?.delete(entry.key.lent, &transaction)
-                let old = [0] + ordered([customer]) + [0x13] + Array("1e40000".utf8) + [0] + row
-                try generation.indexes?.put(old.lent, [].lent, &transaction)
+                let (old, nothing) = ([0] + ordered([customer]) + [0x13] + Array("1e40000".utf8) + [0] + row, [UInt8]())
+                try generation.indexes?.put(old.lent, nothing.lent, &transaction)
             }
             try await store.append([("OrderVoided", #"{"id":"o3"}"#)])
             #expect(throws: EvstoreError.self) {
