@@ -177,17 +177,18 @@ struct ClusterCommand: ParsableCommand, Group {
 
         func run(in session: Session) async throws {
             let report = try await session.withStore(.reading, isStale: true) { store in
-                try await WholeFile.making(into) { path in
-                    let file = try File(path, .createNew)
-                    var bytes = 0
-                    let report = try await store.maintenance.rescue { lines in
-                        try file.write(lines, at: bytes)
-                        bytes += lines.count
-                        return true
-                    }
-                    try file.sync()
-                    return report
+                let isThere = EvstoreError.usage("\(into) is there already")
+                if try onFiles("looking for \(into)", { try Directory.ownStatus(into) }) != nil { throw isThere }
+                let made = try onFiles("writing \(into)") { try WholeFile(into, under: WholeFile.otherName(of: into)) }
+                defer { made.discard() }
+                var bytes = 0
+                let report = try await store.maintenance.rescue { lines in
+                    try made.file.write(lines, at: bytes)
+                    bytes += lines.count
+                    return true
                 }
+                if try !onFiles("writing \(into)", { try made.add(mayBeEmpty: true) }) { throw isThere }
+                return report
             }
             try session.output.print(["common": report.common, "last": report.last, "events": report.events, "file": into]) {
                 "rescued    \(counted(report.events, "event")) behind position \(grouped(report.common.rawValue)) into \(into)"

@@ -170,21 +170,6 @@ package enum SourceFile {
             throw error
         }
     }
-
-    /// Makes a file that must not be there yet, as `make` does, while it waits for `fill`, whose errors are not converted.
-    package static func making<R>(_ path: String, _ fill: (String) async throws -> R) async throws -> R {
-        guard !FileManager.default.fileExists(atPath: path) else { throw EvstoreError.usage("\(path) is there already") }
-        let beside = "\(path).\(UUID().uuidString)"
-        do {
-            let result = try await fill(beside)
-            try onFiles("writing \(path)") { try FileManager.default.moveItem(atPath: beside, toPath: path) }
-            return result
-        } catch {
-            // The first error is the one to tell.
-            do { try FileManager.default.removeItem(atPath: beside) } catch {}
-            throw error
-        }
-    }
 }
 
 extension EvstoreError {
