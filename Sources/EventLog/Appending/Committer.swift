@@ -21,7 +21,6 @@ final class Committer: @unchecked Sendable {
     /// When a thread that commits in place last yielded to other tasks.
     private var lent = ContinuousClock.now
     private let context: LogContext
-    private let overlays: Overlays
     private let signal: CommitSignal
     private let anchor: AnchorFile
     private let mark: FileMark
@@ -32,7 +31,7 @@ final class Committer: @unchecked Sendable {
     private let state = Monitor(State())
 
     init(_ context: LogContext, _ overlays: Overlays, _ signal: CommitSignal) throws {
-        (self.context, self.overlays, self.signal) = (context, overlays, signal)
+        (self.context, self.signal) = (context, signal)
         (observer, inPlaceLimit) = (context.options.commitObserver, context.options.appendInPlaceLimit)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
