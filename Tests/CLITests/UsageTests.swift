@@ -37,13 +37,15 @@ struct UsageTests {
         #expect(try BuiltProgram().run(["query", "orders", "--limit=-1"]).errors.contains("--limit is at least 1"))
     }
 
-    @Test("an error names no command for v0, which none takes, and no place without a name")
+    @Test("an error names no command for v0, which none takes, and no place without a name, and comes before any claim of work")
     func advice() throws {
         let shop = try Shop.open()
         for command in ["read --at v0", "read order-1 --at v0", "export --at v0"] {
             let outcome = try shop.run(command)
             #expect(outcome.exit == 3 && outcome.errors.contains("-> v0 shows only data from before"), "\(command): \(outcome)")
         }
+        let watched = try shop.run("watch --type Nope")
+        #expect(watched.exit == 3 && !watched.errors.contains("watching"), "\(watched)")
         for arguments in [["read", "order-1", "--type", ""], ["read", ""]] {
             let outcome = try shop.program.run(arguments)
             #expect(outcome.exit == 3 && !outcome.errors.contains("  at "), "\(arguments): \(outcome)")

@@ -89,6 +89,8 @@ struct WatchCommand: Command {
         try await session.withStore(.reading) { store in
             let version = try store.version(ifNamed: at)
             let end = try store.last()
+            // Order: what can't be seen is refused before the command says that it watches.
+            try store.readAll(at: version, limit: 0, type: type) { _ in false }
             var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
             do {
