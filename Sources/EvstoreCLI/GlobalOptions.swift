@@ -46,7 +46,7 @@ struct GlobalOptions: ParsableArguments {
 
     /// The directory of the store, from the option or the environment.
     func storePath() throws(EvstoreError) -> String {
-        guard let path = namedStore else { throw .usage("which store? Say --store DIR, or set EVSTORE_STORE") }
+        guard let path = namedStore, !path.isEmpty else { throw .usage("which store? Say --store DIR, or set EVSTORE_STORE") }
         return path
     }
 

@@ -57,7 +57,9 @@ package enum Finalize {
         let nodes = try update.nodes()
         if let unknown = gone.first(where: { name in !nodes.contains { $0.name == name } }) {
             throw EvstoreError.usage(
-                "there is no node \(quoted(unknown))", fix: "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
+                "there is no node \(quoted(unknown))",
+                fix: nodes.isEmpty
+                    ? "the store belongs to no cluster log" : "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
         }
         if let own = update.node?.node, gone.contains(own) {
             throw EvstoreError.usage("\(own) is this node itself", fix: "leave the cluster log, or finalize on another node")

@@ -51,7 +51,7 @@ extension Backup {
     private static func reading<R>(_ path: String, _ body: (BackupDirectory) throws -> R) throws(EvstoreError) -> R {
         do {
             guard try Directory.status(path + "/runs") != nil else {
-                throw EvstoreError.usage("\(path) is no directory of backups")
+                throw EvstoreError.usage("\(path.shellWord) is no directory of backups")
             }
             let lock = try Restore.lock(path)
             defer { withExtendedLifetime(lock) {} }

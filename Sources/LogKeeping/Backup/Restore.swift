@@ -79,7 +79,7 @@ package enum Restore {
 
     private static func files(of path: String, run number: UInt64?) throws(EvstoreError) -> (FileSequence, [ForgottenLedger.Entry]) {
         do {
-            guard let status = try Directory.status(path) else { throw EvstoreError.usage("there is no backup at \(path)") }
+            guard let status = try Directory.status(path) else { throw EvstoreError.usage("there is no backup at \(path.shellWord)") }
             if !status.isDirectory {
                 if number != nil { throw EvstoreError.usage("\(path) is one backup and has no runs") }
                 return (FileSequence([path]), [])

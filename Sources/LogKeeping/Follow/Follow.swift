@@ -49,7 +49,7 @@ package enum Follow {
 
     private static func newest(_ source: BackupSource) throws -> UInt64? {
         guard case .directory(let path) = source else { return nil }
-        guard try Directory.status(path + "/runs") != nil else { throw EvstoreError.usage("\(path) is no directory of backups") }
+        guard try Directory.status(path + "/runs") != nil else { throw EvstoreError.usage("\(path.shellWord) is no directory of backups") }
         let directory = BackupDirectory(path)
         guard let number = try directory.numbers().last else { throw directory.damaged("no backup was ever finished there") }
         return number
@@ -209,7 +209,7 @@ extension Follow {
             let end = try examination.run(progress)
             let blocks = NewerBackup.Blocks(files: Array(files), after: after, start: start)
             return (examination.newer(blocks, end, try origin.mark(end, madeAt: nil)), examination.bytes)
-        case (.directory(let path), nil): throw EvstoreError.usage("\(path) is no directory of backups")
+        case (.directory(let path), nil): throw EvstoreError.usage("\(path.shellWord) is no directory of backups")
         case (.bytes(let name, let read), _):
             let spool = try FrameSpool(at: log.path, behind: log.read { $0.last.position })
             var examination = try BackupExamination(FrameReader(read), named: name, after: .start, log, spool: spool)
