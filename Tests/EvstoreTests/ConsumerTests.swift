@@ -211,6 +211,11 @@ struct ConsumerTests {
         await #expect(throws: EvstoreError.unknownConsumer("late", known: [])) { try await store.maintenance.removeConsumer("late") }
         await #expect(throws: EvstoreError.self) { try await store.consume("a b") { _, _ in } }
         await #expect(throws: EvstoreError.self) { try await store.consume("a", types: ["Nothing"]) { _, _ in } }
+        let early = SchemaVersion(0)
+        await #expect(throws: EvstoreError.belowFloor(early, floor: SchemaVersion(1))) {
+            try await store.consume("early", at: early) { _, _ in }
+        }
+        #expect(try store.consumers().isEmpty)
     }
 
     @Test("it goes on at its version across a replay and a rollback, and hears of a cut below its place")

@@ -58,9 +58,12 @@ extension EventStore {
         guard batch > 0, options.concurrency > 0, options.retry.attemptsMax > 0 else {
             throw .misuse("a batch, the concurrency and the attempts of a consumer are at least 1")
         }
-        let version = try effective(version)
-        let history = try history(serving: version, evolving.current().history)
-        for type in types ?? [] where version.rawValue > 0 { _ = try history.requireShape(of: type, at: version) }
+        let evolution = try evolving.current()
+        let version = effective(version, evolution)
+        // Order: a consumer that is refused is not registered.
+        if version < evolution.state.floor { throw .belowFloor(version, floor: evolution.state.floor) }
+        let history = try history(serving: version, evolution.history)
+        for type in types ?? [] { _ = try history.requireShape(of: type, at: version) }
         let run = ConsumerRun(
             store: self, name: name, types: types, version: version, batch: batch, options: options, handler: handler)
         try await awaiting(at: path) { try await run.run(from: start) }
