@@ -179,7 +179,7 @@ extension EventLog {
     /// is made this way.
     /// - Parameter options: the options of the new store, which also open it.
     /// - Throws: `EvstoreError`: storeExists, otherLMDB, unsafeFileSystem, unsafePermissions, usage, and what `fill` throws.
-    package static func make(at store: String, _ options: Options, _ fill: (String) throws -> Void) throws {
+    package static func make<R>(at store: String, _ options: Options, _ fill: (String) throws -> R) throws -> R {
         do {
             // Order: checked before a byte is written.
             try LMDBLibrary.require()
@@ -187,11 +187,12 @@ extension EventLog {
             defer { withExtendedLifetime(owned) {} }
             let made = owned.path
             do {
-                try fill(made)
+                let result = try fill(made)
                 try requireOpening(made, options)
                 try Directory.sync(made + "/log")
                 try Directory.sync(made)
                 try place.move(made)
+                return result
             } catch {
                 try Directory.remove(made, overwriting: KeyedFiles.isOne)
                 throw error
