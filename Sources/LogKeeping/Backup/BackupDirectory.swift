@@ -405,11 +405,7 @@ extension BackupDirectory {
         entries.map { "\($0.number) \(hex($0.forgotten.code)) \($0.forgotten.through) \(hex($0.proof))\n" }.joined()
     }
 
-    private static func digest(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String {
-        var hasher = SHA256Hasher()
-        hasher.update(Array(text(entries).utf8).lent)
-        return hasher.finalize().hex
-    }
+    private static func digest(_ entries: ArraySlice<ForgottenLedger.Entry>) -> String { SHA256Hasher.hash(text(entries)).hex }
 
     // MARK: Checking it
 

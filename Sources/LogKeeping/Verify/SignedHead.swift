@@ -47,11 +47,7 @@ public struct SignedHead: Hashable, Sendable {
     public let line: String
 
     /// SHA-256 of `line`, as hexadecimal digits: the next head of the series refers to this one by it.
-    public var digest: String {
-        var hasher = SHA256Hasher()
-        hasher.update(line)
-        return hasher.finalize().hex
-    }
+    public var digest: String { SHA256Hasher.hash(line).hex }
 
     static let bytesMax = 1 << 20
     static let formatKnown = 2

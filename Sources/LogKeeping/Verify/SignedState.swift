@@ -73,17 +73,11 @@ extension SignedState {
             }
         }
     }
-
-    private static func digest(_ bytes: [UInt8]) -> String {
-        var hasher = SHA256Hasher()
-        hasher.update(bytes)
-        return hasher.finalize().hex
-    }
 }
 
 extension SignedState.Definition: Comparable {
     init(_ stored: StoredDefinition) {
-        self.init(name: stored.name, since: stored.since, digest: SignedState.digest(stored.json))
+        self.init(name: stored.name, since: stored.since, digest: SHA256Hasher.hash(stored.json).hex)
     }
 
     static func < (a: Self, b: Self) -> Bool { (a.name, a.since) < (b.name, b.since) }
@@ -92,10 +86,10 @@ extension SignedState.Definition: Comparable {
 extension SignedState.Keys {
     init(_ file: KeyFile) {
         generation = file.generation
-        digest = SignedState.digest(file.bytes)
+        digest = SHA256Hasher.hash(file.bytes).hex
         entries = (file.slots.sorted { $0.id < $1.id } + file.dataKeys.sorted { $0.id < $1.id }).map { entry in
             let kind: StoreKey.Kind = entry.kind == .slot ? .slot : .data
-            return Entry(kind: kind.rawValue, id: entry.id, digest: SignedState.digest(entry.bytes))
+            return Entry(kind: kind.rawValue, id: entry.id, digest: SHA256Hasher.hash(entry.bytes).hex)
         }
     }
 }
