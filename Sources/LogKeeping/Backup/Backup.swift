@@ -41,14 +41,13 @@ package enum Backup {
     package static func run(_ context: MigrationContext, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
         let summary = try converting {
-            try context.log.backUp(progress: { try report(context, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
+            try context.log.backUp {
+                try context.job.advance("backup", done: $0, total: $1)
+            } to: {
+                try sink([UInt8](copying: $1))
+            }
         }
         return BackupReport(summary, duration: began.duration(to: .now), pruned: 0)
-    }
-
-    private static func report(_ context: MigrationContext, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
-        try context.job.check()
-        context.job.report("backup", done: done, total: total)
     }
 
     private static func write(_ context: MigrationContext, to directory: BackupDirectory) throws -> BackupSummary {
@@ -73,7 +72,9 @@ package enum Backup {
         let made = "blocks/\(number).new"
         var blocks = FileWriter(directory.path + "/" + made)
         var rows = FileWriter(directory.path + "/" + rowsName)
-        let summary = try context.log.backUp(after: shared.last?.base, earlier, progress: { try report(context, $0, $1) }) { part, bytes in
+        let summary = try context.log.backUp(after: shared.last?.base, earlier) {
+            try context.job.advance("backup", done: $0, total: $1)
+        } to: { part, bytes in
             switch part {
             case .blocks: try blocks.write(bytes)
             case .rows: try rows.write(bytes)

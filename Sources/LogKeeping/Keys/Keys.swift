@@ -74,8 +74,7 @@ package enum Keys {
         let last = try context.last().position.rawValue
         let used = try converting {
             try context.log.dataKeysInUse { position in
-                try context.job.check()
-                context.job.report("keys", done: position.rawValue, total: last)
+                try context.job.advance("keys", done: position.rawValue, total: last)
             }
         }
         if used.contains(id) {

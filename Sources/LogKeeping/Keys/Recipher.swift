@@ -23,8 +23,7 @@ package enum Recipher {
             try context.log.recipher(
                 into: store, secret: secret, suite: suite.sealing,
                 progress: { done, total in
-                    try context.job.check()
-                    context.job.report("recipher", done: done.rawValue, total: total.rawValue)
+                    try context.job.advance("recipher", done: done.rawValue, total: total.rawValue)
                 },
                 finish: { update in
                     // The new store builds its read models from the log.

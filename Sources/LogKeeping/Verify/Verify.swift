@@ -88,8 +88,7 @@ package enum Verify {
     private static func content(of walk: LogWalk, _ context: MigrationContext) throws(EvstoreError) -> Digest {
         let content = try converting {
             try context.log.contentDigest(through: walk.end.position) { done in
-                try context.job.check()
-                context.job.report("digest", done: done.rawValue, total: walk.end.position.rawValue)
+                try context.job.advance("digest", done: done.rawValue, total: walk.end.position.rawValue)
             }
         }
         let last = try context.last()
