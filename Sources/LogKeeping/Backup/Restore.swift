@@ -121,17 +121,14 @@ extension EventLog {
         options: Options, forgetting ledger: [ForgottenLedger.Entry] = [], as origin: ReplicaOrigin? = nil,
         progress: (UInt64) throws -> Void = { _ in }, finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
-        var summary: RestoreSummary?
         try make(at: store, options) { made in
             do {
                 let target = RestoredStore(at: made, to: point, options: options, as: origin)
                 var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
                 defer { restoring.log.close() }
-                summary = try restoring.run(progress, finish)
+                return try restoring.run(progress, finish)
             } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
         }
-        guard let summary else { throw EvstoreError.misuse("a restore ended without its result") }
-        return summary
     }
 }
 

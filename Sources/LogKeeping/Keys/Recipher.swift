@@ -62,16 +62,13 @@ extension EventLog {
         into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
         finish: (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
-        var summary: RestoreSummary?
         var own = options
         own.secret = secret
-        try Self.make(at: target, own) { made in
+        return try Self.make(at: target, own) { [own] made in
             let log = try LogBuilder(at: made, .make(), own, secret.map { .made($0, suite) })
             defer { log.close() }
-            summary = try Reciphering(self, log, own).run(progress, finish)
+            return try Reciphering(self, log, own).run(progress, finish)
         }
-        guard let summary else { throw EvstoreError.misuse("a recipher ended without its result") }
-        return summary
     }
 }
 

@@ -184,13 +184,9 @@ extension EventLog {
             guard !salvage.log.blocks.isEmpty || !salvage.log.unconfirmed.isEmpty else {
                 throw EvstoreError.nothingToSalvage(path: source)
             }
-            var report: SalvageReport?
-            try make(at: target, options) { made in
-                let writing = try SalvageWriter(salvage, made, options, progress)
-                report = try writing.run(unconfirmed, finish)
+            return try make(at: target, options) { made in
+                try SalvageWriter(salvage, made, options, progress).run(unconfirmed, finish)
             }
-            guard let report else { throw EvstoreError.misuse("a salvage ended without its result") }
-            return report
         } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
 }
