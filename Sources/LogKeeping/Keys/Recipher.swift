@@ -174,16 +174,11 @@ private struct Reciphering {
             writer.begin(block.epoch, first: block.first, link: link, time: block.time)
             for index in 0 ..< block.count {
                 let record = block.record(index)
-                let made = record.idGiven ? nil : record.id.uuid
-                var event = StoredEvent(
-                    stream: try name(of: record, source), type: source.name(ofType: record.type), born: record.born,
-                    payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
-                    id: made == nil ? record.id : nil, time: record.time)
-                event.shadow = [UInt8](copying: record.shadow)
-                if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
+                let event = StoredEvent(copying: record, of: try name(of: record, source), source.name(ofType: record.type))
                 let place = BlockWriter.AssignedFields(
-                    type: record.type, isSameAppend: record.continuesAppend, madeID: made, stream: record.streamID,
-                    revision: record.revision.rawValue, previous: record.previous.rawValue, jump: record.jump.rawValue)
+                    type: record.type, isSameAppend: record.continuesAppend, madeID: record.idGiven ? nil : record.id.uuid,
+                    stream: record.streamID, revision: record.revision.rawValue, previous: record.previous.rawValue,
+                    jump: record.jump.rawValue)
                 try writer.add([event].span, 0, place, put)
             }
             try writer.finish(put)
@@ -225,6 +220,19 @@ private struct Reciphering {
             // The ledger names keys of the old store: under the new ones nothing was forgotten.
             for row in rows where catalogue != .notes || !ForgottenLedger.has(row.key) { try update.put(catalogue, row.key, row.value) }
         }
+    }
+}
+
+extension StoredEvent {
+    /// The event of a record that is written anew. An id that the store had made is not its own: it is kept through
+    /// `BlockWriter.AssignedFields.madeID`, so that it does not count as given by a caller.
+    init(copying record: borrowing RecordView, of stream: StreamName, _ type: String) {
+        let isMade = !record.idGiven && record.id.uuid != nil
+        self.init(
+            stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),
+            metadata: [UInt8](copying: record.metadata), id: isMade ? nil : record.id, time: record.time)
+        shadow = [UInt8](copying: record.shadow)
+        if record.isPersonal, !record.isForgotten { forgotten = [UInt8](copying: record.stays) }
     }
 }
 

@@ -221,7 +221,7 @@ final class Renumbering {
         writer.begin(.first, first: state.next, link: state.link, time: block.time)
         for index in 0 ..< block.count {
             let record = block.record(index)
-            let events = [Self.event(record, state.names.name(of: record), types[record.type] ?? "")]
+            let events = [StoredEvent(copying: record, of: state.names.name(of: record), types[record.type] ?? "")]
             let place = place(of: record, events[0].type, &state)
             try writer.add(events.span, 0, place, put)
             state.newestBirth = max(state.newestBirth, record.born.rawValue)
@@ -230,17 +230,6 @@ final class Renumbering {
         try writer.finish(put)
         state.link = writer.lastLink
         state.blocks += 1
-    }
-
-    private static func event(_ record: RecordView, _ stream: StreamName, _ type: String) -> StoredEvent {
-        // An id that the store had made is kept through `place`, so that it does not count as given by a caller.
-        let isMade = !record.idGiven && record.id.uuid != nil
-        var event = StoredEvent(
-            stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),
-            metadata: [UInt8](copying: record.metadata), id: isMade ? nil : record.id, time: record.time)
-        event.shadow = [UInt8](copying: record.shadow)
-        if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
-        return event
     }
 
     private func place(of record: RecordView, _ type: String, _ state: inout State) -> BlockWriter.AssignedFields {
