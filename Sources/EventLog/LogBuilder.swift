@@ -105,6 +105,7 @@ package struct LogBuilder {
         var verifier = LogVerifier(access, Overlays(), options, deep: true)
         while try access.environment.read({ try verifier.runChunk($0) { _, _ in } }) { try progress() }
         if let finding = verifier.findings.first { return finding }
+        try access.keys?.subjects.writeCodes()
         let (last, link) = try access.environment.read { try (Blocks.end($0, access), Blocks.endLink($0, access)) }
         // With the note, the first opening need not check all pages.
         try LogFile.writeAnchor(at: store, access.storeID, last, link)

@@ -95,6 +95,34 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
+    @Test("is found with and without the codes that prove whole slots in little time, whose loss is no finding")
+    func codes() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let path = scene.directory.store + "/slot-codes"
+        let (codes, slots) = (try Data(contentsOf: URL(filePath: path)), try Data(contentsOf: subjects))
+        #expect(codes.count == 4 * 16)
+        var other = codes
+        for index in other.indices { other[index] ^= 1 }
+        for written in [codes, nil, Data(), Data(count: codes.count), codes.prefix(40), other] {
+            if let written { try written.write(to: URL(filePath: path)) } else { try FileManager.default.removeItem(atPath: path) }
+            #expect(try scene.log.verify(deep: false).isEmpty)
+            for offset in [0, 4, 8, 30, 87, 100] {
+                try flip(slot: 2, at: offset)
+                #expect(try scene.log.verify(deep: false).map(\.id) == ["STORE016"], "\(offset)")
+                try slots.write(to: subjects)
+            }
+        }
+        // Another slot with its own code, in the place of one.
+        try (codes.prefix(32) + codes[16 ..< 32] + codes.suffix(16)).write(to: URL(filePath: path))
+        try change { $0[256 ..< 384] = $0[128 ..< 256] }
+        #expect(try scene.log.verify(deep: false).map(\.id) == ["STORE016"])
+        try slots.write(to: subjects)
+        try await fill(scene.log, 6 ..< 9)
+        #expect(try SealedScene.forget("person-1", scene.log)?.isNew == true)
+        #expect(try scene.log.verify(deep: false).isEmpty)
+        try await scene.log.close()
+    }
+
     @Test("is not looked at by a scan that leaves the personal parts of these events closed, which stops at it otherwise")
     func closed() async throws {
         try await fill(scene.log, 0 ..< 6)

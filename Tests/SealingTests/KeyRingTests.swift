@@ -36,6 +36,25 @@ struct KeyRingTests {
         #expect(try KeyFile(bytes).slots.map(\.stretching) == [.none, .scrypt(logN: 14, r: 8, p: 1), .pbkdf2(rounds: 210_000)])
     }
 
+    @Test("the code of a slot is one for its number and all of its bytes, whatever the slot holds")
+    func slotCodes() throws {
+        let (ring, other) = (try made(), try made())
+        func isCode(_ code: [UInt8], _ number: UInt32, _ bytes: [UInt8], of ring: KeyRing) -> Bool {
+            ring.isCode(code.lent, ofSlot: number, bytes.lent)
+        }
+        let code = [UInt8](repeating: 7, count: 16)
+        for slot in [try ring.newSubject(5, code: code).slot, ring.forgotten(5, code: code), ring.lost(5, code: code)] {
+            let own = ring.code(of: slot)
+            #expect(isCode(own, 5, slot.bytes, of: ring))
+            #expect(!isCode(own, 6, slot.bytes, of: ring) && !isCode(own, 5, slot.bytes, of: other))
+            for index in slot.bytes.indices {
+                var bytes = slot.bytes
+                bytes[index] ^= 1
+                #expect(!isCode(own, 5, bytes, of: ring), "\(index)")
+            }
+        }
+    }
+
     @Test("a file that asks for more work than opening may take is refused before any of it is done")
     func work() throws {
         let ring = try made()

@@ -120,7 +120,7 @@ extension SubjectKeys {
             try forEachSlot(of: file, after: first - 1, through: min(last, first + Self.slotsAtOnce - 1)) { number, bytes in
                 slots.append(SubjectSlot(number, [UInt8](copying: bytes)))
             }
-            let unproven = try unproven(earlier.changed(slots))
+            let unproven = try unproven(earlier.changed(slots), codes(from: UInt32(first), count: slots.count), from: UInt32(first))
             for slot in slots {
                 guard unproven.contains(slot.number) else {
                     try body(slot, nil)
@@ -133,13 +133,29 @@ extension SubjectKeys {
         }
     }
 
-    /// The numbers of the slots that can't be proved, except slots of zeros. Uses all processors at once: each proof takes the derivation
-    /// of a key and a decryption.
-    private func unproven(_ slots: [SubjectSlot]) throws -> Set<UInt32> {
+    /// The codes of some slots, as far as there are any.
+    private func codes(from first: UInt32, count: Int) -> [UInt8] {
+        do {
+            guard try Directory.ownStatus(codesPath) != nil else { return [] }
+            return try File(codesPath, .read).read(count * SubjectSlot.codeBytes, at: Int(first) * SubjectSlot.codeBytes)
+        } catch { return [] }
+    }
+
+    private func isProven(_ slot: SubjectSlot, by codes: [UInt8], from first: UInt32) -> Bool {
+        let offset = Int(slot.number - first) * SubjectSlot.codeBytes
+        guard offset + SubjectSlot.codeBytes <= codes.count else { return false }
+        return ring.isCode(codes.lent.slice(offset, SubjectSlot.codeBytes), ofSlot: slot.number, slot.bytes.lent)
+    }
+
+    /// The numbers of the slots that can't be proved, except slots of zeros. Uses all processors at once: without its code, each proof
+    /// takes the derivation of a key and a decryption.
+    /// - Parameter codes: the codes of the slots from a number on.
+    private func unproven(_ slots: [SubjectSlot], _ codes: [UInt8], from first: UInt32) throws -> Set<UInt32> {
         let unproven = Monitor<Set<UInt32>>([])
         let jobs = min(Processors.count, slots.count / Self.slotsAloneMax + 1)
         try inParallel(jobs) { job in
-            for slot in slots[slots.count * job / jobs ..< slots.count * (job + 1) / jobs] where !slot.isBlank {
+            for slot in slots[slots.count * job / jobs ..< slots.count * (job + 1) / jobs]
+            where !slot.isBlank && !self.isProven(slot, by: codes, from: first) {
                 do throws(SealError) { _ = try self.ring.key(of: slot) } catch { unproven.withLock { _ = $0.insert(slot.number) } }
             }
         }
@@ -241,6 +257,20 @@ extension SubjectKeys {
         let file = try File(path, .create)
         try file.write(bytes, at: file.status().bytes)
         try file.sync()
+    }
+
+    /// Writes the codes of all slots that can be proved, for a file of slots that was copied.
+    func writeCodes() throws {
+        guard try Directory.ownStatus(path) != nil else { return }
+        var (earlier, proven) = (EarlierSlots.none, [SubjectSlot]())
+        try forEachProven(of: File(path, .read), &earlier) { slot, damage in
+            let isProven = damage == nil && !slot.isBlank
+            if isProven { proven.append(slot) }
+            guard !isProven || proven.count >= Self.slotsAtOnce else { return }
+            writeCodes(of: proven)
+            proven = []
+        }
+        writeCodes(of: proven)
     }
 
     /// Copies the undamaged slots to a store with the same keys, each to its place; marks the damaged ones as lost, under the names of

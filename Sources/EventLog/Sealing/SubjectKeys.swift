@@ -8,6 +8,10 @@ package import Sealing
 /// (`SubjectSlot`) from byte 128 on. A slot is read each time its key is needed, so that a key which another process has overwritten is
 /// gone here too; within one commit, which holds the write lock, it is read once for each stream.
 ///
+/// Beside it the file `slot-codes` has a code of each slot (`KeyRing.code(of:)`), 16 bytes at 16 times its number, so that all slots are
+/// proved in little time. It is never synced, and older programs neither read nor write it: a slot whose code is missing or does not fit
+/// is proved by unwrapping its key.
+///
 /// A caller that adds or overwrites slots must hold the log's write lock.
 package final class SubjectKeys: Sendable {
     static let fileName = "subjects"
@@ -60,6 +64,7 @@ package final class SubjectKeys: Sendable {
     static let slotsMax = 1 << 22
 
     var path: String { store + "/" + Self.fileName }
+    var codesPath: String { store + "/slot-codes" }
 
     init(at store: String, _ ring: KeyRing) { (self.store, self.ring) = (store, ring) }
 
@@ -217,7 +222,16 @@ package final class SubjectKeys: Sendable {
         let file = try open()
         try file.write(slots.flatMap(\.bytes), at: Int(count + 1) * SubjectSlot.byteCount)
         try file.sync()
+        writeCodes(of: slots)
         state.withLock { ($0.count, $0.pending) = (count + UInt32(slots.count), []) }
+    }
+
+    /// Writes the codes of slots with consecutive numbers. Without them the slots only take longer to prove, so a failure is passed over.
+    func writeCodes(of slots: [SubjectSlot]) {
+        guard let first = slots.first else { return }
+        do {
+            try File(codesPath, .create).write(slots.flatMap(ring.code(of:)), at: Int(first.number) * SubjectSlot.codeBytes)
+        } catch { return }
     }
 
     /// Overwrites the keys of some streams' subjects durably, in one pass over the file and one sync; of a stream that never had one, the
@@ -274,7 +288,9 @@ package final class SubjectKeys: Sendable {
         for (number, code) in slots {
             if try !isForgotten(number) { new.insert(number) }
             // Written again even where it was forgotten before: after a failed sync, a file reads as if its bytes were on the disk.
-            try file.write(ring.forgotten(number, code: code).bytes, at: Int(number) * SubjectSlot.byteCount)
+            let slot = ring.forgotten(number, code: code)
+            try file.write(slot.bytes, at: Int(number) * SubjectSlot.byteCount)
+            writeCodes(of: [slot])
         }
         // A process that is killed before this sync has not reported success.
         try file.sync()

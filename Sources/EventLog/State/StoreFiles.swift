@@ -7,8 +7,8 @@ internal import Platform
 package enum StoreFiles {
     /// The names of everything in a store, except files that are first written under another name.
     static let names = [
-        Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "cluster", "log", "generations", "states", "drills",
-        "archive", "scratch", "follow.new", "unconfirmed.jsonl",
+        Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "slot-codes", "cluster", "log", "generations", "states",
+        "drills", "archive", "scratch", "follow.new", "unconfirmed.jsonl",
     ]
 
     /// Checks all files of a store. The store's own directory may be a link; nothing below it may be one.
