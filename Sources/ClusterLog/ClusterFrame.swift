@@ -63,16 +63,13 @@ package struct ClusterFrame: ~Escapable {
         bytes.append(littleEndian: last.position.rawValue)
         bytes.append(littleEndian: UInt64(rows.byteCount))
         bytes.append(littleEndian: UInt64(blocks.byteCount))
-        var hasher = SHA256Hasher()
-        hasher.update(end.link)
-        hasher.update(bytes.bytes)
-        hasher.update(rows)
-        hasher.update(blocks)
-        let link = hasher.finalize().bytes
-        bytes.append(link)
+        bytes.append(Digest.zero.bytes)
         bytes.append(rows)
         bytes.append(blocks)
-        return NewClusterFrame(end: ClusterLogEnd(number: end.number + 1, link: link), last: last, bytes: bytes.array())
+        let body = bytes.bytes.slice(headerBytes, bytes.count - headerBytes)
+        let link = Self.link(after: end, bytes.bytes.slice(0, linkedBytes), body)
+        link.store(in: &bytes, at: linkedBytes)
+        return NewClusterFrame(end: ClusterLogEnd(number: end.number + 1, link: link.bytes), last: last, bytes: bytes.array())
     }
 }
 

@@ -250,9 +250,8 @@ extension NodeReport {
 
     /// The claim of this directory: a copy of it has other files, or is on another machine.
     private static func claim(_ membership: ClusterMembership, _ access: LogAccess) throws -> String {
-        var hasher = SHA256Hasher()
         let inode = try Directory.status(access.environment.directory + "/data.mdb")?.inode ?? 0
-        hasher.update((membership.incarnation + Array(ProcessIdentity.machine.utf8) + bytes(inode)).lent)
-        return hex(membership.incarnation) + "-" + hex(Array(hasher.finalize().bytes.prefix(16)))
+        let place = SHA256Hasher.hash(membership.incarnation + Array(ProcessIdentity.machine.utf8) + bytes(inode))
+        return hex(membership.incarnation) + "-" + hex(Array(place.bytes.prefix(16)))
     }
 }
