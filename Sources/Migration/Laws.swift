@@ -55,8 +55,7 @@ package enum Laws {
         let names = StreamNames(context.log, history)
         var rest = events[...]
         while let first = rest.first {
-            try context.job.check()
-            context.job.report("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
+            try context.job.advance("laws", done: UInt64(events.count - rest.count), total: UInt64(events.count))
             // Events that are close to each other are in few blocks, so they are read together.
             let near = rest.prefix { $0 < first.plus(512) }
             rest = rest.dropFirst(near.count)
