@@ -113,15 +113,23 @@ package struct ConsumerRow: Hashable, Sendable {
 
     /// The rows of all consumers, by name, without those of their parked events, of which there may be as many as events.
     package static func all(in reader: borrowing LogReader) throws -> [ConsumerRow] {
-        var (found, next): ([ConsumerRow], [UInt8]?) = ([], prefix)
-        while let start = next { next = try found.take(reader.rows(.notes, prefix: prefix, from: start, limit: 1).first) }
-        return found
+        try all { try reader.rows(.notes, prefix: prefix, from: $0, limit: 1).first }
     }
 
     /// Reads these rows within a transaction that writes.
     package static func all(in update: borrowing LogUpdate) throws -> [ConsumerRow] {
-        var (found, next): ([ConsumerRow], [UInt8]?) = ([], prefix)
-        while let start = next { next = try found.take(update.rows(.notes, prefix: prefix, from: start, limit: 1).first) }
+        try all { try update.rows(.notes, prefix: prefix, from: $0, limit: 1).first }
+    }
+
+    /// - Parameter row: returns the first row from a key on.
+    private static func all(_ row: (_ start: [UInt8]) throws -> Rows.Element?) throws -> [ConsumerRow] {
+        var (found, start): ([ConsumerRow], [UInt8]) = ([], prefix)
+        while let row = try row(start) {
+            if let name = name(of: row.key) { found.append(try ConsumerRow(name: name, row.value)) }
+            // Further rows follow behind a consumer's own row, or behind all events that it has parked.
+            let slash = row.key[prefix.count...].firstIndex(of: UInt8(ascii: "/"))
+            start = slash.map { row.key[..<$0] + [UInt8(ascii: "/") + 1] } ?? row.key + [0]
+        }
         return found
     }
 
@@ -138,14 +146,8 @@ package struct ConsumerRow: Hashable, Sendable {
         return String(utf8: Array(key[prefix.count ..< slash]).lent)
     }
 
-    /// The key from which the rows of further consumers follow: the one behind a consumer's row, or behind all events that it has parked.
-    fileprivate static func next(behind key: [UInt8]) -> [UInt8] {
-        guard let slash = key[prefix.count...].firstIndex(of: UInt8(ascii: "/")) else { return key + [0] }
-        return key[..<slash] + [UInt8(ascii: "/") + 1]
-    }
-
     /// The name of a consumer, by the key of its row; nil for any other key.
-    fileprivate static func name(of key: [UInt8]) -> String? {
+    private static func name(of key: [UInt8]) -> String? {
         let rest = key.dropFirst(prefix.count)
         return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
     }
@@ -166,15 +168,6 @@ package struct ConsumerRow: Hashable, Sendable {
             else { return nil }
             return row
         } catch { return nil }
-    }
-}
-
-extension [ConsumerRow] {
-    /// Adds a row if it is a consumer's; returns the key from which further ones follow, nil where there is no row.
-    fileprivate mutating func take(_ row: ConsumerRow.Rows.Element?) throws(EvstoreError) -> [UInt8]? {
-        guard let row else { return nil }
-        if let name = ConsumerRow.name(of: row.key) { append(try ConsumerRow(name: name, row.value)) }
-        return ConsumerRow.next(behind: row.key)
     }
 }
 
