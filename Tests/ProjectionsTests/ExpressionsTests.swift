@@ -137,4 +137,27 @@ struct ExpressionsTests {
             [("OrderPlaced", #"{"id":"a","total":1,"customer":"a"}"#)])
         #expect(rows.rows.isEmpty && rows.errors.isEmpty)
     }
+
+    @Test("a member whose name begins with a combining mark is named like any other")
+    func marks() throws {
+        let name = "\u{301}v"
+        let history = try Shop.history([
+            """
+            evstore: 1
+            version: 1
+            events: {E: {stream: "s-{/\(name)}", required: ["\(name)"], properties: {"\(name)": {type: string}}}}
+            """
+        ])
+        let definition = """
+            key: "<{/\(name)}>"
+            on:
+              E:
+                - when: {path: "/\(name)", equals: x}
+                  set: {"/a/\(name)": "/\(name)", "/b/\(name)/{/\(name)}": $type}
+            """
+        let definitions = try Shop.definitions(Shop.file(definition), history)
+        let fold = try MemoryFold(
+            definitions.definition(named: "orders", at: SchemaVersion(1), history), [("E", "{\"\(name)\":\"x\"}")])
+        #expect(fold.rows == ["<x>": "{\"a\":{\"\(name)\":\"x\"},\"b\":{\"\(name)\":{\"x\":\"E\"}}}"])
+    }
 }

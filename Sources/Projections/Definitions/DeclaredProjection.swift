@@ -164,13 +164,13 @@ extension JSONValue {
         func pointer(_ text: Substring) -> String? {
             do { return try place(JSONPointer(String(text))).description } catch { return nil }
         }
-        if text.hasPrefix("/") { return pointer(text[...]) ?? text }
+        if text.begins(with: "/") { return pointer(text[...]) ?? text }
         var result = ""
         var rest = text[...]
-        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-            let inner = rest[rest.index(after: open) ..< close]
-            result += rest[...open] + (inner.hasPrefix("/") ? pointer(inner) ?? String(inner) : String(inner)) + "}"
-            rest = rest[rest.index(after: close)...]
+        while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")), let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}")) {
+            let inner = rest[rest.utf8.index(after: open) ..< close]
+            result += rest[..<open] + "{" + (inner.begins(with: "/") ? pointer(inner) ?? String(inner) : String(inner)) + "}"
+            rest = rest[rest.utf8.index(after: close)...]
         }
         return result + rest
     }

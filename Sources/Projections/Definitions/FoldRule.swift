@@ -163,21 +163,21 @@ extension Edit {
 extension Target {
     /// Parses `/a/b`, or `/a/{/b}` if the name of one member comes from the event.
     init(_ text: String, at mark: FileLocation) throws(FileProblem) {
-        guard text.hasPrefix("/"), text != "/" else {
+        guard text.begins(with: "/"), text != "/" else {
             throw FileProblem(
                 FileRule.value, "a target must be a pointer to a member of the row, not \(quoted(text))", at: mark,
                 fix: "begin it with a slash: /\(text)")
         }
         self.init(tokens: [], text: text)
         var (token, depth) = ("", 0)
-        for character in text.dropFirst() {
-            if character == "{" { depth += 1 }
-            if character == "}" { depth -= 1 }
-            if character == "/", depth == 0 {
+        for sign in text.unicodeScalars.dropFirst() {
+            if sign == "{" { depth += 1 }
+            if sign == "}" { depth -= 1 }
+            if sign == "/", depth == 0 {
                 tokens.append(try Self.token(token, of: text, at: mark))
                 token = ""
             } else {
-                token.append(character)
+                token.unicodeScalars.append(sign)
             }
         }
         tokens.append(try Self.token(token, of: text, at: mark))
@@ -189,7 +189,7 @@ extension Target {
     }
 
     private static func token(_ text: String, of target: String, at mark: FileLocation) throws(FileProblem) -> Token {
-        if text.contains("{") || text.contains("}") {
+        if text.has("{") || text.has("}") {
             return .template(try Template(text: text, of: FileNode(.string(target), at: mark), "the target"))
         }
         return .name(Name(try JSONPointer(text: "/" + text, of: FileNode(.string(target), at: mark), "the target").tokens[0].text))

@@ -71,7 +71,7 @@ package struct Guard: Sendable {
             default: throw ExpressionError("a step has no \(text)")
             }
         } catch {
-            guard text.hasPrefix("$") else { return .pointer(try path.pointer("path")) }
+            guard text.begins(with: "$") else { return .pointer(try path.pointer("path")) }
             if text.hasPrefix("$metadata/") { throw path.problem(error.reason, rule: Rule.opArgument, fix: error.fix) }
             let rest = text.firstIndex(of: "/").map { text[$0...] }
             throw path.problem(

@@ -20,13 +20,13 @@ package indirect enum Source: Hashable, Sendable {
 
     /// Parses a text without braces: a pointer, or the name of what an event carries beside its payload.
     package init(_ text: String) throws(ExpressionError) {
-        guard text.hasPrefix("$") else {
+        guard text.begins(with: "$") else {
             self = .pointer(try Self.pointer(text, in: text))
             return
         }
-        let name = text.prefix { $0 != "/" }
-        let rest = String(text.dropFirst(name.count))
-        switch (name, rest.isEmpty) {
+        let name = text.unicodeScalars.prefix { $0 != "/" }
+        let rest = String(text.unicodeScalars.dropFirst(name.count))
+        switch (String(name), rest.isEmpty) {
         case ("$payload", true): self = .payload
         case ("$stream", true): self = .stream
         case ("$type", true): self = .type
@@ -103,14 +103,14 @@ extension Source {
     /// Reads a source that is written as a text and is not a template.
     package init(plain node: FileNode, _ what: String) throws(FileProblem) {
         let text = try node.text(what)
-        guard !text.contains("{") else { throw node.problem("\(what) can't be a template") }
+        guard !text.has("{") else { throw node.problem("\(what) can't be a template") }
         self = try Source(text: text, of: node, what)
     }
 
     package init(text: String, of node: FileNode, _ what: String) throws(FileProblem) {
-        if text.contains("{") || text.contains("}") {
+        if text.has("{") || text.has("}") {
             self = .template(try Template(text: text, of: node, what))
-        } else if text.hasPrefix("$") {
+        } else if text.begins(with: "$") {
             do { self = try Source(text) } catch {
                 throw node.problem(
                     error.reason,
@@ -122,7 +122,7 @@ extension Source {
     }
 
     fileprivate init(inBraces text: String) throws(ExpressionError) {
-        guard !text.contains("{") else { throw ExpressionError("{\(text)} has a brace within braces") }
+        guard !text.has("{") else { throw ExpressionError("{\(text)} has a brace within braces") }
         try self.init(text)
     }
 }
@@ -132,7 +132,7 @@ extension Template where Member == Source {
     package init(text: String, of node: FileNode, _ what: String) throws(FileProblem) {
         do throws(ExpressionError) {
             try self.init(text, member: Source.init(inBraces:))
-            if literals.contains(where: { $0.contains("}") }) { throw ExpressionError("there is a } without a { before it") }
+            if literals.contains(where: { $0.has("}") }) { throw ExpressionError("there is a } without a { before it") }
         } catch { throw node.problem("\(what) is not a template, \(quoted(text)): \(error.reason)", fix: error.fix) }
     }
 }
@@ -142,7 +142,7 @@ extension JSONPointer {
         do { try self.init(text) } catch {
             throw node.problem(
                 "\(what) must be a pointer or another source, not \(quoted(text)): \(error.reason)",
-                fix: text.hasPrefix("/") ? "~ is written ~0 and / within a name ~1" : "a member is /\(text), a constant {value: \(text)}")
+                fix: text.begins(with: "/") ? "~ is written ~0 and / within a name ~1" : "a member is /\(text), a constant {value: \(text)}")
         }
     }
 }

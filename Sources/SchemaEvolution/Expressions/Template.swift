@@ -50,6 +50,14 @@ extension Template: CustomStringConvertible where Member: CustomStringConvertibl
     }
 }
 
+// A sign of syntax and a combining mark behind it form one `Character`, which is not that sign.
+extension StringProtocol {
+    /// Whether the text contains a sign, whatever stands behind it.
+    package func has(_ sign: Unicode.Scalar) -> Bool { unicodeScalars.contains(sign) }
+
+    package func begins(with sign: Unicode.Scalar) -> Bool { unicodeScalars.first == sign }
+}
+
 /// Why a text is not a valid expression, as a clause, and what to write instead.
 package struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertible {
     package let reason: String
@@ -63,7 +71,7 @@ package struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertib
 extension JSONPointer {
     /// The pointer inside the braces of a template.
     init(inBraces text: String) throws(ExpressionError) {
-        guard text.hasPrefix("/") else { throw ExpressionError("{\(text)} holds no pointer", fix: "write {/\(text)}") }
+        guard text.begins(with: "/") else { throw ExpressionError("{\(text)} holds no pointer", fix: "write {/\(text)}") }
         do { try self.init(text) } catch { throw ExpressionError("{\(text)} holds no pointer: \(error.reason)") }
     }
 }

@@ -166,10 +166,10 @@ extension FileNode {
         do { return try JSONPointer(text) } catch {
             throw problem(
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
-                fix: !text.hasPrefix("/")
+                fix: !text.begins(with: "/")
                     ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
                 // A slash inside the text may be part of a member name.
-            ).withRepairs(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain(where: !text.contains("/")))
+            ).withRepairs(text.begins(with: "/") ? nil : becomes(.string("/" + text)).certain(where: !text.has("/")))
         }
     }
 

@@ -107,7 +107,7 @@ package struct Adopt: Sendable {
     }
 
     private static func source(_ node: FileNode, _ shape: Shape?) throws(FileProblem) -> Source {
-        if case .string(let text) = node.kind, text == "$time" || text.hasPrefix("$metadata/") {
+        if case .string(let text) = node.kind, text == "$time" || text.unicodeScalars.starts(with: "$metadata/".unicodeScalars) {
             do { return try Source(text) } catch { throw node.problem(error.reason, rule: Rule.opArgument, fix: error.fix) }
         }
         let member = try OpRegistry.single(node, "a default")

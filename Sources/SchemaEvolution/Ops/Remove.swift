@@ -101,7 +101,7 @@ struct Reserve: Op {
     init(_ arguments: FileNode) throws(FileProblem) {
         var members: [JSONPointer] = []
         for name in try arguments.texts("reserve") {
-            do { members.append(try JSONPointer(name.hasPrefix("/") ? name : "/" + name)) } catch {
+            do { members.append(try JSONPointer(name.begins(with: "/") ? name : "/" + name)) } catch {
                 throw arguments.problem("\(name) is not a member: \(error.reason)", rule: Rule.opArgument)
             }
         }

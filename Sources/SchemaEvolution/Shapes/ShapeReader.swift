@@ -85,7 +85,7 @@ struct ShapeReader {
         }
         guard let text = findings.attempt({ () throws(FileProblem) in try reference.value.text("$ref") }) else { return nil }
         let prefix = "#/$defs/"
-        guard text.hasPrefix(prefix) else {
+        guard text.unicodeScalars.starts(with: prefix.unicodeScalars) else {
             let meant = text.split(separator: "/").last.flatMap { nearest(to: String($0), among: definitions.map(\.name)) }
             note(
                 reference.value.problem(
@@ -94,7 +94,7 @@ struct ShapeReader {
                 ).withRepairs(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
         }
-        let name = String(text.dropFirst(prefix.count))
+        let name = String(text.unicodeScalars.dropFirst(prefix.unicodeScalars.count))
         guard !following.has(name) else {
             note(reference.value.problem("\(name) leads back to itself", rule: FileRule.reference, fix: "shapes can't be recursive"))
             return nil

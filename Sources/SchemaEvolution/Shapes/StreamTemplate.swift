@@ -13,7 +13,7 @@ extension StreamTemplate {
         try self.init(text, member: JSONPointer.init(inBraces:))
         guard !parts.isEmpty else { throw ExpressionError("it is empty") }
         for text in literals {
-            if text.contains("}") { throw ExpressionError("there is a } without a { before it") }
+            if text.has("}") { throw ExpressionError("there is a } without a { before it") }
             for byte in text.utf8 where !StreamName.allows(byte) || byte == UInt8(ascii: "%") {
                 throw ExpressionError("the literal \(quoted(text)) contains a character that is not allowed in a stream name")
             }

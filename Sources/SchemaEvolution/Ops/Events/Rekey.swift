@@ -172,7 +172,7 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
         let template: Template<String>
         do {
             template = try Template(text) { name throws(ExpressionError) in
-                guard !name.isEmpty, !name.hasPrefix("/") else {
+                guard !name.isEmpty, !name.begins(with: "/") else {
                     throw ExpressionError("{\(name)} is not a capture: stream names are changed without a payload", fix: "write {key}")
                 }
                 return name
