@@ -15,26 +15,38 @@ struct FusedInput: ~Copyable {
 
     /// Fills the slots. Returns false if the payload has members that its shape does not declare, or if it is malformed.
     mutating func scan(_ payload: RawSpan, for program: FusedProgram) -> Bool {
+        guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{"),
+            let end = scanObjects(at: start, in: nil, for: program)
+        else { return false }
+        return end >= 0 && isEnd(of: text, at: end)
+    }
+
+    /// Fills the slots of the members of all objects of the value that begins at an offset. Returns the offset behind that value if it is an
+    /// object, or else -1; nil if an object has members that its shape does not declare, or is malformed.
+    /// - Parameter whole: the slot of the value; nil for a payload.
+    @inline(__always)
+    private mutating func scanObjects(at start: Int, in whole: Int?, for program: FusedProgram) -> Int? {
         begin(program)
-        guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{") else { return false }
+        var last = -1
         for index in 0 ..< program.objects.count {
             let (slot, base) = (program.objects[index].slot, program.objects[index].base)
-            var begin = start
-            if let slot {
-                begin = -1
-                if case .object = slots[slot].kind { begin = Int(slots[slot].start) }
+            var begin = -1
+            if slot == whole {
+                if text.bytes.byte(at: start) == UInt8(ascii: "{") { begin = start }
+            } else if let slot, case .object = slots[slot].kind {
+                begin = Int(slots[slot].start)
             }
             if begin >= 0 {
                 guard let end = program.objects[index].members.scan(text, at: begin, base: base, into: &slots, order: &order) else {
-                    return false
+                    return nil
                 }
-                if index == 0, !isEnd(of: text, at: end) { return false }
+                if begin == start { last = end }
             } else {
                 program.objects[index].members.clear(base: base, &slots)
             }
             ends.append(Int32(truncatingIfNeeded: order.slots.count))
         }
-        return true
+        return last
     }
 
     private mutating func begin(_ program: FusedProgram) {
@@ -59,26 +71,7 @@ struct FusedInput: ~Copyable {
     /// Fills the slots for the element that begins at an offset. Returns the offset of its end; nil if it has members that its shape does
     /// not declare, or is malformed.
     mutating func scanElement(at start: Int, for program: FusedProgram) -> Int? {
-        begin(program)
-        var end = -1
-        for index in 0 ..< program.objects.count {
-            let (slot, base) = (program.objects[index].slot ?? -1, program.objects[index].base)
-            var begin = -1
-            if slot == FusedProgram.elementSlot {
-                if text.bytes.byte(at: start) == UInt8(ascii: "{") { begin = start }
-            } else if case .object = slots[slot].kind {
-                begin = Int(slots[slot].start)
-            }
-            if begin >= 0 {
-                guard let last = program.objects[index].members.scan(text, at: begin, base: base, into: &slots, order: &order) else {
-                    return nil
-                }
-                if begin == start { end = last }
-            } else {
-                program.objects[index].members.clear(base: base, &slots)
-            }
-            ends.append(Int32(truncatingIfNeeded: order.slots.count))
-        }
+        guard let end = scanObjects(at: start, in: FusedProgram.elementSlot, for: program) else { return nil }
         var element = ValueSlot(kind: .object, from: start, to: end)
         if end < 0 {
             var walk = JSONWalker(text.bytes, at: start)
