@@ -34,24 +34,14 @@ struct FusedCompiler {
     static func compile(_ root: PathSegment, of shape: Shape, reading: ((String) -> [JSONPointer]?)? = nil) -> FusedProgram? {
         guard shape.kind == .object, !shape.isMap else { return nil }
         var compiler = FusedCompiler(reading)
-        let isWhole = compiler.goAllWays { compiler, script in
-            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
-            compiler.follow(root, &draft)
-            return draft
-        }
-        return isWhole ? compiler.program() : nil
+        return compiler.goAllWays(root, of: shape) ? compiler.program() : nil
     }
 
     /// Why all or some events of the shape must be converted by the ops of a path; nil if none must.
     static func opByOp(_ root: PathSegment, of shape: Shape) -> SlowPathReport? {
         guard shape.kind == .object, !shape.isMap else { return SlowPathReport(isForAll: true, causes: ["its payload is a map"]) }
         var compiler = FusedCompiler()
-        let isWhole = compiler.goAllWays { compiler, script in
-            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
-            if draft.isGivenUp { compiler.note("an object has more than 64 members, or is a map") }
-            compiler.follow(root, &draft)
-            return draft
-        }
+        let isWhole = compiler.goAllWays(root, of: shape)
         if compiler.branches.count > branchesMax { compiler.note("there are more than \(branchesMax) branches through its steps") }
         return compiler.causes.isEmpty ? nil : SlowPathReport(isForAll: !isWhole, causes: compiler.causes)
     }
@@ -62,12 +52,7 @@ struct FusedCompiler {
         guard shape.kind == .object, !shape.isMap else { return nil }
         var compiler = FusedCompiler { _ in [] }
         var drafts: [SymbolicDocument] = []
-        _ = compiler.goAllWays { compiler, script in
-            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
-            compiler.follow(root, &draft)
-            drafts.append(draft)
-            return draft
-        }
+        _ = compiler.goAllWays(root, of: shape) { drafts.append($0) }
         return compiler.branches.count > branchesMax || drafts.contains(where: \.isGivenUp) ? nil : drafts
     }
 
@@ -93,6 +78,17 @@ struct FusedCompiler {
             return draft
         }
         return isWhole ? compiler.program(kinds: elements.shape.kindBits & ~(1 << JSONKind.null.rawValue)) : nil
+    }
+
+    /// Explores all branches of a path for events of a shape.
+    private mutating func goAllWays(_ root: PathSegment, of shape: Shape, _ visit: (SymbolicDocument) -> Void = { _ in }) -> Bool {
+        goAllWays { compiler, script in
+            var draft = SymbolicDocument(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            if draft.isGivenUp { compiler.note("an object has more than 64 members, or is a map") }
+            compiler.follow(root, &draft)
+            visit(draft)
+            return draft
+        }
     }
 
     /// Explores all branches. Returns false if none writes anything, or if a value that is read can't be determined.
