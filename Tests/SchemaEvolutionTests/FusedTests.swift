@@ -284,12 +284,7 @@ private struct Bound {
     }
 
     func path(_ direction: Direction) -> Path {
-        let turned = (direction == .up ? ops : ops.reversed()).map { op in
-            PathOp(
-                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil,
-                blocks: false,
-                loss: op.loss)
-        }
+        let turned = (direction == .up ? ops : ops.reversed()).map { $0.going(direction) }
         let end = PathEnd(
             type: "E", typeIndex: 0, shape: EventShape(shape: direction == .up ? high : low), isUnproved: false, step: SchemaVersion(1))
         return Path(

@@ -264,10 +264,10 @@ extension History {
                 guard case .payload(let entries) = stage else { return stage }
                 return .payload(
                     entries.mapValues { list in
-                        list.map {
-                            BoundEntry(
-                                op: change($0.op), step: $0.step, label: $0.label, summary: $0.summary, mark: $0.mark,
-                                isUnproved: $0.isUnproved, blocks: $0.blocks, loss: $0.loss)
+                        list.map { entry in
+                            var other = entry
+                            other.op = change(entry.op)
+                            return other
                         }
                     })
             }

@@ -158,7 +158,7 @@ func exercised() throws {
         let names = Set(
             history.chain.steps.flatMap { step in
                 step.stages.flatMap { stage -> [String] in
-                    if case .payload(let entries) = stage { entries.values.flatMap { $0 }.map(\.summary.verb) } else { [] }
+                    if case .payload(let entries) = stage { entries.values.flatMap { $0 }.compactMap(\.summary?.verb) } else { [] }
                 }
             })
         let made = events(history, seed, 1)

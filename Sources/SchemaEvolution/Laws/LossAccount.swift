@@ -294,18 +294,14 @@ extension PathOp {
     fileprivate var parts: [PathOp] {
         let parts = op.parts(losing: OpLoss(op: loss.op, because: loss.because))
         return (direction == .up ? parts : parts.reversed()).map { part in
-            PathOp(
-                op: part.op, direction: direction, step: step, label: label, summary: summary, mark: mark,
-                blocks: blocks, loss: LossDeclaration(version: loss.version, type: loss.type, part.loss), streams: streams)
+            var inner = self
+            (inner.op, inner.loss) = (part.op, LossDeclaration(version: loss.version, type: loss.type, part.loss))
+            return inner
         }
     }
 
     /// The op in the opposite direction.
-    fileprivate var undone: PathOp {
-        PathOp(
-            op: op, direction: direction == .up ? .down : .up, step: step, label: label, summary: summary, mark: mark,
-            blocks: blocks, loss: loss, streams: streams)
-    }
+    fileprivate var undone: PathOp { going(direction == .up ? .down : .up) }
 }
 
 /// Compares numbers and moments regardless of notation: `007` and `7`, `12.5` and `12.50`, `+02:00` and `Z`.

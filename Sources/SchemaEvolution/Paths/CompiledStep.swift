@@ -4,8 +4,8 @@ internal import JSONText
 /// A step that is bound to the shapes on both of its sides.
 struct CompiledStep: Sendable {
     enum Stage: Sendable {
-        /// The ops for each type, by its name at this point of the step.
-        case payload([Name: [BoundEntry]])
+        /// The ops for each type, upwards, by its name at this point of the step.
+        case payload([Name: [PathOp]])
         case event(BoundEventOp, label: String, mark: FileLocation)
     }
 
@@ -31,19 +31,6 @@ struct CompiledStep: Sendable {
     var rekeys: [BoundRekey] {
         stages.compactMap { stage in if case .event(let event, _, _) = stage { event.rekey } else { nil } }
     }
-}
-
-/// An op that is bound for one type.
-struct BoundEntry: Sendable {
-    let op: any BoundOp
-    let step: SchemaVersion
-    let label: String
-    let summary: OpSummary
-    let mark: FileLocation
-    let isUnproved: Bool
-    let blocks: Bool
-    /// The declaration under which its losses are counted.
-    let loss: LossDeclaration
 }
 
 /// A loss of a step, with the author's reason, which is empty if none is given.

@@ -90,16 +90,19 @@ final class PathSegment: Sendable {
     }
 }
 
-/// An op in one direction.
+/// An op that is bound for one type, in one direction.
 struct PathOp: Sendable {
-    let op: any BoundOp
-    let direction: Direction
+    var op: any BoundOp
+    var direction: Direction
     let step: SchemaVersion
     let label: String
     let summary: OpSummary?
     let mark: FileLocation?
+    /// Whether the shapes do not prove that its result fits.
+    var isUnproved = false
     let blocks: Bool
-    let loss: LossDeclaration
+    /// The declaration under which its losses are counted.
+    var loss: LossDeclaration
     /// Set if the op reads the name of the event's stream and that name differs between the op's version and the event's.
     var streams: StreamRenaming?
 
@@ -110,6 +113,12 @@ struct PathOp: Sendable {
             throw .failed(
                 pointer: ImageFailure.streamName, expected: "a name that leads back from \(step)", found: quoted(name))
         }
+    }
+
+    func going(_ direction: Direction) -> PathOp {
+        var op = self
+        op.direction = direction
+        return op
     }
 
     /// The op for events that are born at a version.

@@ -101,7 +101,7 @@ struct PathCompiler {
             case .payload(let entries):
                 let bound = entries[type] ?? []
                 for entry in direction == .up ? bound : bound.reversed() {
-                    ops.append(PathOp(entry, direction).naming(history, from: born))
+                    ops.append(entry.going(direction).naming(history, from: born))
                     isUnproved = isUnproved || entry.isUnproved
                 }
             case .event(let event, let label, let mark):
@@ -230,12 +230,6 @@ struct PathCompiler {
 }
 
 extension PathOp {
-    init(_ entry: BoundEntry, _ direction: Direction) {
-        self.init(
-            op: entry.op, direction: direction, step: entry.step, label: entry.label, summary: entry.summary, mark: entry.mark,
-            blocks: entry.blocks, loss: entry.loss)
-    }
-
     init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: FileLocation) {
         self.init(
             op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, blocks: false,

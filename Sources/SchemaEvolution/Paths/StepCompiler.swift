@@ -84,7 +84,7 @@ struct StepCompiler {
             for (place, name) in given.enumerated() where given.place(of: name) != place { noteTwice(name, item) }
         }
         // Consecutive items form one stage, since a path looks up its type in each stage that it crosses.
-        var stage: [Name: [BoundEntry]] = [:]
+        var stage: [Name: [PathOp]] = [:]
         if case .payload(let before)? = result.stages.last {
             result.stages.removeLast()
             stage = before
@@ -118,10 +118,10 @@ struct StepCompiler {
                 "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
     }
 
-    private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [BoundEntry] {
+    private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [PathOp] {
         guard var state = types[type] else { return [] }
         guard mayHave(entries, type) else { return [] }
-        var bound: [BoundEntry] = []
+        var bound: [PathOp] = []
         var removed: [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: FileLocation)] = []
         let fates = step.fates(of: type, after: index + 1, ops: entries.map(\.op))
         let ways = fates.compactMap { fate in file.events[fate.type].map { (declared: $0.shape, ops: MovingOps(fate.ops)) } }
@@ -140,8 +140,8 @@ struct StepCompiler {
             }
             if let op = op ?? failure.map({ UnboundOp(why: $0.message) }) {
                 bound.append(
-                    BoundEntry(
-                        op: op, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
+                    PathOp(
+                        op: op, direction: .up, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
                         isUnproved: site.isUnproved, blocks: entry.op.blocks,
                         loss: LossDeclaration(version: step.version, type: type, entry.op.ownLoss)))
             }
