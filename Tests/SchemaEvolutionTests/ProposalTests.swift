@@ -49,6 +49,24 @@ struct ProposalTests {
         #expect(refused.map(\.severity) == [isReleased ? .warning : .error] && refused[0].id == "COMPAT102", "\(found)")
     }
 
+    @Test("values that a codec can't read are an error within each too, and a warning under a guard, which may keep them out")
+    func refusedWithin() throws {
+        func list(_ element: String) -> String {
+            "properties: {l: {type: array, items: {type: object, required: [a], properties: {a: \(element)}}}}"
+        }
+        let each = try findings(
+            list("{type: string, enum: [\"yes\", \"true\"]}"), list("{type: boolean}"),
+            upcast: "upcast: [{on: E, do: [{each: {path: /l, do: [{convert: {path: /a, to: boolean, using: boolean-text}}]}}]}]\n")
+        let refused = each.filter { $0.message == "E: each (op 1), convert (op 1): boolean-text can't read \"yes\"" }
+        #expect(refused.map(\.severity) == [.error], "\(each)")
+        let shape = "required: [n, k], properties: {k: {type: string}, n: {type: integer, enum: [5, 10]}}"
+        let convert = "{convert: {path: /n, to: integer, using: {scale: {num: 1, den: 10}}}}"
+        let guarded = try findings(
+            shape, shape, upcast: "upcast: [{on: E, do: [{when: {path: /k, equals: tenths, do: [\(convert)]}}]}]\n")
+        let warned = guarded.filter { $0.message.contains("scale can't read 5") }
+        #expect(warned.map(\.severity) == [.warning], "\(guarded)")
+    }
+
     @Test("two renames are two moves where the members can be told apart, and a question where they can't")
     func twoRenames() throws {
         func both(_ first: String, _ second: String) throws -> [Finding] {

@@ -106,7 +106,9 @@ struct BindingContext {
 
     /// A context for the elements of an array, the values of a map or the ops of a guard.
     func nested(_ shape: Shape, shapeTargets: [ShapeTarget]) -> BindingContext {
-        BindingContext(shape: shape, stream: nil, shapeTargets: shapeTargets, type: type, mark: mark, label: label)
+        var inner = BindingContext(shape: shape, stream: nil, shapeTargets: shapeTargets, type: type, mark: mark, label: label)
+        (inner.isRekeyed, inner.mayChange) = (isRekeyed, mayChange)
+        return inner
     }
 
     /// Adds the class and the findings of a nested context.

@@ -50,7 +50,8 @@ struct When: Op {
     private func branch(_ entries: [OpEntry], _ site: inout BindingContext) -> [BoundPart] {
         let label = site.label
         var inner = site.nested(site.shape, shapeTargets: [ShapeTarget(declared: site.shape, ops: [])])
-        inner.stream = site.stream
+        // A guard may keep out the values that an op refuses.
+        (inner.stream, inner.mayChange) = (site.stream, false)
         var bound: [BoundPart] = []
         for entry in entries {
             (inner.mark, inner.label) = (entry.mark, "\(label), \(entry.label)")

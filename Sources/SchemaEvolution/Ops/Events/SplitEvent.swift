@@ -231,6 +231,8 @@ extension SplitEvent.PartRule {
             var at = BindingContext(
                 shape: inner.shape, stream: inner.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark,
                 label: "\(site.label), \(entry.label)")
+            // A guard may keep out the values that an op refuses.
+            at.mayChange = site.mayChange && test == nil
             if let op = entry.op.bind(&at) { ops.append(op) }
             (inner.shape, inner.stream) = (at.shape, at.stream)
             inner.absorb(at)
