@@ -30,6 +30,19 @@ struct FixturesTests {
         #expect(again.exit == 0 && again.output.hasPrefix("0 files written"), "\(again.output)")
     }
 
+    @Test("a file of events whose lines end in CRLF grows by the types that it lacks")
+    func windowsLines() throws {
+        let library = try Library()
+        let lent = #"{"stream":"book-1","type":"BookLent","data":{"id":"1","title":"Emma","kind":"hc","days":"14","reader":"Ada"}}"#
+        try library.shell("rm -rf fixtures && mkdir -p fixtures/v1")
+        let written = "\(lent)\r\n\(lent)\r\n"
+        try library.write("fixtures/v1/events.jsonl", written)
+        try library.must("fixtures", "record")
+        let text = try library.directory.text("fixtures/v1/events.jsonl")
+        #expect(text.utf8.starts(with: written.utf8) && text.contains("BookReturned"), "\(text)")
+        try library.must("fixtures", "verify")
+    }
+
     @Test("a step that gives old events another look is found at its line, and recorded anew only where that is asked for")
     func changed() throws {
         let library = try Library()

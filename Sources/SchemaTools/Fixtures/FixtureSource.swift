@@ -15,11 +15,11 @@ package struct FixtureSource: Sendable {
     /// Takes given lines, each of which must be an event of the version.
     package init(lines text: [UInt8], of version: VersionFile, file: String) throws(EvstoreError) {
         var kept = ""
-        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
-            do throws(EvstoreError) { _ = try Fixtures.Line(Array(line), of: version, file: file, number: index + 1) } catch {
+        for (number, line) in Fixtures.lines(of: text) {
+            do throws(EvstoreError) { _ = try Fixtures.Line(line, of: version, file: file, number: number) } catch {
                 throw .schemaInvalid([
                     Finding(
-                        id: Rule.fixture, file: file, line: index + 1, column: 1,
+                        id: Rule.fixture, file: file, line: number, column: 1,
                         message: "it is not an event of \(version.number): \(error.message)", advice: "try it alone: \(.validatePayload)")
                 ])
             }

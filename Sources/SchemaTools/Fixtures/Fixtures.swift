@@ -54,9 +54,15 @@ package struct Fixtures: Sendable {
     package mutating func replace(_ text: String, of version: VersionFile) throws(EvstoreError) {
         let path = path(of: version.number)
         lines[version.number, default: []].removeAll { $0.file == path }
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
-            lines[version.number, default: []].append(try Line(Array(line.utf8), of: version, file: path, number: index + 1))
+        for (number, line) in Self.lines(of: Array(text.utf8)) {
+            lines[version.number, default: []].append(try Line(line, of: version, file: path, number: number))
         }
+    }
+
+    /// The lines of a text that are not empty, with their numbers.
+    static func lines(of text: [UInt8]) -> [(number: Int, text: [UInt8])] {
+        text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
+            .filter { !$0.element.isEmpty }.map { ($0.offset + 1, Array($0.element)) }
     }
 
     /// Makes events from their shapes for the types that have none.
@@ -86,13 +92,13 @@ package struct Fixtures: Sendable {
     private mutating func read(_ path: String, _ version: VersionFile) throws(EvstoreError) {
         let text = try FileReader.bytes(path: path, atMost: FixtureSource.bytesMax)
         texts[path] = String(decoding: text, as: UTF8.self)
-        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
+        for (number, line) in Self.lines(of: text) {
             do throws(EvstoreError) {
-                lines[version.number, default: []].append(try Line(Array(line), of: version, file: path, number: index + 1))
+                lines[version.number, default: []].append(try Line(line, of: version, file: path, number: number))
             } catch {
                 findings.append(
                     Finding(
-                        id: Rule.fixture, file: path, line: index + 1, column: 1,
+                        id: Rule.fixture, file: path, line: number, column: 1,
                         message: "it is not an event of \(version.number): \(error.message)",
                         fix: "put the line right, or into another version's folder"))
             }
@@ -327,16 +333,18 @@ package struct FixtureFiles: Sendable {
         package let isFixed: Bool
 
         /// Whether the change only appends to the existing contents.
-        package var isGrowth: Bool { old.map { text.hasPrefix($0) } ?? false }
+        package var isGrowth: Bool { old.map { text.utf8.starts(with: $0.utf8) } ?? false }
 
         /// The first line that differs, before and after.
         package var difference: (line: Int, old: String?, new: String?) {
             let (a, b) = (Self.lines(old ?? ""), Self.lines(text))
-            let same = zip(a, b).prefix { $0 == $1 }.count
+            let same = zip(a, b).prefix { $0.isSame(as: $1) }.count
             return (same + 1, same < a.count ? a[same] : nil, same < b.count ? b[same] : nil)
         }
 
-        private static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
+        private static func lines(_ text: String) -> [String] {
+            text.utf8.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
+        }
     }
 
     /// The files whose contents differ from the expected ones.
@@ -350,7 +358,7 @@ package struct FixtureFiles: Sendable {
         if FileManager.default.fileExists(atPath: file) {
             old = String(decoding: try onFiles("reading \(file)") { try Data(contentsOf: URL(filePath: file)) }, as: UTF8.self)
         }
-        if old == text { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
+        if old?.isSame(as: text) == true { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
     }
 
     /// Adds the renderings of a directory's fixtures.
