@@ -57,3 +57,60 @@ extension History {
         return found
     }
 }
+
+extension History {
+    /// Whether any step merges events of one append.
+    package var mergesEvents: Bool {
+        chain.steps.contains { step in
+            step.step.items.contains { item in
+                guard case .event(let op, _) = item.action else { return false }
+                return op is MergeEvents
+            }
+        }
+    }
+
+    /// The types at a version whose events a later step merges with those of the given type, including that type; empty if no step does.
+    package func types(mergedWith type: String, at version: SchemaVersion) throws(EvstoreError) -> Set<Name> {
+        var found: Set<Name> = []
+        var target = version.next
+        while target <= head {
+            let images = try Set(of: merging(type, version, target)?.types ?? [])
+            for other in types(at: version) where !images.isEmpty && !found.contains(other) {
+                if let path = try merging(other, version, target), !images.isDisjoint(with: Set(of: path.types)) { found.insert(other) }
+            }
+            target = target.next
+        }
+        return found
+    }
+
+    private func merging(_ type: String, _ version: SchemaVersion, _ target: SchemaVersion) throws(EvstoreError) -> Path? {
+        let path = try path(type: type, born: version, to: target)
+        return path.merges ? path : nil
+    }
+}
+
+/// Why events of a type can't be converted to another version in one pass over their bytes: their ops are applied one after the other,
+/// which takes about three times as long.
+package struct SlowPathReport: Hashable, Sendable {
+    /// Whether this applies to all events; otherwise only to those that some op treats differently from most.
+    package let isForAll: Bool
+    /// The ops that have no single-pass form, in the order of the path.
+    package let causes: [String]
+
+    /// The explanation as a sentence about events of the type.
+    package var words: String {
+        "\(isForAll ? "every event goes" : "some events go") through the ops one by one, at about a third of the speed of one pass: "
+            + causes.joined(separator: "; ")
+    }
+}
+
+extension History {
+    /// Nil if all events that can be converted are converted in one pass, or stay unchanged.
+    package func opByOp(_ type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> SlowPathReport? {
+        let path = try path(type: type, born: born, to: target)
+        if path.isUntouched { return nil }
+        if born.number == 0 { return SlowPathReport(isForAll: true, causes: ["it is data from before versions existed"]) }
+        if path.merges { return SlowPathReport(isForAll: true, causes: ["a step merges it with others of its append"]) }
+        return FusedCompiler.opByOp(path.root, of: try requireShape(of: type, at: born).shape)
+    }
+}

@@ -171,3 +171,187 @@ struct FusedConverter: ~Copyable, Sendable {
         (codec, direction, counts, isStrict) = (conversion.codec, conversion.direction, conversion.counts, conversion.isStrict)
     }
 }
+
+/// One instruction. The instruction after a branch is at `targets[c + outcome]`.
+struct FusedInstruction: BitwiseCopyable, Sendable {
+    enum Code: UInt8, BitwiseCopyable, Sendable {
+        /// Gives up unless the made value in slot `a` has one of the kinds `b`.
+        case kind
+        /// Outcome 1 if the value in slot `a` is null.
+        case isNull
+        /// Sets slot `b` to the content of slot `a`: the unescaped text of a string, the JSON text of other values.
+        case content
+        /// Outcome 1 if slot `a` has no value.
+        case isAbsent
+        /// Outcome 1 if slot `a` equals none of the constants `b`.
+        case differs
+        /// Outcome 1 if guard `b` does not hold for the content of slot `a`. If `a` is negative, the guard applies to what the event
+        /// carries beside its payload.
+        case fails
+        /// Outcome 1 if the contents of slots `a` and `b` differ.
+        case differsFrom
+        /// Outcome 1 if the values in slots `a` and `b` are not equal.
+        case meansOther
+        /// Outcome 1 if the value in slot `a` is present and does not fit shape `b`.
+        case misfits
+        /// Sets slot `b` to the result of codec `c` for slot `a`; null and absent values stay unchanged.
+        case convert
+        /// Sets the slots from `b & 0xff` on to the parts of slot `a` by rule `b >> 8`. The outcome is the number of parts minus one.
+        case split
+        /// Sets slot `a` to the concatenation of the texts in list `b`.
+        case concatenate
+        /// Sets slot `b` to the first element of slot `a`. Outcome 1 if there is none.
+        case first
+        /// The outcome is the index of the content of slot `a` in list `b`.
+        case select
+        /// Counts `a` lost values.
+        case lose
+        /// Counts the value in slot `a` as lost if it is present and equals none of the constants `b`.
+        case loseUnless
+        /// Sets slot `b` to source `a`, which the event carries beside its payload. Outcome 1 if the event lacks it.
+        case beside
+        /// Sets slot `b` to the list or map in slot `a` with program `c` applied to each value in it.
+        case each
+        /// Counts a hidden or dropped image.
+        case hide, drop
+        /// Writes the `b` pieces from `a` on: the image of end `c`.
+        case write
+        /// Returns the `b` values from `a` on, which were requested for end `c`.
+        case read
+        /// All images are complete.
+        case done
+        /// Leaves the event to the ops.
+        case giveUp
+    }
+
+    let code: Code
+    var a: Int32 = 0
+    var b: Int32 = 0
+    var c: Int32 = 0
+
+    /// Whether the instruction depends on the value in a slot of the input. The slots that `concatenate` reads are in its list.
+    /// - Parameter orPresence: whether it counts, too, if it only asks whether there is one.
+    func examines(_ slot: Int, orPresence: Bool) -> Bool {
+        switch code {
+        case .isAbsent: orPresence && Int(a) == slot
+        case .concatenate, .lose, .beside, .hide, .drop, .write, .read, .done, .giveUp: false
+        case .differsFrom, .meansOther: Int(a) == slot || Int(b) == slot
+        case .kind, .isNull, .content, .differs, .fails, .misfits, .convert, .split, .first, .select, .loseUnless, .each: Int(a) == slot
+        }
+    }
+}
+
+/// Collects what the branches of a program write.
+struct FusedOutput {
+    private(set) var pieces: [FusedPiece] = []
+    private(set) var actions: [FusedAction] = []
+    private(set) var values: [FusedValue] = []
+    private(set) var constants: [UInt8] = []
+
+    /// The consecutive pieces that make up a value.
+    mutating func write(_ node: Int, of draft: SymbolicDocument) -> Range<Int> {
+        var made: [FusedPiece] = []
+        add(node, of: draft, to: &made)
+        return place(made)
+    }
+
+    /// Adds the requested values; nil stands for an absent one. Returns the index of the first.
+    mutating func write(values nodes: [Int?], of draft: SymbolicDocument) -> Int {
+        for node in nodes {
+            var value = FusedValue()
+            if let node {
+                switch draft.nodes[node].value {
+                case .input(let slot), .made(let slot, _): value.slot = Int32(slot)
+                case .text(let slot): (value.slot, value.isBare) = (Int32(slot), true)
+                default:
+                    let range = write(node, of: draft)
+                    (value.pieces, value.count) = (Int32(range.lowerBound), Int32(range.count))
+                }
+            }
+            values.append(value)
+        }
+        return values.count - nodes.count
+    }
+
+    /// Whether any branch writes the value in a slot of the input, alone or with the object that has it.
+    func writes(_ slot: Int, of objects: [FusedObject]) -> Bool {
+        values.contains { Int($0.slot) == slot }
+            || pieces.contains { piece in
+                switch piece.kind {
+                case .constant: false
+                case .slot, .quoted: Int(piece.a) == slot
+                case .members, .membersBeforeComma:
+                    (objects[Int(piece.a)].base ..< objects[Int(piece.a)].base + objects[Int(piece.a)].members.count).contains(slot)
+                }
+            }
+    }
+
+    private mutating func place(_ made: [FusedPiece]) -> Range<Int> {
+        let first = pieces.count
+        pieces += made
+        return first ..< pieces.count
+    }
+
+    private mutating func add(_ node: Int, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
+        switch draft.nodes[node].value {
+        case .input(let slot), .made(let slot, _): made.append(FusedPiece(kind: .slot, a: Int32(slot)))
+        case .text(let slot): made.append(FusedPiece(kind: .quoted, a: Int32(slot)))
+        case .constant(let json): add(json, to: &made)
+        case .list(let element):
+            add([UInt8(ascii: "[")], to: &made)
+            add(element, of: draft, to: &made)
+            add([UInt8(ascii: "]")], to: &made)
+        case .object(let children, let object): add(children, object, of: draft, to: &made)
+        case .each: preconditionFailure("what is done to elements is settled before an image is written")
+        }
+    }
+
+    private mutating func add(_ children: [Int], _ object: Int?, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
+        let others = children.filter { !draft.nodes[$0].isInPlace }
+        add([UInt8(ascii: "{")], to: &made)
+        if let object {
+            let first = inPlace(children, draft.layout.objects[object], of: draft)
+            made.append(FusedPiece(kind: others.isEmpty ? .members : .membersBeforeComma, a: Int32(object), b: Int32(first)))
+        }
+        for (index, child) in others.enumerated() {
+            if index > 0 || object != nil { add([UInt8(ascii: ",")], to: &made) }
+            addMember(child, of: draft, to: &made)
+        }
+        add([UInt8(ascii: "}")], to: &made)
+    }
+
+    /// Adds the actions for the members that keep their position. Returns the index of the first action.
+    private mutating func inPlace(_ children: [Int], _ object: FusedObject, of draft: SymbolicDocument) -> Int {
+        var row = [FusedAction](repeating: .leaveOut, count: object.members.count)
+        for child in children where draft.nodes[child].isInPlace {
+            let node = draft.nodes[child]
+            guard let slot = node.slot else { continue }
+            if !node.isRenamed, case .input(slot) = node.value {
+                row[slot - object.base] = .keep
+            } else {
+                var made: [FusedPiece] = []
+                addMember(child, of: draft, to: &made)
+                let range = place(made)
+                row[slot - object.base] = FusedAction(count: Int32(range.count), pieces: Int32(range.lowerBound))
+            }
+        }
+        let first = actions.count
+        actions += row
+        return first
+    }
+
+    private mutating func addMember(_ node: Int, of draft: SymbolicDocument, to made: inout [FusedPiece]) {
+        add((draft.nodes[node].name?.quoted ?? []) + [UInt8(ascii: ":")], to: &made)
+        add(node, of: draft, to: &made)
+    }
+
+    /// Merges adjacent constants into one piece.
+    private mutating func add(_ text: [UInt8], to made: inout [FusedPiece]) {
+        if let last = made.last, last.kind == .constant, Int(last.a + last.b) == constants.count {
+            made[made.count - 1].b += Int32(text.count)
+        } else {
+            made.append(FusedPiece(kind: .constant, a: Int32(constants.count), b: Int32(text.count)))
+        }
+        constants += text
+    }
+}
