@@ -86,11 +86,6 @@ package enum CodecRegistry {
         }
         return try type.init(arguments, in: node)
     }
-
-    /// Throws if a codec without arguments is given some.
-    static func refuseArguments(_ arguments: FileNode?, _ name: String) throws(FileProblem) {
-        if let arguments { throw arguments.problem("\(name) takes no arguments", rule: Rule.opArgument, fix: "using: \(name)") }
-    }
 }
 
 /// A codec in one direction, applied to one member.
@@ -116,6 +111,18 @@ protocol PairCodec: Codec {
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
+}
+
+/// A codec without arguments.
+protocol PlainCodec: PairCodec {
+    init()
+}
+
+extension PlainCodec {
+    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
+        if let arguments { throw arguments.problem("\(Self.name) takes no arguments", rule: Rule.opArgument, fix: "using: \(Self.name)") }
+        self.init()
+    }
 }
 
 /// One form of a codec's values.

@@ -2,10 +2,8 @@ internal import Bytes
 internal import JSONText
 
 /// `integer-text`: converts between `"42"` and `42`.
-struct IntegerText: PairCodec {
+struct IntegerText: PlainCodec {
     static let name = "integer-text"
-
-    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "a text <-> its value" }
 
@@ -51,10 +49,8 @@ func integer(_ content: RawSpan, _ kind: JSONKind) throws(CodecRefusal) -> Decim
 }
 
 /// `number-text`: converts between `"2.50"` and `2.50`; the digits are preserved.
-struct NumberText: PairCodec {
+struct NumberText: PlainCodec {
     static let name = "number-text"
-
-    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "a text <-> its value" }
 
@@ -88,12 +84,10 @@ struct NumberText: PairCodec {
 }
 
 /// `boolean-text`: converts between `"true"` and `true`.
-struct BooleanText: PairCodec {
+struct BooleanText: PlainCodec {
     static let name = "boolean-text"
 
     private static let words = [Array("true".utf8), Array("false".utf8)]
-
-    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "a text <-> its value" }
 

@@ -3,12 +3,10 @@ internal import EventModel
 internal import JSONText
 
 /// `rfc3339-date`: converts a date-time to its date, as written, and a date to midnight in UTC.
-struct DateOfTime: PairCodec {
+struct DateOfTime: PlainCodec {
     static let name = "rfc3339-date"
 
     private static let midnight: [UInt8] = Array("T00:00:00Z".utf8)
-
-    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "a moment <-> its day as written; a day is its midnight in UTC" }
 
@@ -252,12 +250,10 @@ struct EpochSeconds: EpochCodec {
 }
 
 /// `epoch-millis`: converts between `1767225600123` and `"2026-01-01T00:00:00.123Z"`.
-struct EpochMillis: EpochCodec {
+struct EpochMillis: EpochCodec, PlainCodec {
     static let name = "epoch-millis"
 
     let form = EpochForm(unit: 3, digits: 3)
-
-    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
     func words(_ direction: Direction) -> String { "milliseconds since 1970 <-> \(form.words)" }
 }
