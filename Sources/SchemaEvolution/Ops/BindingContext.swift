@@ -46,14 +46,12 @@ struct BindingContext {
         note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
     }
 
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []) {
-        note(rule, severity, message, advice: fix.map { Advice(stringLiteral: $0) }, repair: repair)
-    }
-
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, advice: Advice?, repair: [Repair] = []) {
+    mutating func note(
+        _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, advice: Advice? = nil, repair: [Repair] = []
+    ) {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
-            message: "\(type): \(label): \(message)", advice: advice)
+            message: "\(type): \(label): \(message)", advice: advice ?? fix.map { Advice(stringLiteral: $0) })
         (finding.repairs, finding.subject) = (repair, type)
         findings.append(finding)
     }
