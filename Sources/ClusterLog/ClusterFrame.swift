@@ -66,8 +66,8 @@ package struct ClusterFrame: ~Escapable {
         bytes.append(Digest.zero.bytes)
         bytes.append(rows)
         bytes.append(blocks)
-        let body = bytes.bytes.slice(headerBytes, bytes.count - headerBytes)
-        let link = Self.link(after: end, bytes.bytes.slice(0, linkedBytes), body)
+        let link = Self.link(
+            after: end, bytes.bytes.slice(0, linkedBytes), bytes.bytes.slice(headerBytes, bytes.count - headerBytes))
         link.store(in: &bytes, at: linkedBytes)
         return NewClusterFrame(end: ClusterLogEnd(number: end.number + 1, link: link.bytes), last: last, bytes: bytes.array())
     }
