@@ -132,8 +132,8 @@ extension EvstoreError {
                 fix: failure.target.rawValue == 0
                     ? "v0 shows only data from before versions existed: ask for another version"
                     : failure.pointer == ImageFailure.streamName
-                    ? "choose another name: \(failure.op) of \(failure.step) would map it to another stream on the way back"
-                    : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
+                        ? "choose another name: \(failure.op) of \(failure.step) would map it to another stream on the way back"
+                        : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
         case .deadlinePassed(let waited, let holder):
             .init(

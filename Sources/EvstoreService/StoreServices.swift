@@ -80,8 +80,7 @@
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
-            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackup(in: directory)?.time }, logger: logger)
-            {
+            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackup(in: directory)?.time }, logger: logger) {
                 _ = try await store.maintenance.backUp(into: directory, keeping: keep)
             }
         }

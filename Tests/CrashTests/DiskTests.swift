@@ -28,7 +28,8 @@ struct DiskTests {
     }
 
     @Test(
-        "who watches a store in the lower layer of an overlay sees what others append there", .enabled(if: MountedDisk.isPossible, mounting))
+        "who watches a store in the lower layer of an overlay sees what others append there", .enabled(if: MountedDisk.isPossible, mounting)
+    )
     func overlay() throws {
         let outcome = try MountedDisk().run(
             "tmpfs",

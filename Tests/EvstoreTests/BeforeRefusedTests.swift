@@ -21,7 +21,8 @@ struct BeforeRefusedTests {
     private func store(_ random: inout SeededGenerator) async throws -> (TemporaryStore, refused: Set<UInt64>) {
         var options = Options.forTests
         options.pageEventsMax = Int.random(in: 1 ... 9, using: &random)
-        let temporary = try await TemporaryStore.make(try SchemaFiles(versions: Self.versions).load(), at: SchemaVersion(1), options: options)
+        let schemas = try SchemaFiles(versions: Self.versions).load()
+        let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1), options: options)
         var refused: Set<UInt64> = []
         for position in 1 ... 30 as ClosedRange<UInt64> {
             let isRefused = Int.random(in: 0 ..< 6, using: &random) == 0
@@ -57,7 +58,8 @@ struct BeforeRefusedTests {
                     { found in try store.read(stream, from: revision, backwards: backwards) { event in note(event, in: &found) } },
                     { found in for try await event in store.events(from: from, backwards: backwards) { _ = note(event, in: &found) } },
                     { found in
-                        for try await event in store.events(in: stream, from: revision, backwards: backwards) { _ = note(event, in: &found) }
+                        let events = store.events(in: stream, from: revision, backwards: backwards)
+                        for try await event in events { _ = note(event, in: &found) }
                     },
                 ]
                 for (index, way) in ways.enumerated() {

@@ -35,7 +35,8 @@ struct OpeningTests {
         try await follows.close()
     }
 
-    @Test("a store works with any numbers as its options: those without a meaning count as the nearest with one",
+    @Test(
+        "a store works with any numbers as its options: those without a meaning count as the nearest with one",
         arguments: [Int.min, -1, 0, .max])
     func numbers(_ number: Int) async throws {
         var options = Options.forTests

@@ -60,10 +60,11 @@ struct LogVerifier {
     mutating func readSlots(beside body: () throws -> Void = {}) throws {
         guard let subjects = access.keys?.subjects else { return try body() }
         let proved = Monitor<Result<[SlotDamage], any Error>?>(nil)
-        try alongside({
-            let damages = Result { try subjects.damages() }
-            proved.withLock { $0 = damages }
-        }, body)
+        try alongside(
+            {
+                let damages = Result { try subjects.damages() }
+                proved.withLock { $0 = damages }
+            }, body)
         // Without a new thread, this one does the work.
         slots = SlotFindings(try proved.withLock { $0 }?.get() ?? subjects.damages())
     }

@@ -142,7 +142,8 @@ extension JSONPointer {
         do { try self.init(text) } catch {
             throw node.problem(
                 "\(what) must be a pointer or another source, not \(quoted(text)): \(error.reason)",
-                fix: text.begins(with: "/") ? "~ is written ~0 and / within a name ~1" : "a member is /\(text), a constant {value: \(text)}")
+                fix: text.begins(with: "/") ? "~ is written ~0 and / within a name ~1" : "a member is /\(text), a constant {value: \(text)}"
+            )
         }
     }
 }

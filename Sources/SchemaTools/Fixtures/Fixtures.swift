@@ -358,7 +358,11 @@ package struct FixtureFiles: Sendable {
         if FileManager.default.fileExists(atPath: file) {
             old = String(decoding: try onFiles("reading \(file)") { try Data(contentsOf: URL(filePath: file)) }, as: UTF8.self)
         }
-        if old?.isSame(as: text) == true { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
+        if old?.isSame(as: text) == true {
+            unchanged += 1
+        } else {
+            changes.append(Change(file: file, text: text, old: old, isFixed: isFixed))
+        }
     }
 
     /// Adds the renderings of a directory's fixtures.
