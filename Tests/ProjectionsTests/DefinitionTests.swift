@@ -253,3 +253,12 @@ func fingerprints() throws {
     #expect(try print(later, 2) == print(placed, 1), "since is no part of what a definition says")
     #expect(throws: EvstoreError.unknownProjection("none", known: ["orders"])) { try print(placed, 1, "none") }
 }
+
+@Test("a definition of more types than folds have numbers is refused, whoever has stored it")
+func tooManyTypes() throws {
+    let types = (0 ... 1 << 16).map { "\"t\($0)\":\"delete\"" }.joined(separator: ",")
+    let json = Array("{\"key\":{\"value\":\"k\"},\"on\":{\(types)}}".utf8)
+    #expect(throws: EvstoreError.self) {
+        try DefinitionSet(stored: [StoredDefinition(name: "p", since: SchemaVersion(1), json: json)])
+    }
+}

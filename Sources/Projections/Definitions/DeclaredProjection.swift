@@ -44,6 +44,9 @@ struct DeclaredProjection: Sendable {
     /// A row that needs more targets should contain a map whose member names come from events.
     static let targetsMax = 1_000
 
+    /// The folds of a type have a number of 16 bits.
+    private static let typesMax = 1 << 16
+
     static let members = ["since", "like", "key", "initial", "on", "row", "indexes"]
 
     /// - Parameter node: the complete definition, without `like`.
@@ -66,6 +69,9 @@ struct DeclaredProjection: Sendable {
             typeMarks[member.name] = member.place
         }
         guard !on.isEmpty else { throw types.problem("\(name) consumes no event type") }
+        guard on.count <= Self.typesMax else {
+            throw types.problem("\(name) consumes \(on.count) event types; \(Self.typesMax) are the most")
+        }
         // Without a key of its own a definition needs one for every type.
         if key == nil, on.values.contains(where: { $0.first?.key == nil }) { _ = try node.required("key", of: "the definition of \(name)") }
         let targets = Set(on.values.joined().flatMap { $0.edits.map(\.target.text) }).count

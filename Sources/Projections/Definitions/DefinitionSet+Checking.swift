@@ -27,22 +27,28 @@ extension DefinitionSet {
     package func check(against history: History) -> [Finding] {
         var findings: [Finding] = []
         var lookAlikes = LookAlikes(history)
-        for name in names {
-            let list = entries[name, default: []]
-            for (index, entry) in list.enumerated() {
-                let end = index + 1 < list.count ? min(list[index + 1].since.previous, history.head) : history.head
-                switch entry {
-                case .declared(let projection):
-                    var check = DefinitionCheck(projection)
-                    check.run(through: end, history, isLast: index + 1 == list.count)
-                    findings += check.findings
-                    findings += projection.rowNames.compactMap { lookAlikes.check($0, "\(name): the row's member", at: projection.mark) }
-                case .swift(let declaration):
-                    findings += declaration.check(through: end, history)
-                }
+        forEachSpan(history) { entry, end, isLast in
+            switch entry {
+            case .declared(let projection):
+                var check = DefinitionCheck(projection)
+                check.run(through: end, history, isLast: isLast)
+                findings += check.findings
+                let what = "\(projection.name): the row's member"
+                findings += projection.rowNames.compactMap { lookAlikes.check($0, what, at: projection.mark) }
+            case .swift(let declaration): findings += declaration.check(through: end, history)
             }
         }
         return findings
+    }
+
+    /// Calls the body with each definition, the last version that it spans, and whether no other one follows.
+    private func forEachSpan(_ history: History, _ body: (Entry, _ end: SchemaVersion, _ isLast: Bool) -> Void) {
+        for list in names.map({ entries[$0, default: []] }) {
+            for (index, entry) in list.enumerated() {
+                let isLast = index + 1 == list.count
+                body(entry, isLast ? history.head : min(list[index + 1].since.previous, history.head), isLast)
+            }
+        }
     }
 }
 
@@ -71,13 +77,8 @@ extension DefinitionSet {
     /// that shows it.
     package func exposedKeys(_ history: History) -> [Finding] {
         var findings: [Finding] = []
-        for name in names {
-            let list = entries[name, default: []]
-            for (index, entry) in list.enumerated() {
-                guard case .declared(let projection) = entry else { continue }
-                let end = index + 1 < list.count ? min(list[index + 1].since.previous, history.head) : history.head
-                findings += projection.exposedKeys(through: end, history)
-            }
+        forEachSpan(history) { entry, end, _ in
+            if case .declared(let projection) = entry { findings += projection.exposedKeys(through: end, history) }
         }
         return findings
     }
