@@ -33,6 +33,9 @@ package struct Descriptor: Hashable, Sendable {
         return unsafe fstat(number, &state) == 0 && state.st_mode & S_IFMT != 0
     }
 
+    /// Whether it is such a stream and was opened for reading.
+    package var isReadable: Bool { isStream && fcntl(number, F_GETFL) & O_ACCMODE != O_WRONLY }
+
     /// Occupies the numbers of the standard streams that the process was started without, so that none of its own files gets one of them.
     /// Reading the first and writing to the others fails, as without them.
     package static func occupyStandardStreams() {

@@ -47,7 +47,7 @@ package struct InputFile: ~Copyable {
         size = isRegular ? UInt64(max(0, state.st_size)) : 0
         if failed { throw SystemFailure(code: code) }
         if state.st_mode & S_IFMT == S_IFDIR { throw SystemFailure(code: EISDIR) }
-        if !Descriptor(descriptor).isStream { throw SystemFailure(code: EBADF) }
+        if !Descriptor(descriptor).isReadable { throw SystemFailure(code: EBADF) }
     }
 
     deinit { if owned { close(descriptor) } }
