@@ -45,12 +45,15 @@ let package = Package(
         .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: house),
         .target(name: "EventLog", dependencies: ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
         .target(
-            name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
+            name: "SchemaEvolution",
+            dependencies: ["Bytes", "Platform", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: house),
         .target(
             name: "Projections",
-            dependencies: ["Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging],
+            dependencies: [
+                "Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging,
+            ],
             swiftSettings: house),
         .target(
             name: "Migration",
@@ -78,7 +81,8 @@ let package = Package(
         .target(
             name: "EvstoreCluster",
             dependencies: [
-                "Platform", "Hashing", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore", logging,
+                "Bytes", "Platform", "Hashing", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration",
+                "Evstore", logging,
             ], swiftSettings: house),
         .target(
             name: "Measured", dependencies: ["Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Evstore"],

@@ -28,7 +28,8 @@ let package = Package(
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
         .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: house),
         .target(
-            name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
+            name: "SchemaEvolution",
+            dependencies: ["Bytes", "Platform", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),
         .executableTarget(name: "steps", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: house),
     ],
