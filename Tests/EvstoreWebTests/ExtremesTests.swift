@@ -72,7 +72,7 @@ struct ExtremesTests {
         let temporary = try await store()
         let directory = try TemporaryDirectory()
         for id in 1 ... 2 {
-            _ = try await temporary.store.append([note(#"{"id":"\#(id)"}"#)])
+            _ = try await temporary.store.append([note(#"{"id":"1","text":"\#(id)"}"#)])
             _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
         }
         let page = Page(temporary.store, backups: directory.path + "/copies")
