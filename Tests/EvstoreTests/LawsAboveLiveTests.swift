@@ -24,7 +24,7 @@ struct LawsAboveLiveTests {
             return report.findings.filter { $0.id == "LAW102" && $0.position != nil }.map(\.position)
         }
         await #expect(throws: EvstoreError.self) { _ = try await store.migrate(to: two) }
-        #expect(try store.status().live == SchemaVersion(1))
+        #expect(try store.versions.live == SchemaVersion(1))
         #expect(try await losses() == [Position(1)])
         _ = try await store.migrate(to: two, options: MigrationOptions(yes: true))
         #expect(try await losses() == [Position(1)])
