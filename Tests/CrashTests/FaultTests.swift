@@ -100,9 +100,9 @@ struct FaultTests {
 
     /// Runs a command line as a user of whom the system starts no more than `count` threads: such a limit does not hold for root.
     private func run(_ line: String, withThreads count: Int) throws -> BuiltProgram.Outcome {
-        try BuiltProgram(path: "/bin/sh").run(
-            "-c",
-            "exec timeout -s KILL 30 setpriv --reuid 54321 --clear-groups sh -c 'ulimit -u \(count); exec \(BuiltProgram().path) \(line)'")
+        let limited = "ulimit -u \(count); exec \(BuiltProgram().path) \(line)"
+        return try BuiltProgram(path: "/bin/sh").run(
+            "-c", "exec timeout -s KILL 30 setpriv --reuid 54321 --clear-groups bash -c '\(limited)'")
     }
 
     @Test("with too few threads a command says so at once", .enabled(if: getuid() == 0), arguments: 1 ... 5)
