@@ -16,6 +16,9 @@ struct FileSystemCut {
     /// What came of it, and what was found on the file system that was mounted again.
     struct Outcome: Codable {
         var finished = false
+        /// What was noted before the stop began. A sync that overlaps with it may be told of success for what the stop throws away: xfs
+        /// asks whether the inode still has to be logged, and a stop undoes that.
+        var promises = ""
         var findings: [Finding] = []
         var problems: [String] = []
     }
@@ -31,6 +34,7 @@ struct FileSystemCut {
         let doomed = try Running(program, ["worker", "run", job.rawValue, scene, "\(milliseconds)"], environment: disk, files: said)
         _ = doomed.isRunning(after: milliseconds)
         var outcome = Outcome()
+        outcome.promises = try String(contentsOfFile: base + "/acks", encoding: .utf8)
         try Mounting.stop(place)
         doomed.send(signal: SIGKILL)
         outcome.finished = try doomed.wait().ending == .exit(0)
@@ -81,7 +85,7 @@ extension TortureCase {
         let problems =
             try cut.problems
             + cut.findings.flatMap {
-                base.verdict.problems($0, try Promise.all(copy + "/acks"), finished: cut.finished)
+                base.verdict.problems($0, try Promise.all(in: cut.promises), finished: cut.finished)
             }
         if !problems.isEmpty {
             try trial.fail("\(job.rawValue), stopped after \(milliseconds) ms on \(maker): \(problems.prefix(3).joined(separator: "; "))")

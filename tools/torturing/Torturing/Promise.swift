@@ -14,7 +14,13 @@ package struct Promise: Hashable, Sendable {
 
     /// Those in a file, a line each, among which refusals may stand.
     package static func all(_ file: String) throws -> [Promise] {
-        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").filter { !Refusal.isOne($0) }.map { try Promise($0) }
+        try all(in: String(contentsOfFile: file, encoding: .utf8))
+    }
+
+    /// Those in a text of such lines; the last line counts once its end is there.
+    package static func all(in text: String) throws -> [Promise] {
+        try text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            .filter { !$0.isEmpty && !Refusal.isOne($0) }.map { try Promise($0) }
     }
 
     /// What a log that holds events with these numbers, in this order, has not kept: every promised event lies where it was
