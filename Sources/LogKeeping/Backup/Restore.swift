@@ -275,7 +275,7 @@ private struct Restoring {
         if let finding = try log.complete({ try progress(frames.bytes) }) {
             throw BackupDamage("\(finding.id) \(finding.message)")
         }
-        // Of all events the digest was compared above, and the builder has checked that each can be opened.
+        // The digest of all events was compared above, and the builder has checked that each can be opened.
         let content = last.position == backup.position ? said.content : try content(progress)
         return RestoreSummary(
             last: last, backup: backup, leftOut: leftOut(after: last.position, backup), content: content, bytes: frames.bytes)
