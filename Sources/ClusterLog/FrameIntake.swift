@@ -204,7 +204,9 @@ final class FrameFollower: Sendable {
     func reportNow() {
         do {
             try report(now().report, to: sequencer(), by: .now + Self.reportNowInterval)
-        } catch { context.logger.warning("telling the cluster log how far this node is: \(error.advised)") }
+        } catch {
+            context.logger.warning("telling the cluster log how far this node is", metadata: ["error": .stringConvertible(error.advised)])
+        }
     }
 
     /// Reports how far this node is. A handle that was just opened, such as a command's, does not take over from another directory.
@@ -262,7 +264,9 @@ final class FrameFollower: Sendable {
                     pause = Self.shortest
                     continue
                 }
-                if noted.note(error) { context.logger.warning("following the cluster log: \(error.advised)") }
+                if noted.note(error) {
+                    context.logger.warning("following the cluster log", metadata: ["error": .stringConvertible(error.advised)])
+                }
                 pause = Self.afterTrouble
             }
         }
@@ -270,7 +274,9 @@ final class FrameFollower: Sendable {
             // A last report, which stays true while no process has the node open.
             guard let connected, noted.trouble == nil, let reported, try now().report != reported.report else { return }
             try report(now().report, to: connected, by: .now + Self.askInterval)
-        } catch { context.logger.debug("telling the cluster log of the node's end: \(error.advised)") }
+        } catch {
+            context.logger.debug("telling the cluster log of the node's end", metadata: ["error": .stringConvertible(error.advised)])
+        }
     }
 
     private var lastPosition: Position {

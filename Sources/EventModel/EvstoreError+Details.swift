@@ -57,18 +57,19 @@ extension EvstoreError {
         case .diskFull(let path, let free, _, _, isOverQuota: true):
             .init(
                 "diskFull",
-                "the quota for files under \(path) is used up, though the disk has \(free) bytes free; nothing was changed",
+                "the quota for files under \(path) is used up, though the disk has \(free) bytes free; what needs the room was not written",
                 fix: "delete files that count towards the quota, or have it raised, and run this again")
         case .diskFull(let path, let free, _, .some(let inodes), isOverQuota: false):
             .init(
                 "diskFull",
-                "the disk under \(path) is full: it has \(inodes) inodes left for further files (\(free) bytes free); nothing was changed",
+                "the disk under \(path) is full: it has \(inodes) inodes left for further files (\(free) bytes free); what needs the room was not written",
                 fix: "delete files there and run this again")
         case .diskFull(let path, let free, let needed, nil, isOverQuota: false):
             .init(
                 "diskFull",
                 """
-                the disk under \(path) is full (\(free) bytes free, \(needed.map { "\($0)" } ?? "more") needed); nothing was changed
+                the disk under \(path) is full (\(free) bytes free, \(needed.map { "\($0)" } ?? "more") needed); what needs the room \
+                was not written
                 """,
                 fix: "free some space and run this again")
         case .ioFailure(let doing, let reason):
@@ -327,9 +328,16 @@ extension EvstoreError: CustomDebugStringConvertible {
     public var debugDescription: String { fix.map { "\(message) (\($0))" } ?? message }
 }
 
+/// An error in one line for a log: its message, and what to do next if it says so. A logger of the command line finds the error in it, and
+/// names commands in place of calls.
+package struct AdvisedError: Sendable, CustomStringConvertible {
+    package let error: any Error
+
+    package var description: String { (error as? EvstoreError)?.debugDescription ?? "\(error)" }
+}
+
 extension Error {
-    /// The error in one line for a log: its message, and what to do next if it says so.
-    package var advised: String { (self as? EvstoreError)?.debugDescription ?? "\(self)" }
+    package var advised: AdvisedError { AdvisedError(error: self) }
 }
 
 extension Finding {

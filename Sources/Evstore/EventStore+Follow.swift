@@ -65,7 +65,9 @@ final class BackgroundFollower: Sendable {
                 // When the task is cancelled, the error of the wait does not matter.
                 if Task.isCancelled { return }
                 // A lasting error is logged once.
-                if error.message != said { store.logger.warning("can't follow read models", metadata: ["error": "\(error.advised)"]) }
+                if error.message != said {
+                    store.logger.warning("can't follow read models", metadata: ["error": .stringConvertible(error.advised)])
+                }
                 said = error.message
                 do { try await Task.sleep(for: store.options.pollInterval.bounded) } catch { return }
             }
@@ -90,8 +92,10 @@ extension EventStore {
         }
         if let trouble = log.clusterTrouble?.error {
             logger.warning(
-                "this node may be behind its cluster log: \(end(of: log)): \(trouble.advised)",
-                metadata: ["log": "\(membership.log)", "node": "\(membership.node)"])
+                "this node may be behind its cluster log: \(end(of: log))",
+                metadata: [
+                    "log": "\(membership.log)", "node": "\(membership.node)", "error": .stringConvertible(trouble.advised),
+                ])
         }
         return log
     }

@@ -135,8 +135,14 @@ private struct NoteLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let details = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
-        output.note("note: \(event.message)" + (details.isEmpty ? "" : " (\(details.joined(separator: ", ")))"))
+        var metadata = event.metadata ?? [:]
+        var words = "note: \(event.message)"
+        if case .stringConvertible(let value as AdvisedError)? = metadata["error"] {
+            words += ": \((value.error as? EvstoreError)?.words ?? value.description)"
+            metadata["error"] = nil
+        }
+        let details = metadata.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        output.note(words + (details.isEmpty ? "" : " (\(details.joined(separator: ", ")))"))
     }
 }
 

@@ -95,7 +95,7 @@
                 if !report.passed {
                     let failed = report.steps.filter { !$0.ok }
                     var metadata: Logger.Metadata = ["steps": "\(failed.map(\.name).joined(separator: ", "))"]
-                    if let step = failed.last { metadata["error"] = "\(step.error?.advised ?? step.detail)" }
+                    if let step = failed.last { metadata["error"] = step.error.map { .stringConvertible($0.advised) } ?? "\(step.detail)" }
                     logger.error("a drill has failed", metadata: metadata)
                 }
             }
@@ -122,7 +122,7 @@
 
         private func attempt(_ work: () async throws -> Void) async {
             do { try await work() } catch  where Task.isCancelled { return } catch {
-                logger.error("\(name) has failed", metadata: ["error": "\(error.advised)"])
+                logger.error("\(name) has failed", metadata: ["error": .stringConvertible(error.advised)])
             }
         }
     }

@@ -178,7 +178,7 @@
                 default: return Self.text(.methodNotAllowed, "GET and POST are answered here\n")
                 }
             } catch {
-                let words = mayKnow(request) ? error.advised : (error as? EvstoreError)?.code ?? "the store can't be read"
+                let words = mayKnow(request) ? "\(error.advised)" : (error as? EvstoreError)?.code ?? "the store can't be read"
                 return Self.text(.serviceUnavailable, words + "\n")
             }
         }

@@ -85,7 +85,7 @@ extension GenerationSet {
                 if case .interrupted = error { throw error }
                 context.logger.info(
                     "a read model is built from events, not from its rows",
-                    metadata: ["projection": "\(entries[index].name)", "error": "\(error.advised)"])
+                    metadata: ["projection": "\(entries[index].name)", "error": .stringConvertible(error.advised)])
             }
         }
         return mapped

@@ -23,7 +23,9 @@ package struct MigrationContext: Sendable {
     var logger: Logger { evolving.logger }
 
     /// Logs what an operator has to know although the work goes on.
-    package func warn(_ text: String) { logger.warning("\(text)") }
+    package func warn(_ text: String, _ error: (any Error)? = nil) {
+        logger.warning("\(text)", metadata: error.map { ["error": .stringConvertible($0.advised)] })
+    }
     package var store: String { evolving.log.path }
 
     private static let askInterval = Duration.seconds(2)
@@ -35,7 +37,7 @@ package struct MigrationContext: Sendable {
         do { try await log.takeInFrames(within: Self.askInterval) } catch {
             let failure = EvstoreError(converting: error)
             if case .interrupted = failure { throw failure }
-            logger.debug("frames could not be taken in before a migration: \(failure.advised)")
+            logger.debug("frames could not be taken in before a migration", metadata: ["error": .stringConvertible(failure.advised)])
         }
         try job.check()
     }

@@ -42,7 +42,7 @@ package struct MigrationLock: Sendable {
         lockProgress.end()
         if isAlone { log.shareAgain() }
         // A lock that can't be released ends with its file, at the latest with the process.
-        do { try held.release() } catch { log.warn("releasing the migration lock of \(log.path): \(error.advised)") }
+        do { try held.release() } catch { log.warn("releasing the migration lock of \(log.path)", error) }
     }
 
     private static func acquire(_ context: MigrationContext, shared: Bool = false) throws(EvstoreError) -> HeldLock {

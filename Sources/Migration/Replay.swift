@@ -87,7 +87,7 @@ package enum Replay {
                 ])
             return done
         } catch {
-            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.advised)"])
+            context.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": .stringConvertible(error.advised)])
             await note(error, from: live, to: version, context, began)
             throw error
         }
@@ -197,7 +197,8 @@ package enum Replay {
         }
         do { try await noting.value } catch {
             // The caller gets the first error; this one is logged.
-            context.logger.warning("the failed replay could not be written to the journal: \(error.advised)")
+            context.logger.warning(
+                "the failed replay could not be written to the journal", metadata: ["error": .stringConvertible(error.advised)])
         }
     }
 }

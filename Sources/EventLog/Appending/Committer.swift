@@ -150,7 +150,7 @@ final class Committer: @unchecked Sendable {
     private func endRound() {
         do { try session?.endRound(queue) } catch {
             _ = failure(error)
-            logger.warning("moving commits of \(path) into LMDB: \(error.advised)")
+            logger.warning("moving commits of \(path) into LMDB", metadata: ["error": .stringConvertible(error.advised)])
         }
         queue.endCommit(isHolding: false)
     }
@@ -160,7 +160,7 @@ final class Committer: @unchecked Sendable {
         do { try session?.finish(queue, afterFailure: hasFailed) } catch {
             let failure = failure(error)
             if case EvstoreError.deadlinePassed = failure { state.withLock { $0.late = failure as? EvstoreError } }
-            logger.warning("closing \(path): \(failure.advised)")
+            logger.warning("closing \(path)", metadata: ["error": .stringConvertible(failure.advised)])
         }
         session = nil
         context.order?.finish()
@@ -198,7 +198,9 @@ final class Committer: @unchecked Sendable {
             deliver(done, batch)
             signal.announce(done.last)
             observe(done, batch, since: began, took)
-            if let error = done.sweepFailure { logger.warning("sweeping the indexes of \(path): \(failure(error).advised)") }
+            if let error = done.sweepFailure {
+                logger.warning("sweeping the indexes of \(path)", metadata: ["error": .stringConvertible(failure(error).advised)])
+            }
             precondition(given == nil || !done.outcomes.isEmpty, "an append that is committed alone is answered")
             return done.outcomes.first
         case .failed(let batch, let error):
@@ -270,7 +272,7 @@ final class Committer: @unchecked Sendable {
         guard !(error is EvstoreError), case let failure as EvstoreError = failure, case .commitOutcomeUnknown = failure else {
             return failure
         }
-        logger.error("the disk failed during a commit after position \(last): \(error.advised)")
+        logger.error("the disk failed during a commit after position \(last)", metadata: ["error": .stringConvertible(error.advised)])
         if Guard.poison.isOn { state.withLock { $0.poison = $0.poison ?? failure } }
         // It is unknown what the disk has: the next process that opens the file checks all of it.
         do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }

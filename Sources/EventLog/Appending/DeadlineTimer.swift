@@ -63,7 +63,7 @@ final class DeadlineTimer: Sendable {
             do {
                 for work in queue.takeOverdue() { work.fail(overdue(work)) }
                 if anchor.isDue(.seconds(1)) { try environment.withoutLeases { try anchor.sync() } }
-            } catch { context.logger.warning("keeping \(context.path): \(error.advised)") }
+            } catch { context.logger.warning("keeping \(context.path)", metadata: ["error": .stringConvertible(error.advised)]) }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty && !$0.isLeased) }
         }
         let bodies = state.withLock { state in

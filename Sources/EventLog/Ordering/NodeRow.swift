@@ -222,13 +222,18 @@ extension EventLog {
         } catch { nodeHealth.note(storeError(error, path, doing: "following the cluster log")) }
     }
 
+    /// Ends the thread that follows the cluster log, for a store whose files are about to be removed. No-op for a store that is alone.
+    package func stopFollowing() { order?.end(waiting: true) }
+
     /// Takes over the note of another handle.
     package func adoptNodeHealth(of other: EventLog) { nodeHealth.take(other.nodeHealth) }
 
     /// Whether another directory is used as the same node, as far as is known.
     package var hasTwin: Bool { nodeHealth.hasTwin }
 
-    package func warn(_ text: String) { logger.warning("\(text)") }
+    package func warn(_ text: String, _ error: (any Error)? = nil) {
+        logger.warning("\(text)", metadata: error.map { ["error": .stringConvertible($0.advised)] })
+    }
 
     /// Makes the store one that is alone, and leaves the node in its cluster log, since another directory is that node.
     package func leaveToTwin() async throws { try await update { update in update.becomesAlone = true } }

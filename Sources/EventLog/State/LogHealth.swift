@@ -98,8 +98,10 @@ final class HealthMonitor: Sendable {
                 said = ""
             } catch {
                 // Each error is logged once, and not every few seconds.
-                if error.advised != said { logger.error("looking after \(environment.directory): \(error.advised)") }
-                said = error.advised
+                if error.advised.description != said {
+                    logger.error("looking after \(environment.directory)", metadata: ["error": .stringConvertible(error.advised)])
+                }
+                said = error.advised.description
             }
         }
     }

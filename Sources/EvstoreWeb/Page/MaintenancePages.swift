@@ -45,7 +45,7 @@ extension Page {
     /// The pages that show more about a complaint, by its code.
     private static let complaintLinks = [
         "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
-        "diskFull": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
+        "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
         "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
     ]
 

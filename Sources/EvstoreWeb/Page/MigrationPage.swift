@@ -198,7 +198,7 @@ final class PageWork: Sendable {
                 progress(event)
             }
         } catch {
-            outcome = "failed: " + error.advised
+            outcome = "failed: \(error.advised)"
         }
         state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
     }
