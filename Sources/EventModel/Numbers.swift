@@ -2,12 +2,14 @@ internal import Bytes
 
 /// The position of an event in the whole log: 1, 2, 3 …, without gaps, never reused within an epoch. `Position.start` (0) is before the
 /// first event.
-public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible, ExpressibleByIntegerLiteral {
     public let rawValue: UInt64
 
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+    public init(integerLiteral number: UInt64) { rawValue = number }
 
     /// Before the first event.
     public static let start = Position(0)
@@ -36,12 +38,14 @@ public struct Position: RawRepresentable, Hashable, Comparable, Sendable, Custom
 }
 
 /// The position of an event in its stream: 0, 1, 2 …, without gaps, counted in stored events.
-public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible, ExpressibleByIntegerLiteral {
     public let rawValue: UInt64
 
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+    public init(integerLiteral number: UInt64) { rawValue = number }
 
     public static let first = Revision(0)
 
