@@ -55,10 +55,10 @@ extension EventStore {
     ///
     /// - Parameters:
     ///   - path: the path of the store's directory; `storeNotFound` is thrown where nothing is, or an empty directory.
-    ///   - version: the version that this handle works at; where nil, it follows the live version, through flips and rollbacks.
-    ///   - policy: what happens where `version` is not the live one; it has no effect where `version` is nil.
     ///   - schemas: the program's version files and projections, which a replay registers; nil works with those of the store. With
     ///     `version`, a registered version that may not change has to be equal in them (`versionDiffers`).
+    ///   - version: the version that this handle works at; where nil, it follows the live version, through flips and rollbacks.
+    ///   - policy: what happens where `version` is not the live one; it has no effect where `version` is nil.
     ///   - steps: the code of the version files' `swift` ops; an event that needs one which is missing throws `programNeeded`.
     ///   - projections: the program's projections in Swift, each of which replaces a registered one of its name and `since`; this handle
     ///     can build no others in Swift.
@@ -71,7 +71,7 @@ extension EventStore {
     ///   unsafePermissions, readOnly, locked, deadlinePassed, diskFull, misuse (also where two steps have one id), versionDiffers,
     ///   unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `migrate` and `finalize` throw.
     public static func open(
-        _ path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
+        _ path: String, schemas: Schemas? = nil, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
         logger: Logger? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> EventStore {
@@ -126,7 +126,7 @@ extension EventStore {
     ) async throws(EvstoreError) -> EventStore {
         func opened() async throws(EvstoreError) -> EventStore {
             try await open(
-                path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
+                path, schemas: schemas, version: version, policy: policy, steps: steps, projections: projections, options: options,
                 logger: logger, progress: progress)
         }
         while true {
@@ -191,7 +191,8 @@ extension EventStore {
                 try await migrate(to: version, options, keepWindow, progress)
             } catch {
                 guard onError == .openAnyway, error.code != "interrupted" else { throw error }
-                logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.advised)"])
+                logger.error(
+                    "the replay at opening failed; read models stay as they are", metadata: ["error": .stringConvertible(error.advised)])
             }
         }
     }

@@ -40,7 +40,7 @@ public final class TemporaryStore: Sendable {
         readOnly: Bool = false
     ) async throws(EvstoreError) -> EventStore {
         try await EventStore.open(
-            path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, readOnly: readOnly,
+            path, schemas: schemas, version: version, policy: policy, steps: steps, projections: projections, readOnly: readOnly,
             options: store.options)
     }
 }

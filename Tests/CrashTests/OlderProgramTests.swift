@@ -22,7 +22,7 @@ struct OlderProgramTests {
         let orders = try Orders(count: 60)
         try orders.program.must("replay", "--to", "v4", "--schemas", Orders.schemas)
         let older = try await EventStore.open(
-            orders.store, version: SchemaVersion(4), schemas: try Self.olderFiles(), options: .forTests)
+            orders.store, schemas: try Self.olderFiles(), version: SchemaVersion(4), options: .forTests)
         let first = try await older.append([try Self.order("before")])
 
         // The other process knows version 5, migrates and writes.

@@ -15,7 +15,7 @@ struct RemindersTests {
         #expect(try EventStore.versions(temporary.path).live == SchemaVersion(1))
         let log = RecordedLog()
         let plugin = try await EventStore.open(
-            temporary.path, version: SchemaVersion(3), policy: .observe, schemas: try Self.domain.schemas(),
+            temporary.path, schemas: try Self.domain.schemas(), version: SchemaVersion(3), policy: .observe,
             options: .forTests, logger: log.logger)
         #expect(log.lines.contains { $0.contains("another version") })
         let seen = try plugin.read(try StreamName("reminder-tea"))
@@ -157,7 +157,7 @@ private final class Phone {
         try await store.close()
         self.version = version ?? self.version
         store = try await EventStore.open(
-            temporary.path, version: SchemaVersion(self.version), policy: policy, schemas: temporary.schemas, options: .forTests)
+            temporary.path, schemas: temporary.schemas, version: SchemaVersion(self.version), policy: policy, options: .forTests)
     }
 
     func schedule(_ id: String, _ moment: String) async throws {

@@ -94,7 +94,7 @@ struct SettingsTests {
         let store = temporary.store
         let last = try store.last()
         let evolved = try await EventStore.open(
-            store.path, version: SchemaVersion(5), policy: .observe, schemas: try Self.domain.schemas(), options: .forTests)
+            store.path, schemas: try Self.domain.schemas(), version: SchemaVersion(5), policy: .observe, options: .forTests)
         #expect(try evolved.all(at: 5).count == 8)
         #expect(try store.last() == last)
         #expect(try store.versions.head == SchemaVersion(1))

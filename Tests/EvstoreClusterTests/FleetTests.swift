@@ -48,7 +48,7 @@ struct FleetTests {
 
     private static func start(_ path: String, _ schemas: Schemas, at version: Int) async throws -> EventStore {
         try await EventStore.open(
-            path, version: SchemaVersion(UInt32(version)), policy: .migrate(keepWindow: .releases(1)), schemas: schemas,
+            path, schemas: schemas, version: SchemaVersion(UInt32(version)), policy: .migrate(keepWindow: .releases(1)),
             options: ShopCluster.options())
     }
 

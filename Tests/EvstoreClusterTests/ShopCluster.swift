@@ -58,7 +58,7 @@ final class ShopCluster {
     @discardableResult
     func open(_ node: String, deadline: Double = 30, version: Int? = nil) async throws -> EventStore {
         let store = try await EventStore.open(
-            path(node), version: version.map { SchemaVersion($0) }, schemas: schemas, options: Self.options(deadline: deadline))
+            path(node), schemas: schemas, version: version.map { SchemaVersion($0) }, options: Self.options(deadline: deadline))
         nodes[node] = store
         return store
     }

@@ -19,7 +19,7 @@ struct WaitingMigrationTests {
         var options = Options.forTests
         options.migrationDeadline = .seconds(deadline)
         return try await EventStore.open(
-            path, version: SchemaVersion(5), policy: .migrate(onError: onError), schemas: try Orders.schemas(5), options: options,
+            path, schemas: try Orders.schemas(5), version: SchemaVersion(5), policy: .migrate(onError: onError), options: options,
             progress: progress)
     }
 

@@ -47,7 +47,7 @@ enum Worker {
         var options = Options()
         (options.mapBytes, options.ballastBytes, options.migrationDeadline) = (1 << 26, 0, .seconds(deadline))
         let store = try await EventStore.open(
-            path, version: SchemaVersion(version), policy: .migrate(), schemas: try Schemas.load(schemas), options: options
+            path, schemas: try Schemas.load(schemas), version: SchemaVersion(version), policy: .migrate(), options: options
         ) { event in
             if event.step == "wait" { _ = FileManager.default.createFile(atPath: waiting, contents: nil) }
         }
