@@ -36,6 +36,9 @@ struct CheckedChunk: Sendable {
     var plain: UInt64 = 0
     var streamMismatches: UInt64 = 0
     var reading: Importer.Reading
+
+    /// Whether a line that may be appended gives an id.
+    var givesIDs: Bool { lines.contains { $0.event.id != nil } }
 }
 
 extension LineChunk {

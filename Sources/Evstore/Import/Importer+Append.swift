@@ -16,7 +16,6 @@ extension Importer {
 
     /// Removes lines whose id is in the store or in an earlier line: an equal event is skipped, a different one refused.
     func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
-        guard chunk.lines.contains(where: { $0.event.id != nil }) else { return }
         var seen = pass == .checking ? contents : [:]
         let sameID = options.sameID
         var repeated: UInt64 = 0
@@ -87,39 +86,67 @@ extension Importer {
         return position
     }
 
-    /// Appends a chunk and writes its note in the same commit.
+    /// An append whose outcome is not known yet.
+    struct AppendUnderWay {
+        var chunk: CheckedChunk
+        let note: Note
+        let rows: [AttachedRow]
+        let resolved: ResolvedAppend
+        let task: Task<AppendOutcome, any Error>
+    }
+
+    /// Begins to append a chunk and to write its note in the same commit, once the append before it has ended.
     func append(_ chunk: CheckedChunk, _ note: Note) async throws(EvstoreError) {
+        try await finishAppend()
         var chunk = chunk
-        while !chunk.lines.isEmpty {
-            let resolved = try resolve(&chunk)
-            try refuse(&chunk)
-            if chunk.lines.isEmpty { break }
-            let rows = try rows(of: note, chunk)
-            let uncut = seen.map { StreamCondition(resolved.events[0].stream, .any, asOf: $0) }
-            let request = AppendRequest(
-                events: resolved.events, conditions: resolved.conditions + [uncut].compactMap(\.self), validated: chunk.reading.stamp,
-                rows: rows, deadline: .within(store.options.appendDeadline))
+        underWay = try begin(&chunk, note)
+        if underWay == nil { try await leave(chunk, note) }
+    }
+
+    /// Waits for the append that is under way, and makes it again where it did not find the store as it was checked for.
+    func finishAppend() async throws(EvstoreError) {
+        while var append = underWay {
+            underWay = nil
             let outcome: AppendOutcome?
-            // Order: in a task of its own, since a cancelled import still appends the lines that it has taken from a pipe.
-            do { outcome = try await Task { [log = store.log] in try await log.append(request) }.value } catch EvstoreError.idReused {
-                outcome = nil
-            } catch {
-                guard let failure = resolved.failure(EvstoreError(converting: error, at: store.path)) else { continue }
-                throw failure
+            do { outcome = try await append.task.value } catch EvstoreError.idReused { outcome = nil } catch {
+                if let failure = append.resolved.failure(EvstoreError(converting: error, at: store.path)) { throw failure }
+                outcome = .revalidate
             }
             switch outcome {
             case .appended(let receipt):
-                report.add(chunk)
+                report.add(append.chunk)
                 report.position = receipt.position
                 try noteSeen(receipt.position, in: receipt.epoch, isOwn: true)
-                noteRows(rows.count)
+                noteRows(append.rows.count)
                 return
-            case .revalidate: try recheck(&chunk)
+            case .revalidate: try recheck(&append.chunk)
             // Another caller has just appended one of the ids.
-            case .known, nil: try resolveIDs(&chunk, .streaming)
+            case .known, nil: try resolveIDs(&append.chunk, .streaming)
             }
-            try refuse(&chunk)
+            try refuse(&append.chunk)
+            underWay = try begin(&append.chunk, append.note)
+            if underWay == nil { try await leave(append.chunk, append.note) }
         }
+    }
+
+    /// Begins an append; nil where no line of the chunk is left to append.
+    private func begin(_ chunk: inout CheckedChunk, _ note: Note) throws(EvstoreError) -> AppendUnderWay? {
+        if chunk.lines.isEmpty { return nil }
+        let resolved = try resolve(&chunk)
+        try refuse(&chunk)
+        if chunk.lines.isEmpty { return nil }
+        let rows = try rows(of: note, chunk)
+        let uncut = seen.map { StreamCondition(resolved.events[0].stream, .any, asOf: $0) }
+        let request = AppendRequest(
+            events: resolved.events, conditions: resolved.conditions + [uncut].compactMap(\.self), validated: chunk.reading.stamp,
+            rows: rows, deadline: .within(store.options.appendDeadline))
+        // A task of its own, since a cancelled import still appends the lines that it has taken from a pipe.
+        let task = Task { [log = store.log] in try await log.append(request) }
+        return AppendUnderWay(chunk: chunk, note: note, rows: rows, resolved: resolved, task: task)
+    }
+
+    /// Writes the mark of a chunk of which no line is left to append.
+    private func leave(_ chunk: CheckedChunk, _ note: Note) async throws(EvstoreError) {
         guard case .mark = note else { return }
         let rows = try rows(of: note, chunk)
         try await store.leave(rows, asOf: seen)

@@ -35,6 +35,8 @@ final class Importer {
     private var waitingSince: ContinuousClock.Instant?
     /// How long lines of a pipe wait for the lines with which a mark would cover them.
     private static let patience = Duration.seconds(1)
+    /// The append that is under way while the next lines are read; nil where there is none.
+    var underWay: AppendUnderWay?
     /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// The lines that the first reading refused, and what it noted of each chunk, by its first line.
@@ -133,6 +135,15 @@ final class Importer {
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
+        do throws(EvstoreError) { try await readLines(pass) } catch {
+            // Its lines come before what went wrong.
+            try await finishAppend()
+            throw error
+        }
+        try await finishAppend()
+    }
+
+    private func readLines(_ pass: Pass) async throws(EvstoreError) {
         (marks, lastMark, known, seen) = (ImportMarks(writesMarks: pass != .checking), .zero, nil, nil)
         (carried, lastLine) = ([], 0)
         report.position = try store.last().position
@@ -156,6 +167,7 @@ final class Importer {
                 if marks.horizon <= chunk.lastLine { startWaiting(pass) }
             case .nothingYet:
                 while !pending.isEmpty { try await finishFirst(pass) }
+                try await finishAppend()
                 if hasWaited { break }
                 // Other imports need not wait for the program that writes to this one's pipe.
                 lock = nil
@@ -193,6 +205,8 @@ final class Importer {
     /// follows. If they are, their events are in the store, and they keep waiting for a line that makes the difference; at the input's end
     /// there is none. Lines that don't decide it keep waiting, too.
     private func settleWaiting(_ pass: Pass, isEnd: Bool) async throws(EvstoreError) {
+        // Order: the log is read for events that it may append.
+        try await finishAppend()
         try await acquireLock()
         waitingSince = nil
         let isNew = waiting.contains { !$0.isCovered }
@@ -304,7 +318,10 @@ final class Importer {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
-        if pass != .applying || repeatsIDs { try resolveIDs(&chunk, pass) }
+        let looksUpIDs = (pass != .applying || repeatsIDs) && chunk.givesIDs
+        // Order: the log is read for events that it may append.
+        if looksUpIDs || !entry.chunk.leftOut.isEmpty { try await finishAppend() }
+        if looksUpIDs { try resolveIDs(&chunk, pass) }
         if !entry.chunk.leftOut.isEmpty { try settleLeftOut(&chunk, entry.chunk.leftOut) }
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
