@@ -358,12 +358,12 @@ extension Environment {
     static func makeOnce(_ name: String, in directory: String, _ fill: (File) throws(StorageError) -> Void) throws(StorageError) -> Bool {
         let path = directory + "/" + name
         if try Directory.status(path) != nil {
-            try sweep(name + ".", directory)
+            try WholeFile.sweep(path)
             return true
         }
         // The name has no process id in it: a process in another container may have the same.
         do throws(StorageError) {
-            let made = try WholeFile(path, under: WholeFile.otherName(of: path))
+            let made = try WholeFile(amongOthers: path)
             do throws(StorageError) { try fill(made.file) } catch {
                 made.discard()
                 throw error
@@ -374,14 +374,6 @@ extension Environment {
         } catch {
             if error.isReadOnly { return false }
             throw error
-        }
-    }
-
-    /// Removes the leftovers of processes that were killed while they made such a file; none is needed once the whole one is there.
-    private static func sweep(_ start: String, _ directory: String) throws(StorageError) {
-        for name in try Directory.names(directory) where name.hasPrefix(start) {
-            guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
-            do throws(StorageError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }
         }
     }
 

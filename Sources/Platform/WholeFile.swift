@@ -88,6 +88,41 @@ package struct WholeFile: Sendable {
         }
     }
 
-    /// A name beside a path that nobody else uses.
-    package static func otherName(of path: String) -> String { "\(path).\(OwnedDirectory.number())" }
+    /// Begins a file where other processes may begin the same one, under a name that none of them uses. What killed processes have left
+    /// under such names is removed first: a living one has its file locked.
+    package init(amongOthers path: String, mode: UInt32 = 0o600) throws(StorageError) {
+        try Self.sweep(path)
+        self.path = path
+        while true {
+            let file = try File("\(path).\(OwnedDirectory.number())", .createNew, mode: mode)
+            // Another process may have removed it before it was locked.
+            guard try Self.isHeld(file), try Directory.ownStatus(file.path) != nil else { continue }
+            self.file = file
+            return
+        }
+    }
+
+    /// Beyond what anybody else locks of these files, such as LMDB.
+    private static let lockedByte = 1 << 40
+
+    /// Removes what killed processes have left of a file that they had begun among others.
+    package static func sweep(_ path: String) throws(StorageError) {
+        let (parent, start) = (Directory.parent(of: path), Directory.name(of: path) + ".")
+        for name in try Directory.names(parent) where OwnedDirectory.isMade(name, behind: start) {
+            let left = "\(parent)/\(name)"
+            do throws(StorageError) {
+                if try File(left, .write).lock(byte: lockedByte, shared: false) { unsafe unlink(left) }
+            } catch {
+                // It is another user's, or gone, or on a disk without locks or that can't be written: then it stays.
+            }
+        }
+    }
+
+    /// Locks a new file; false where another process had it first. On a file system without locks it counts as locked.
+    private static func isHeld(_ file: File) throws(StorageError) -> Bool {
+        do throws(StorageError) { return try file.lock(byte: lockedByte, shared: false) } catch {
+            if error.isNotSupported || error.code == ENOLCK { return true }
+            throw error
+        }
+    }
 }

@@ -25,7 +25,7 @@ struct WholeFileTests {
         try File(path + ".new", .createNew).write([9, 9, 9])
         try WholeFile.write([2], to: path, sync)
         #expect(try bytes() == [2] && names() == ["a"])
-        try WholeFile.write([3], to: path, under: WholeFile.otherName(of: path), sync)
+        try WholeFile.write([3], to: path, under: path + ".other", sync)
         #expect(try bytes() == [3] && names() == ["a"])
     }
 
@@ -41,12 +41,30 @@ struct WholeFileTests {
         #expect(try names() == ["a", "c.new"])
     }
 
+    @Test("where others may begin the same one, removes what killed processes have left, and nothing else")
+    func amongOthers() throws {
+        let living = try WholeFile(amongOthers: path)
+        try living.file.write([1])
+        for name in ["a.1234567890abcdef", "a.fedcba0987654321"] { try File("\(directory.path)/own/\(name)", .createNew).write([9]) }
+        for name in ["a.new", "a.1234", "b.1234567890abcdef", "a.1234567890ABCDEF"] {
+            try File("\(directory.path)/own/\(name)", .createNew).write([9])
+        }
+        let other = try WholeFile(amongOthers: path)
+        try other.file.write([2])
+        let stays = ["a.new", "a.1234", "b.1234567890abcdef", "a.1234567890ABCDEF"]
+        let own = [living, other].map { Directory.name(of: $0.file.path) }
+        #expect(try Set(names()) == Set(stays + own))
+        try living.replace()
+        try other.replace()
+        #expect(try bytes() == [2] && Set(names()) == Set(stays + ["a"]))
+    }
+
     @Test("is added where nothing has the name: of several that come at once, one is, and all of it")
     func added() throws {
         let path = path
         let added = Monitor<[UInt8]>([])
         try inParallel(8) { number in
-            let made = try WholeFile(path, under: WholeFile.otherName(of: path))
+            let made = try WholeFile(amongOthers: path)
             try made.file.write([UInt8](repeating: UInt8(number), count: 100_000))
             if try made.add() { added.withLock { $0.append(UInt8(number)) } }
         }

@@ -135,7 +135,7 @@ extension EventStore {
             {
                 try SavedState.removeAll(ofFold: fold, in: path)
             }
-        } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": "\(error.advised)"]) }
+        } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": .stringConvertible(error.advised)]) }
     }
 
     private func isValid(_ seen: Checkpoint) -> Bool {
@@ -326,7 +326,7 @@ struct SavedState {
         let directory = try StoreFiles.directory(Self.directory, of: store)
         let path = "\(directory)/\(Self.name(fold, stream))"
         let isNew = try Directory.ownStatus(path) == nil
-        try WholeFile.write(file.array(), to: path, under: WholeFile.otherName(of: path), .nothing)
+        try WholeFile.write(file.array(), to: path, under: "\(path).\(OwnedDirectory.number())", .nothing)
         return isNew
     }
 

@@ -179,7 +179,7 @@ struct ClusterCommand: ParsableCommand, Group {
             let report = try await session.withStore(.reading, isStale: true) { store in
                 let isThere = EvstoreError.usage("\(into) is there already")
                 if try onFiles("looking for \(into)", { try Directory.ownStatus(into) }) != nil { throw isThere }
-                let made = try onFiles("writing \(into)") { try WholeFile(into, under: WholeFile.otherName(of: into)) }
+                let made = try onFiles("writing \(into)") { try WholeFile(amongOthers: into) }
                 defer { made.discard() }
                 var bytes = 0
                 let report = try await store.maintenance.rescue { lines in

@@ -160,7 +160,7 @@ package enum SourceFile {
     }
 
     private static func write(_ text: [UInt8], to path: String, _ mode: UInt32?, _ finish: (WholeFile) throws -> Void) throws {
-        let made = try WholeFile(path, under: WholeFile.otherName(of: path), mode: 0o666)
+        let made = try WholeFile(amongOthers: path, mode: 0o666)
         do {
             if let mode { try made.file.set(mode: mode) }
             try made.file.write(text)
