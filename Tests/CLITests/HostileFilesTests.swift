@@ -54,7 +54,8 @@ struct HostileFilesTests {
     @Test("a run of a backup that claims what can't be is refused, and leads nowhere else")
     func claims() throws {
         try shop.must("backup \(shop.path("good"))")
-        let run = try shop.text("good/runs/0000000001.json")
+        // Made by hand, so without the checksum.
+        let run = try shop.text("good/runs/0000000001.json").replacing(#/,"xxh3":"[^"]*"/#, with: "")
         let claims: [(String, String)] = [
             (#""bytes":\d+"#, #""bytes":9223372036854775807"#), (#""bytes":\d+"#, #""bytes":-1"#),
             (#""file":"[^"]*""#, #""file":"blocks/../../../etc/passwd""#), (#""rows":"[^"]*""#, #""rows":"/dev/zero""#),

@@ -154,7 +154,8 @@ struct ForeignRowsTests {
             #expect(error?.details.code == "notInBackup")
         }
         let file = URL(filePath: backups + "/runs/0000000001.json")
-        let text = try String(contentsOf: file, encoding: .utf8)
+        // Made by hand, so without the checksum.
+        let text = try String(contentsOf: file, encoding: .utf8).replacing(#/,"xxh3":"[^"]*"/#, with: "")
         for bytes in ["-1000000000000", "9223372036854775807"] {
             try text.replacing(#/"bytes":\d+/#, with: "\"bytes\":" + bytes).write(to: file, atomically: true, encoding: .utf8)
             #expect(try StoreMaintenance.backups(in: backups).map { $0.damage != nil } == [true])

@@ -55,6 +55,7 @@ struct ExtremesTests {
         _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
         let number = String(microseconds)
         let run = try directory.text("copies/runs/0000000001.json").replacing(#/"bytes":\d+/#, with: "\"bytes\":\(number)")
+            .replacing(#/,"xxh3":"[^"]*"/#, with: "")
         try directory.write(run, to: "copies/runs/0000000001.json")
         let step = #"{"name":"a","ok":true,"seconds":1e300,"detail":""}"#
         let report = #"{"passed":true,"steps":[\#(step),\#(step)],"recoverySeconds":1e300,"recoveryPointEvents":18446744073709551615}"#

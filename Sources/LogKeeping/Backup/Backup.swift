@@ -160,13 +160,20 @@ final class FileSequence {
     /// - Parameter lock: a lock that is held as long as this is in use.
     init(_ paths: [String], holding lock: File? = nil) { (self.paths, self.lock) = (paths[...], lock) }
 
+    private static func opened(_ path: String) throws -> File {
+        do throws(StorageError) { return try File(path, .read) } catch {
+            if error.isMissing { throw EvstoreError.backupDamaged(path: path, reason: "the file is missing") }
+            throw error
+        }
+    }
+
     /// Returns the next bytes, fewer than `count` only at the end of the last file.
     func read(_ count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
             if file == nil {
                 guard let path = paths.popFirst() else { break }
-                (file, offset) = (try File(path, .read), 0)
+                (file, offset) = (try Self.opened(path), 0)
             }
             let more = try file?.read(count - bytes.count, at: offset) ?? []
             if more.isEmpty { file = nil }

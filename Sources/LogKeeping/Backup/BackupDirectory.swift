@@ -90,12 +90,22 @@ struct BackupDirectory {
         }
     }
 
+    /// Whether there are files that belong to runs, finished or not.
+    var hasFilesOfRuns: Bool {
+        get throws {
+            try ["blocks", "rows"].contains { directory in
+                try Directory.status("\(path)/\(directory)") != nil && !Directory.isEmpty("\(path)/\(directory)")
+            }
+        }
+    }
+
     private static func fileName(_ number: UInt64) -> String { "\(padded(Int64(clamping: number), 10)).json" }
 
     func run(_ number: UInt64) throws -> Run {
         let name = "\(path)/runs/\(Self.fileName(number))"
         let file = try File(name, .read)
         let bytes = try file.read(min(file.status().bytes, Self.fileBytesMax))
+        guard Self.isAsWritten(bytes) else { throw damaged("\(name) is not as it was written") }
         let run: Run
         do { run = try JSONDecoder().decode(Run.self, from: Data(bytes)) } catch { throw damaged("\(name) can't be read") }
         guard run.format <= Self.formatKnown else { throw EvstoreError.storeNewer(path: name, format: run.format, known: Self.formatKnown) }
@@ -182,9 +192,31 @@ struct BackupDirectory {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let name = "\(path)/runs/\(Self.fileName(run.number))"
-        let text = [UInt8](try encoder.encode(run)) + [10]
+        let text = Self.withChecksum([UInt8](try encoder.encode(run)))
         guard text.count <= Self.fileBytesMax else { throw damaged("it has too many runs: begin a new directory") }
         try write(text, to: name)
+    }
+
+    /// The last member of a run's file: XXH3-64 of everything before it, in hexadecimal. Programs that don't know it pass over it.
+    private static let checksumMember = Array(#","xxh3":""#.utf8)
+    /// The 16 digits, and what closes the file.
+    private static let checksumEnd = 16 + "\"}\n".utf8.count
+
+    private static func withChecksum(_ object: [UInt8]) -> [UInt8] {
+        let text = Array(object.dropLast())
+        return text + checksumMember + digits(of: text) + Array("\"}\n".utf8)
+    }
+
+    private static func digits(of text: [UInt8]) -> [UInt8] {
+        let sum = String(checksum(text.lent), radix: 16)
+        return Array((String(repeating: "0", count: 16 - sum.count) + sum).utf8)
+    }
+
+    /// Whether a run's file has its checksum, or none, as those of older programs.
+    private static func isAsWritten(_ file: [UInt8]) -> Bool {
+        let start = file.count - checksumEnd - checksumMember.count
+        guard start > 0, file[start...].starts(with: checksumMember) else { return true }
+        return Array(file.suffix(checksumEnd).prefix(16)) == digits(of: Array(file[..<start]))
     }
 
     /// Writes a file durably, completely or not at all.
@@ -309,7 +341,7 @@ extension BackupDirectory {
         } catch EvstoreError.interrupted {
             throw context.job.interrupted
         } catch {
-            context.warn("\(range.count) files of the backups in \(path) could not be joined: \(error.advised)")
+            context.warn("\(range.count) files of the backups in \(path) could not be joined", error)
             try removeUnfinished(context)
             return files
         }

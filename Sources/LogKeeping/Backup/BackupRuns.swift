@@ -37,6 +37,9 @@ extension Backup {
         try reading(path) { directory in
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
+            if numbers.isEmpty, try directory.hasFilesOfRuns {
+                throw directory.damaged("it has files of runs, and no run is listed in runs/")
+            }
             let ledgerDamage = try directory.damage { try directory.checkLedger(directory.newestReadable()) }
             return try numbers.enumerated().map { index, number in
                 try job.advance("verify", done: UInt64(index), total: UInt64(numbers.count))
