@@ -8,6 +8,8 @@ public enum Complaint: Hashable, Sendable {
     case replaced(path: String)
     /// Appends are refused because the disk has no room.
     case diskFull(reason: String)
+    /// The file system can't be written, as after an error of the disk: the system then remounts it so.
+    case readOnly(path: String)
     /// This node has events that its cluster log lacks: the cluster log was set back.
     case forked(reason: String)
     /// This node was taken out of its cluster log, or another store has taken its place.
@@ -41,7 +43,7 @@ public enum Complaint: Hashable, Sendable {
 
     public var weight: Weight {
         switch self {
-        case .replaced, .diskFull, .forked, .takenOut, .twin, .clusterUnreachable: .failing
+        case .replaced, .diskFull, .readOnly, .forked, .takenOut, .twin, .clusterUnreachable: .failing
         case .drillFailed, .consumerFailing, .longReader: .waiting
         case .parked, .quarantined: .leftOut
         }
@@ -51,7 +53,7 @@ public enum Complaint: Hashable, Sendable {
     public var endsService: Bool {
         switch self {
         case .replaced, .forked, .takenOut, .twin: true
-        case .diskFull, .clusterUnreachable, .drillFailed, .consumerFailing, .longReader, .parked, .quarantined: false
+        case .diskFull, .readOnly, .clusterUnreachable, .drillFailed, .consumerFailing, .longReader, .parked, .quarantined: false
         }
     }
 
@@ -60,6 +62,7 @@ public enum Complaint: Hashable, Sendable {
         switch self {
         case .replaced: "replaced"
         case .diskFull: "diskFull"
+        case .readOnly: "readOnly"
         case .forked: "forked"
         case .takenOut: "takenOut"
         case .twin: "twin"
@@ -77,6 +80,7 @@ public enum Complaint: Hashable, Sendable {
         switch self {
         case .replaced(let path): "other files lie at \(path) than those that are open here, or none"
         case .diskFull(let reason): reason
+        case .readOnly(let path): "the file system of \(path) is read-only, and appends are refused"
         case .forked(let reason): reason
         case .takenOut(let node, let log): "the node \(node) was taken out of the cluster log \(log), or another store has taken its place"
         case .twin(let node): "another directory speaks as the node \(node): one of the two is a copy"
@@ -95,6 +99,7 @@ public enum Complaint: Hashable, Sendable {
         switch self {
         case .replaced: "close the store, and open what lies there now"
         case .diskFull: "free some space"
+        case .readOnly: "see what the system's log says of the disk, and mount it for writing"
         case .forked: "export what only it has (\(.rescue)), and join anew in another directory: \(.joinCluster)"
         case .takenOut: "join anew in another directory: \(.joinCluster)"
         case .twin: "close one of the two, and let it leave"

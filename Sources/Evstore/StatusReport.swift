@@ -163,6 +163,7 @@ extension EventStore {
         var found: [Complaint] = []
         if !log.isInPlace { found.append(.replaced(path: path)) }
         if found.isEmpty, let reason = log.roomComplaint { found.append(.diskFull(reason: reason)) }
+        if try converting(at: path, { try FileSystem.isReadOnly(path) }) { found.append(.readOnly(path: path)) }
         found += try nodeComplaints()
         if let drill = report.lastDrill, !drill.passed { found.append(.drillFailed(at: drill.time)) }
         if let reader = report.oldestReader, reader.isLong { found.append(.longReader(reader)) }

@@ -33,15 +33,35 @@ package enum FileSystem: Hashable, Sendable {
     /// Whether a mounted ext4 journals data, as a mount option or as a default of the file system; false where the kernel does not say.
     private static func hasDataInJournal(_ path: String) throws(StorageError) -> Bool {
         guard let device = try Directory.status(path)?.device else { return false }
-        // The layout of a device number is that of `makedev(3)`.
-        let (major, minor) = (device >> 8 & 0xfff | device >> 32 & ~0xfff, device & 0xff | device >> 12 & ~0xff)
         var name = [CChar](repeating: 0, count: 4_096)
-        let count = unsafe readlink("/sys/dev/block/\(major):\(minor)", &name, name.count)
+        let count = unsafe readlink("/sys/dev/block/\(deviceName(device))", &name, name.count)
         guard count > 0 else { return false }
         let link = String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
         let options = "/proc/fs/ext4/\(Directory.name(of: link))/options"
         guard try Directory.status(options) != nil else { return false }
         return try String(decoding: File(options, .read).read(1 << 16), as: UTF8.self).split(separator: "\n").contains("data=journal")
+    }
+
+    /// Whether the file system that a path lies on can't be written at all, by whatever mount. False where only the path's own mount forbids
+    /// it, as that of a container that may read alone, and where nothing is at the path.
+    package static func isReadOnly(_ path: String) throws(StorageError) -> Bool {
+        guard let device = try Directory.status(path)?.device else { return false }
+        var result = statvfs()
+        if unsafe statvfs(path, &result) != 0 {
+            if errno == ENOENT { return false }
+            throw .system("asking for the file system of \(path)")
+        }
+        guard result.f_flag & UInt(ST_RDONLY) != 0 else { return false }
+        let name = deviceName(device)
+        // proc_pid_mountinfo(5): the third field is the device; behind a hyphen come the type, the source, and what all mounts share.
+        let mounts = try String(decoding: File("/proc/self/mountinfo", .read).read(1 << 22), as: UTF8.self).split(separator: "\n")
+        let mount = mounts.first { $0.split(separator: " ").dropFirst(2).first.map(String.init) == name }
+        return mount?.split(separator: " ").last?.split(separator: ",").contains("ro") ?? false
+    }
+
+    /// `major:minor`. The layout of a device number is that of `makedev(3)`.
+    private static func deviceName(_ device: UInt64) -> String {
+        "\(device >> 8 & 0xfff | device >> 32 & ~0xfff):\(device & 0xff | device >> 12 & ~0xff)"
     }
 
     /// - Parameter magic: of `linux/magic.h`.

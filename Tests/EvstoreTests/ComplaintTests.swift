@@ -12,7 +12,8 @@ import Testing
 struct ComplaintTests {
     /// One of each; the test of the page finds a case that is missing here.
     static let samples: [Complaint] = [
-        .replaced(path: "s"), .diskFull(reason: "r0"), .forked(reason: "r1"), .takenOut(node: "a", log: "l"), .twin(node: "a"),
+        .replaced(path: "s"), .diskFull(reason: "r0"), .readOnly(path: "s"), .forked(reason: "r1"), .takenOut(node: "a", log: "l"),
+        .twin(node: "a"),
         .clusterUnreachable(reason: "r", for: .seconds(1)), .drillFailed(at: .now),
         .consumerFailing("c", at: Position(1), reason: "r"), .longReader(OldestReader(process: 7, commitsBehind: 10_001)),
         .parked(consumer: "c", events: 2), .quarantined(events: 1, readModels: ["a", "b"]),
