@@ -3,6 +3,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import Sealing
+import Synchronization
 import TestSupport
 import Testing
 
@@ -48,6 +49,32 @@ struct ForgetTests {
         #expect(seen == [#"{"id":"3","name":""}"#], "\(seen)")
         let plain = try await TemporaryStore.make(SealedPersons.schemas(), at: SchemaVersion(1))
         await #expect { try await plain.store.forget([StreamName("person-1")]) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
+    }
+
+    @Test("a consumer hands over nothing that was forgotten after it has read the page, and each event once", arguments: [1, 3])
+    func consumed(concurrency: Int) async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        let lines = (0 ..< 60).map { #"{"stream":"person-\#($0 % 4 + 3)","type":"Joined","data":{"id":"\#($0 % 4 + 3)","name":"Grace"}}"# }
+        _ = try await store.importLines(
+            from: .file(temporary.write(lines.joined(separator: "\n") + "\n", to: "l.jsonl")), as: SchemaVersion(1))
+        let last = try store.last().position.rawValue
+        let seen = Mutex<[UInt64: [String]]>([:])
+        var options = ConsumerOptions()
+        (options.endsAtLogEnd, options.concurrency) = (true, concurrency)
+        try await store.consume("mailer", options: options) { event, _ in
+            let count = seen.withLock { seen in
+                seen[event.position.rawValue, default: []].append(event.json)
+                return seen.count
+            }
+            if concurrency > 1 { try await Task.sleep(for: .milliseconds(1)) }
+            if count == 20 { _ = try await store.forget((3 ... 6).map { try StreamName("person-\($0)") }) }
+        }
+        let handed = seen.withLock(\.self)
+        #expect(handed.keys.sorted() == Array(1 ... last) && handed.values.allSatisfy { $0.count == 1 })
+        #expect(handed.values.contains { $0[0].contains("Grace") })
+        if concurrency > 1 { return }
+        #expect(handed.filter { $0.key > 20 && $0.value[0].contains("Grace") }.isEmpty, "\(handed)")
     }
 
     @Test("where only the simplest value has an image at the newer version, and a person has just that, it stays")

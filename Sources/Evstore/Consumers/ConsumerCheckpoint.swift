@@ -14,7 +14,7 @@ final class ConsumerCheckpoint: Sendable {
         /// Whether events were handled since the last save.
         var hasHandled = false
         var savedAt = ContinuousClock.now
-        /// The event that was failing when this process began, and how many attempts it had had.
+        /// The event that was failing when the events at the place were read, and how many attempts it had had.
         var resumed: (event: Checkpoint, attempts: Int)?
     }
 
@@ -22,8 +22,15 @@ final class ConsumerCheckpoint: Sendable {
     private let state: Monitor<State>
 
     init(_ row: ConsumerRow, _ log: EventLog) {
-        let resumed = row.failing.map { (event: $0, attempts: Int(clamping: row.attempts)) }
-        (self.log, state) = (log, Monitor(State(row: row, resumed: resumed)))
+        (self.log, state) = (log, Monitor(State(row: row)))
+        resume()
+    }
+
+    /// Lets the noted attempts of an event count, which is read anew.
+    func resume() {
+        state.withLock { state in
+            state.resumed = state.row.failing.map { (event: $0, attempts: Int(clamping: state.row.attempts)) }
+        }
     }
 
     var row: ConsumerRow { state.withLock(\.row) }
@@ -117,11 +124,13 @@ final class PageProgress: Sendable {
     }
 
     private let end: Checkpoint
+    /// How often personal data was forgotten before the page was read.
+    let forgets: UInt64
     private let state: Monitor<State>
 
     /// - Parameter end: the place behind the page.
-    init(_ events: [RecordedEvent], end: Checkpoint) {
-        self.end = end
+    init(_ events: [RecordedEvent], end: Checkpoint, forgets: UInt64) {
+        (self.end, self.forgets) = (end, forgets)
         let open = events.reduce(into: [:]) { $0[$1.position, default: 0] += 1 }
         state = Monitor(State(open: open, events: Set(events.map(\.checkpoint)).sorted { $0.position < $1.position }))
     }

@@ -37,7 +37,9 @@ final class ConsumerRun: Sendable {
         let place = try await place(of: row)
         do { try await follow(place) } catch {
             // Handled events must not be handled again where the place can still be saved.
-            do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error.advised)") }
+            do { try await place.save() } catch {
+                store.logger.warning("the place of \(name) could not be saved", metadata: ["error": .stringConvertible(error.advised)])
+            }
             throw error
         }
         try await place.save()
@@ -52,20 +54,34 @@ final class ConsumerRun: Sendable {
             let floor = try store.evolving.current().state.floor
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
+            let forgets = try forgetCount()
             let page = try await StoreThreads.run { try nextPage(&pages) }
             let wanted = page.events.filter { event in
                 let isDone = skipped[event.position].map { event.checkpoint.epoch <= $0 } ?? false
                 return !isDone && types?.contains(event.type) ?? true
             }
             if !skipped.isEmpty { skipped = skipped.filter { $0.key > pages.checkpoint.position } }
-            try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
+            try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint, forgets: forgets))
             if Task.isCancelled { return }
+            if try forgetCount() != forgets {
+                // The events that are left may show what is forgotten now: they are read anew.
+                try await place.save()
+                place.resume()
+                pages = Subscription(store, to: nil, after: place.row.place, at: version, type: only)
+                skipped = try self.skipped(behind: place.row)
+                continue
+            }
             place.advance(to: pages.checkpoint)
             try await place.saveBehindPage(options.checkpointInterval)
             if page.isLast, options.endsAtLogEnd { return }
             let pause = place.isAhead ? ConsumerCheckpoint.pageInterval : store.options.pollInterval
             if page.isLast { try await store.wait(after: pages.checkpoint.position, atMost: pause) }
         }
+    }
+
+    /// How often personal data was forgotten in the store; 0 where events are not sealed.
+    private func forgetCount() throws -> UInt64 {
+        store.options.secret == nil ? 0 : try store.log.reading { reader in try reader.forgetCount }
     }
 
     /// The positions behind the place whose events are done already: parked, or handled concurrently with events that were not; each with the
@@ -143,7 +159,7 @@ final class ConsumerRun: Sendable {
 
     private func handle(lane: [RecordedEvent], _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
         var rest = lane[...]
-        while !rest.isEmpty, !Task.isCancelled {
+        while !rest.isEmpty, !Task.isCancelled, try forgetCount() == progress.forgets {
             let together = rest.prefix(batch)
             rest = rest.dropFirst(batch)
             if together.count > 1, try await failure(Array(together), attempt: 1) == nil {
@@ -157,11 +173,13 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    /// Tries one event until it is handled or given up, at least once; returns early where the task is cancelled.
+    /// Tries one event until it is handled or given up; returns early where the task is cancelled, or the event has to be read anew.
     /// - Parameter tried: how many attempts it has had in a batch.
     private func handle(_ event: RecordedEvent, after tried: Int, _ place: ConsumerCheckpoint, _ progress: PageProgress) async throws {
         var attempt = place.takeAttempts(at: event.checkpoint) + tried + 1
-        while let reason = try await failure([event], attempt: attempt) {
+        while true {
+            if try forgetCount() != progress.forgets { return }
+            guard let reason = try await failure([event], attempt: attempt) else { break }
             place.fail(at: event.checkpoint, attempts: attempt, reason)
             if attempt >= options.retry.attemptsMax {
                 if options.onFailure == .park { return try await park(event, attempts: attempt, reason, place, progress) }
