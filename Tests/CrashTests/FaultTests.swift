@@ -125,6 +125,51 @@ struct FaultTests {
     }
 
     @Test(
+        "a forget with no room for an archive's new lines names the archive, leaves no part of it, and is completed by another one",
+        .enabled(if: MountedDisk.isPossible, mounting))
+    func forgetting() throws {
+        let script = """
+            head -c 32 /dev/urandom >"$DISK/key" && chmod 600 "$DISK/key" && mkdir "$DISK/s"
+            echo 'evstore: 1
+            version: 1
+            events: {Joined: {stream: "person-{/id}", required: [id, name], properties: {id: {type: string}, name: {type: string, personal: true}}}}
+            ' >"$DISK/s/v1.yaml"
+            e() { evstore --any-file-system --key-file "$DISK/key" "$@"; }
+            e init --at v1 --schemas "$DISK/s" >&2
+            e snapshot take here >&2
+            yes '{"stream":"person-1","type":"Joined","data":{"id":"1","name":"Ada King, Countess of Lovelace"}}' | head -n 20000 | e import - --as v1 >&2
+            e rollback --to-snapshot here --discard-tail >&2
+            e append person-1 Joined '{"id":"1","name":"Ada King"}' >&2
+            free=$(df --output=avail -B1 "$DISK" | tail -n 1)
+            fallocate -l $((free - 400000)) "$DISK/filler"
+            tell e forget person-1 --for-good
+            ls "$DISK/store/archive" | tr '\\n' ' '; echo
+            rm "$DISK/filler"
+            tell e forget person-1 --for-good
+            tell e read person-1
+            """
+        let told = try MountedDisk().run("tmpfs -o size=64m", script).lines
+        try #require(told.count == 4, "\(told)")
+        #expect(told[0].hasPrefix("8 ") && told[0].contains("archive/") && told[0].contains("forgotten  person-1"), "\(told)")
+        #expect(!told[1].contains(".tmp"), "\(told)")
+        #expect(told[2].hasPrefix("0 ") && !told[3].contains("Ada"), "\(told)")
+    }
+
+    @Test("a file system that has become read-only is told by status", .enabled(if: MountedDisk.isPossible, mounting))
+    func remounted() throws {
+        let disk = try MountedDisk()
+        let script = """
+            evstore --any-file-system init --at v1 --schemas "$SCHEMAS" >&2
+            tell evstore --any-file-system status --exit-code
+            mount -o remount,ro "$DISK"
+            tell evstore --any-file-system status --exit-code --json
+            """
+        let told = try disk.run("tmpfs", script).lines
+        try #require(told.count == 2, "\(told)")
+        #expect(told[0].hasPrefix("0 ") && told[1].hasPrefix("1 ") && told[1].contains(#""code":"readOnly""#), "\(told)")
+    }
+
+    @Test(
         "on a read-only file system everything can be read, and an append says why it can't be made",
         .enabled(if: MountedDisk.isPossible, mounting))
     func readOnly() throws {
@@ -139,6 +184,8 @@ struct FaultTests {
             #expect(outcome.exit == 0, "\(command): \(outcome.errors)")
         }
         #expect(try mounted("export").lines.count == 20)
+        // The mount alone can't be written, as that of a container that reads: the store is well.
+        #expect(try mounted("status --exit-code").exit == 0)
         let away = orders.directory.path + "-away"
         try FileManager.default.createDirectory(atPath: away, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: away) }

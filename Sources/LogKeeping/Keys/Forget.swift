@@ -101,28 +101,44 @@ struct SealedLineFiles {
 
     init(_ context: MigrationContext, _ redact: @escaping LineRedaction) { (self.context, self.redact) = (context, redact) }
 
-    /// Returns how many lines were changed, and the paths below the store of files with lines that can't be read; those lines stay.
+    /// Returns how many lines were changed, and the paths below the store of files that may still hold the data: those with lines that can't
+    /// be read, which stay, and those that could not be written anew. The log says why, and another call continues from there.
     ///
     /// Order: the new file is durable and has the suffix `.forgotten` before the key of the old file is overwritten, and then the old file
     /// itself. The new file gets the old name last, so that after a crash the next call continues from there.
     func forget() async throws -> (lines: Int, unread: [String]) {
+        var (lines, changed, failed, unread) = (0, [String](), [String](), [String]())
         let left = try paths { name, isOurs in name.hasSuffix(Self.whole) && isOurs(name.dropLast(Self.whole.count)) }
         let unfinished = try paths { name, isOurs in name.hasSuffix(".tmp") && isOurs(name.dropLast(4)) }
         try await replace(left.map { String($0.dropLast(Self.whole.count)) }, discarding: unfinished)
-        var (lines, unread, changed) = (0, [String](), [String]())
         for path in try paths({ name, isOurs in isOurs(name[...]) }) {
             try context.job.check()
             context.job.report("forget", Directory.name(of: path))
-            let found = try countLines(SealedLineFile(path))
-            lines += found.changed
-            if found.unread > 0 { unread.append(String(path.dropFirst(context.store.count + 1))) }
-            if found.changed > 0 {
+            do {
+                let found = try countLines(SealedLineFile(path))
+                if found.unread > 0 { unread.append(path) }
+                if found.changed == 0 { continue }
                 try write(path)
+                lines += found.changed
                 changed.append(path)
+            } catch {
+                context.warn("\(path) may still show what was forgotten", error)
+                failed.append(path)
+                await discard(path + ".tmp")
             }
         }
-        try await replace(changed)
-        return (lines, unread)
+        do { try await replace(changed, keeping: failed) } catch {
+            context.warn("what was written anew has not replaced the files of lines yet; another forget does that", error)
+            (lines, failed) = (0, failed + changed)
+        }
+        return (lines, (unread + failed).sorted().map { String($0.dropFirst(context.store.count + 1)) })
+    }
+
+    /// Removes a file that could not be written to its end, so that it does not take the room that others need.
+    private func discard(_ unfinished: String) async {
+        do {
+            if try Directory.status(unfinished) != nil { try await replace([], discarding: [unfinished]) }
+        } catch { context.warn("\(unfinished) could not be removed; another forget does that", error) }
     }
 
     /// Lends each line that can be opened.
@@ -148,11 +164,13 @@ struct SealedLineFiles {
     }
 
     /// Replaces the old files by the new ones, and removes unfinished ones.
-    private func replace(_ paths: [String], discarding unfinished: [String] = []) async throws {
+    /// - Parameter others: old files that stay, which may share keys with those that go.
+    private func replace(_ paths: [String], discarding unfinished: [String] = [], keeping others: [String] = []) async throws {
         var slots: Set<UInt32> = []
         for path in paths + unfinished { slots.formUnion(try SealedLineFile(path).slots()) }
         // Lines that can't be opened are unchanged in the new file, so their keys stay.
         for path in paths { slots.subtract(try SealedLineFile(path + Self.whole).slots()) }
+        for path in others { slots.subtract(try SealedLineFile(path).slots()) }
         try await SealedLineFile.forget(slots, of: context.log)
         for path in unfinished { try SealedLineFile(path).remove() }
         for path in paths { try finish(path) }
