@@ -35,7 +35,7 @@ package enum Archive {
     static func writeFiles(_ context: MigrationContext, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
         let place = Place(directory: "\(context.store)/archive", after: position, through: last)
         let (directory, name, path) = (place.directory, place.name, place.path)
-        try converting {
+        try converting(at: context.store) {
             _ = try StoreFiles.directory("archive", of: context.store)
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let made = try WholeFile(path, under: "\(path).tmp")

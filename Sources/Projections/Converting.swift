@@ -1,6 +1,7 @@
 package import EventLog
 package import EventModel
 internal import JSONText
+internal import Platform
 internal import SchemaEvolution
 
 /// Runs `body` and converts errors of lower rooms into `EvstoreError`.
@@ -34,7 +35,7 @@ extension EvstoreError {
     /// Converts any error of the lower rooms, for this room and those above it. `storeError` is not enough, since the log does not know
     /// JSON.
     package init(converting error: any Error, at path: String? = nil, doing: String? = nil) {
-        let path = path ?? doing ?? "the store"
+        let path = path ?? (error as? StorageError)?.path ?? doing ?? "the store"
         switch error {
         case let error as EvstoreError: self = error
         case let error as JSONError: self = EvstoreError(error)
