@@ -55,6 +55,8 @@ extension DefinitionSet {
 extension SwiftDeclaration {
     fileprivate func check(through end: SchemaVersion, _ history: History) -> [Finding] {
         var findings = [problem].compactMap(\.self)
+        // A program that lacks the projection knows nothing of its definitions for later versions.
+        if program == nil { return findings }
         for type in consumes.sorted() {
             let versions = since.number ... max(since, end).number
             let missing = versions.first { history.shape(of: type.text, at: SchemaVersion($0)) == nil }
