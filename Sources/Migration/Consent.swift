@@ -57,26 +57,58 @@ package struct TailConsent: Sendable {
     /// On a node, others may append behind a cut whose answer was lost. A caller that repeats the call must not take off what they
     /// appended.
     /// - Throws: `EvstoreError.consentNeeded`.
-    func require(to tail: UInt64, after snapshot: SnapshotReport, _ context: MigrationContext, _ now: Epoch) throws(EvstoreError) {
-        let events = "\(counted(tail, "event")) after position \(snapshot.position)"
+    func require(to cut: CutEffects, after snapshot: SnapshotReport, _ context: MigrationContext, _ now: Epoch) throws(EvstoreError) {
+        if cut.isNone { return }
         guard discardTail else {
             throw .consentNeeded(
-                what: "\(events) would be cut off; nothing was changed", how: "add \(.discardTail); they go to the archive")
+                what: "\(cut.words); nothing was changed",
+                how: cut.tail > 0 ? "add \(.discardTail); the events go to the archive" : "add \(.discardTail)")
         }
         if let epoch, epoch != now {
             throw .consentNeeded(
                 what: "the log is in epoch \(now), and the consent is to cut off what epoch \(epoch) has; nothing was changed",
                 how: "look at what was cut: \(.journal)")
         }
-        guard context.log.membership != nil, epoch == nil else { return }
+        guard cut.tail > 0, context.log.membership != nil, epoch == nil else { return }
         let cuts = try context.log.reading { try $0.cuts() }
         let isRepeated = cuts.contains { $0.epoch > snapshot.epoch && $0.position == snapshot.position }
         if isRepeated {
             throw .consentNeeded(
                 what:
-                    "an epoch began at the snapshot \(snapshot.name) since it was taken, by a cut to it or as the store was restored there, and \(events) came behind that; nothing was changed",
+                    "an epoch began at the snapshot \(snapshot.name) since it was taken, by a cut to it or as the store was restored there, and \(cut.events) came behind that; nothing was changed",
                 how: "to cut these off too, add \(.epoch(now))")
         }
+    }
+}
+
+/// What going back to a snapshot undoes beyond the live version of the store, for which a consent is needed.
+struct CutEffects {
+    let snapshot: SnapshotReport
+    /// How many events come after the snapshot.
+    let tail: UInt64
+    /// The floor before, where it has risen since the snapshot.
+    let floor: SchemaVersion?
+    /// Other nodes of the cluster log whose versions are above those of the snapshot.
+    let nodes: [NodeRow]
+
+    /// - Parameter last: the last position before the cut.
+    init(of snapshot: SnapshotReport, _ state: StoreState, _ last: Position, _ context: MigrationContext) throws(EvstoreError) {
+        let own = context.log.membership?.node
+        self.snapshot = snapshot
+        tail = last.events(after: snapshot.position)
+        floor = state.floor > snapshot.floor ? state.floor : nil
+        nodes = own == nil ? [] : try context.log.reading { try $0.nodes() }.filter { $0.live > snapshot.top && $0.name != own }
+    }
+
+    var isNone: Bool { tail == 0 && floor == nil && nodes.isEmpty }
+
+    var events: String { "\(counted(tail, "event")) after position \(snapshot.position)" }
+
+    var words: String {
+        var parts = tail > 0 ? ["\(events) would be cut off"] : []
+        if let floor { parts.append("the floor would go back from \(floor) to \(snapshot.floor), as before the finalize") }
+        parts += nodes.map { "node \($0.name) would go back from \($0.live) to \(snapshot.top)" }
+        return parts.joined(separator: "; ")
     }
 }
 

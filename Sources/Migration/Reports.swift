@@ -86,6 +86,10 @@ public struct RollbackReport: Hashable, Sendable {
     package var flipBegan: Timestamp?
     /// The archive of the events that a cut took off; nil otherwise.
     public var archive: String?
+    /// The floor, where a rollback to a snapshot has lowered it to that of the snapshot; nil otherwise.
+    public var floor: SchemaVersion?
+    /// The other nodes of the cluster log that a rollback to a snapshot brings down to its version, by name.
+    public var nodes: [String] = []
     /// Read models that differ from the snapshot's record after a cut, by name.
     public var differing: [String] = []
     /// Read models that differ from it because personal data was forgotten since the snapshot, by name. The store is sound.
@@ -95,6 +99,8 @@ public struct RollbackReport: Hashable, Sendable {
 /// The result of `finalize`.
 public struct FinalizeReport: Hashable, Sendable {
     public var floor: SchemaVersion
+    /// The newest version that is promised: the floor, but for a node of a cluster log while another node works above it.
+    public var top: SchemaVersion
     /// The number of generations that were deleted because no promised version names them.
     public var pruned: Int
 }

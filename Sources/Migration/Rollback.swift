@@ -54,7 +54,8 @@ package enum Rollback {
         _ context: MigrationContext, _ state: StoreState, _ flips: FlipHistory, to target: SchemaVersion
     ) -> RollbackLoss? {
         do { return try RollbackLoss(context, state, flips, to: target, eventsMax: SampleWindows.eventsMax) } catch {
-            context.logger.warning("the losses at \(target) could not be determined: \(error.advised)")
+            context.logger.warning(
+                "the losses at \(target) could not be determined", metadata: ["error": .stringConvertible(error.advised)])
             return nil
         }
     }
@@ -175,8 +176,11 @@ package enum CutRollback {
                 reason: "the log at position \(snapshot.position) is not what the snapshot \(snapshot.name) noted; nothing was changed")
         }
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
-        report.tail = last.position.events(after: snapshot.position)
-        if report.tail > 0 { try consent.require(to: report.tail, after: snapshot, context, state.epoch) }
+        let effects = try CutEffects(of: snapshot, state, last.position, context)
+        try consent.require(to: effects, after: snapshot, context, state.epoch)
+        report.tail = effects.tail
+        report.floor = effects.floor == nil ? nil : snapshot.floor
+        report.nodes = effects.nodes.map(\.name)
         try GenerationSweep.run(context)
         var generationSet = try generationSet(context, snapshot, state)
         // The head may be higher than the snapshot's, since registered versions stay known.
@@ -201,7 +205,8 @@ package enum CutRollback {
                     }
                 } catch {
                     // The cut is made, and a query builds these read models later: an error here would make the caller repeat the cut.
-                    context.logger.warning("the read models behind a cut could not be registered: \(error.advised)")
+                    context.logger.warning(
+                        "the read models behind a cut could not be registered", metadata: ["error": .stringConvertible(error.advised)])
                 }
             }
             MigrationPhase.reached(.cutAfter)
@@ -237,7 +242,9 @@ package enum CutRollback {
             guard end.position == snapshot.position.plus(report.tail) || update.node != nil && report.tail > 0 else {
                 throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
             }
-            if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }
+            // Nodes that have to go down learn it from the frame of a cut, also where it takes no events off.
+            let lowered = try update.nodes().contains { $0.live > snapshot.top && $0.name != update.node?.node }
+            if report.tail > 0 || lowered { try update.cut(to: snapshot.position, note: snapshot.name) }
             // A cut that a node below could not take in must not be offered.
             if let below = try update.nodes().first(where: { $0.live < snapshot.floor && $0.name != update.node?.node }) {
                 throw EvstoreError.verificationFailed(

@@ -73,11 +73,14 @@ struct ContractTests {
 
         try shop.must(#"append order-9 OrderPlaced {"id":"9","customer":"Di","cents":5,"currency":"EUR"}"#)
         let rollback = try shop.must("rollback --json").line
-        let members = ["from", "to", "tail", "seconds", "loss", "bornAbove", "sample", "rebuilt", "without", "differing", "forgotten"]
+        let members = [
+            "from", "to", "tail", "seconds", "loss", "bornAbove", "sample", "rebuilt", "without", "floor", "nodes", "differing",
+            "forgotten",
+        ]
         #expect(try keys(rollback) == members)
         #expect(rollback.hasPrefix(#"{"from":3,"to":1,"tail":1,"#))
 
-        #expect(try shop.must("finalize 1 --json").lines == [#"{"floor":1}"#])
+        #expect(try shop.must("finalize 1 --json").lines == [#"{"floor":1,"top":1}"#])
     }
 
     @Test("a plan for what a replay would refuse says why, and exits as the replay does")

@@ -192,6 +192,33 @@ struct ClusterCutTests {
         }
     }
 
+    @Test("a node that would go down is named, and goes down only with consent, with a line in its journal")
+    func lowered() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            _ = try await a.takeSnapshot("low")
+            try await b.catchUp()
+            try await b.migrate(to: SchemaVersion(2))
+            let refused = await #expect(throws: EvstoreError.self) { try await a.rollback(toSnapshot: "low", discardTail: false) }
+            #expect(
+                refused?.code == "consentNeeded" && refused?.message.contains("node b would go back from v2 to v1") == true,
+                "\(refused?.message ?? "")")
+            try await b.catchUp()
+            #expect(try b.versions.live == SchemaVersion(2))
+            #expect(try await a.finalize(SchemaVersion(1)).top == SchemaVersion(2), "the window stays open for b")
+            let report = try await a.rollback(toSnapshot: "low", discardTail: true)
+            #expect(report.nodes == ["b"] && report.tail == 0)
+            try await b.catchUp()
+            #expect(try (b.versions.live, b.versions.top) == (SchemaVersion(1), SchemaVersion(1)))
+            let last = try #require(try b.maintenance.journal().last)
+            #expect(last.kind == .cut && last.from == SchemaVersion(2) && last.to == SchemaVersion(1), "\(last)")
+            try await Self.expectSame(shop, ["a", "b"])
+            try await shop.close()
+        }
+    }
+
     @Test("a replica with events that a failover took away is refused, also where a cut of the cluster has passed them")
     func replicaAhead() async throws {
         try await withPostgres(.init(fsync: false)) { server in

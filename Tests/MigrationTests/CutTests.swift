@@ -57,6 +57,25 @@ struct CutTests {
         #expect(try store.numbers == [4, 5, 5, 5])
     }
 
+    @Test("a finalize is undone only with consent, also where no event came after the snapshot")
+    func finalized() async throws {
+        let store = try OrdersStore(at: 4)
+        try await store.place(1, born: 4)
+        _ = try await store.migrate(to: 4)
+        _ = try await store.migrate(to: 5)
+        _ = try await Finalize.run(store.context(), SchemaVersion(5))
+        do {
+            _ = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: false))
+            Issue.record("the finalize was undone")
+        } catch {
+            #expect(error.code == "consentNeeded" && error.message.contains("the floor would go back from v5 to v4"), "\(error)")
+        }
+        #expect(try store.numbers == [5, 5, 5, 5])
+        let report = try await CutRollback.run(store.context(), toSnapshot: "before-v5", TailConsent(discardTail: true))
+        #expect(report.floor == SchemaVersion(4) && report.tail == 0 && report.archive == nil)
+        #expect(try store.numbers == [4, 4, 4, 5])
+    }
+
     @Test("cutting again does nothing more")
     func again() async throws {
         let store = try await migrated()

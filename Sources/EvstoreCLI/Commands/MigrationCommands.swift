@@ -324,8 +324,9 @@ struct RollbackCommand: Command {
         discussion: """
             What was appended since the flip stays, and the older version sees it through the steps \
             down. To a snapshot is another matter: the log is cut there, what comes after moves to \
-            the store's archive, and --discard-tail says that this is meant. On a node of a cluster \
-            log every node cuts and archives so; a second cut to one snapshot there needs --epoch.
+            the store's archive, and --discard-tail says that this is meant. So it does where no event came \
+            after it, but a finalize did. On a node of a cluster log every node cuts and archives so, and goes \
+            down to the snapshot's version; a second cut to one snapshot there needs --epoch.
 
             --plan says beforehand what it would keep, what the older version does not show, how long it takes, what it would \
             be refused for and who could not read any more, and changes nothing.
@@ -347,7 +348,7 @@ struct RollbackCommand: Command {
 
     @Option(help: ArgumentHelp("Cut the log where this snapshot was taken.", valueName: "name")) var toSnapshot: String?
 
-    @Flag(help: "Consent to moving what came after the snapshot to the archive.") var discardTail = false
+    @Flag(help: "Consent to undoing what came after the snapshot: events go to the archive.") var discardTail = false
 
     @Option(help: ArgumentHelp("Consent only while the log is in this epoch; status --json has it.", valueName: "number"))
     var epoch: UInt32?
@@ -389,7 +390,7 @@ extension RollbackReport: Report {
     var members: Members {
         [
             "from": from, "to": to, "tail": tail, "seconds": duration, "loss": loss, "bornAbove": bornAbove, "sample": sample,
-            "rebuilt": rebuilt, "without": without, "differing": differing, "forgotten": forgotten,
+            "rebuilt": rebuilt, "without": without, "floor": floor, "nodes": nodes, "differing": differing, "forgotten": forgotten,
         ]
     }
 
@@ -398,14 +399,18 @@ extension RollbackReport: Report {
             "cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)"
             "live       \(to), in \(duration.inWords)"
             "again      evstore import \(archive.shellWord) --as \(from) brings them back"
-        } else if from == to {
+        } else if from == to && floor == nil && nodes.isEmpty {
             "nothing    \(to) is live already, at position \(grouped(position.rawValue))"
+        } else if from == to {
+            "live       \(to), as before, at position \(grouped(position.rawValue))"
         } else {
             "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration.inWords)"
             for line in loss ?? [] { "hidden     " + line.words(of: sample, all: bornAbove) }
             if loss == nil { "hidden     not known: see evstore journal and the notes" }
             "forward    evstore replay --to \(from)"
         }
+        if let floor { "floor      \(floor), as before the finalize" }
+        if !nodes.isEmpty { "nodes      \(nodes.joined(separator: ", ")) at \(to) once they have followed" }
         if !rebuilt.isEmpty { "built      \(rebuilt.joined(separator: ", "))" }
         if !without.isEmpty { "without    \(without.joined(separator: ", ")), until their program opens the store" }
         if !forgotten.isEmpty {
@@ -442,8 +447,9 @@ struct FinalizeCommand: Command {
         let report = try await session.withStore { store in
             try await store.finalize(store.version(named: version), leavingConsumers: leaveConsumers, withoutNodes: withoutNode)
         }
-        try session.output.print(["floor": report.floor]) {
-            "floor      \(report.floor); the window is closed, \(counted(report.pruned, "read model")) deleted that no version needs"
+        try session.output.print(["floor": report.floor, "top": report.top]) {
+            let window = report.top > report.floor ? "open up to \(report.top), where another node works" : "closed"
+            "floor      \(report.floor); the window is \(window), \(counted(report.pruned, "read model")) deleted that no version needs"
         }
     }
 }

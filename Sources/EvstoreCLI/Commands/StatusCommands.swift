@@ -90,7 +90,10 @@ extension StatusReport: PrintableObject {
         if replica != nil { return "open, as the original had it" }
         let back = versions.live > versions.floor ? ["`evstore rollback` goes back"] : []
         let forward = versions.live < versions.top ? ["`evstore replay --to \(versions.top)` goes forward"] : []
-        return "open: " + (back + forward + ["`evstore finalize \(versions.live)` closes it"]).joined(separator: ", ")
+        // Another node may work at the top.
+        let closed = cluster == nil ? versions.live : versions.top
+        let everywhere = cluster == nil ? "" : " once every node is there"
+        return "open: " + (back + forward + ["`evstore finalize \(closed)` closes it" + everywhere]).joined(separator: ", ")
     }
 
     @TextLines
