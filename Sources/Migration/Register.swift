@@ -90,10 +90,12 @@ extension Register {
         return try stored.adding(files) { $0.number >= changeable }
     }
 
-    /// The lowest version that may still change: no event was born at or above it, and the live version does not depend on it.
+    /// The lowest version that may still change: no event was born at or above it, and no live version depends on it, that of another node
+    /// of a cluster log included.
     private static func oldestChangeable(_ state: StoreState, _ context: MigrationContext) throws(EvstoreError) -> SchemaVersion {
         let born = try context.census().map(\.born).max() ?? SchemaVersion(0)
-        return max(born, state.live).next
+        let live = try context.log.reading { try $0.nodes() }.map(\.live).max() ?? state.live
+        return max(born, state.live, live).next
     }
 
     /// Findings about files that are not the versions that the store has registered, each with what differs.
