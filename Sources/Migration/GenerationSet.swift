@@ -408,9 +408,11 @@ extension GenerationSet {
                 try context.job.check()
                 if let finding = try generationSet.brokenPages(entry, in: name, context) {
                     // LMDB must not follow damaged pages, so there is no deep check.
-                    findings.append(finding)
+                    if try isNamed(entry, name, context) { findings.append(finding) }
                 } else if deep {
-                    if let finding = try generationSet.damage(entry, context) { findings.append(finding) }
+                    if let finding = try generationSet.damage(entry, context), try isNamed(entry, name, context) {
+                        findings.append(finding)
+                    }
                     guard version == state.live, let row = try generationSet.invalidRow(entry, context) else { continue }
                     let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
                     findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, advice: error.details.advice))
@@ -418,6 +420,11 @@ extension GenerationSet {
             }
         }
         return findings
+    }
+
+    /// Whether the store still names a read model's directory: another process may have removed it meanwhile, as a `forget` does.
+    private static func isNamed(_ entry: Entry, _ name: String, _ context: MigrationContext) throws(EvstoreError) -> Bool {
+        try context.state().generations[entry.fingerprint] ?? entry.directory == name
     }
 
     private static func missing(_ entry: Entry, at version: SchemaVersion, _ context: MigrationContext) -> Finding {
