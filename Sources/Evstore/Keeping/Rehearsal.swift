@@ -12,7 +12,7 @@ internal import SchemaEvolution
 final class Rehearsal {
     private let original: EventStore
     /// The older and the newer version of the rehearsed migration; nil where the store knows only one version.
-    private let versions: (from: SchemaVersion, to: SchemaVersion)?
+    private var versions: (from: SchemaVersion, to: SchemaVersion)?
     private let request: DrillRequest
     private let directory: String
     private var report: DrillReport
@@ -29,15 +29,20 @@ final class Rehearsal {
     init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
         (self.original, self.request, self.directory) = (original, request, directory)
         report = DrillReport(position: try original.last().position, seed: request.seed)
-        versions = try Self.versions(original, from: request.from, to: request.version)
+        // What can't be asked for is refused before anything is copied.
+        try takeVersions(of: original)
+    }
+
+    private func takeVersions(of store: EventStore) throws(EvstoreError) {
+        versions = try Self.versions(store, from: request.from, to: request.version)
         (report.from, report.to) = (versions?.from, versions?.to)
     }
 
     private static func versions(
-        _ original: EventStore, from start: SchemaVersion?, to version: SchemaVersion?
+        _ store: EventStore, from start: SchemaVersion?, to version: SchemaVersion?
     ) throws(EvstoreError) -> (from: SchemaVersion, to: SchemaVersion)? {
-        let now = try original.versions
-        let head = max(now.head, original.schemas?.history.head ?? now.head)
+        let now = try store.versions
+        let head = max(now.head, store.schemas?.history.head ?? now.head)
         let target = version ?? head
         guard target.rawValue > 0, target <= head else {
             throw .unknownVersion(target.description, known: SchemaVersion(1).through(head).map(\.description))
@@ -59,11 +64,15 @@ final class Rehearsal {
         if target > now.live { return (now.live, target) }
         if now.floor == now.live { return nil }
         // The newest version is live: the copy is first rolled back to the version that a rollback would reach.
-        return (try Rollback.target(original.context(Job("rehearse"))), now.live)
+        return (try Rollback.target(store.context(Job("rehearse"))), now.live)
     }
 
     func run() async throws(EvstoreError) -> DrillReport {
         var holds = try await step("copy the store") { try await self.makeCopy() }
+        if holds {
+            // A replay of the original may have ended meanwhile.
+            try takeVersions(of: opened())
+        }
         if let (from, to) = versions {
             let rehearsed: [(String, () async throws -> String)] = [
                 ("migrate \(from) -> \(to)", { try await self.migrate(from, to) }),
@@ -75,7 +84,7 @@ final class Rehearsal {
             ]
             for (name, work) in rehearsed where holds { holds = try await step(name, work) }
         } else if holds {
-            let live = try original.versions.live
+            let live = try opened().versions.live
             report.notExercised.append("a migration and a rollback: \(live) is the only version that is promised or known")
             holds = try await step("equal to a full \(live) replay") { try await self.compareLive(live) }
         }
