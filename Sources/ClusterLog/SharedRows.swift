@@ -141,9 +141,13 @@ enum SharedRows {
     private static func settleNumbers(of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var state = try StateRows.state(transaction.reads, tables)
         let row = try Rows.get(NodeRow.key(node), transaction.reads, tables[.notes])
-        if let live = row.flatMap({ NodeRow(NodeRow.key(node), $0) })?.live, live != state.live {
-            state.live = live
-            try StateRows.put(state, &transaction, tables)
+        if let live = row.flatMap({ NodeRow(NodeRow.key(node), $0) })?.live {
+            // A replica that becomes a node may have a row of a later frame: its version is reached with that.
+            let reached = max(state.floor, min(live, state.top))
+            if reached != state.live {
+                state.live = reached
+                try StateRows.put(state, &transaction, tables)
+            }
         }
         let versions = try tables[.schemas].count(transaction.reads)
         guard state.numbers.isInOrder, state.head.number <= versions, state.epoch.rawValue < .max else {
