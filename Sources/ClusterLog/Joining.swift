@@ -258,6 +258,8 @@ extension LogUpdate {
                 log: membership.log, reason: "the store was written to while it was copied",
                 how: "copy it again, and write nothing meanwhile")
         }
+        // Those of a cluster log that the store belonged to before, or whose backup it was restored from.
+        for row in try rows(.notes) where row.key.starts(with: NodeRow.prefix) { try delete(.notes, row.key) }
         try StateRows.put(StateRows.Node(membership: membership, end: given.end, last: last.position), &transaction, access.tables)
         try putNode(membership, live: state.live)
     }
