@@ -47,14 +47,16 @@ package final class ClusterConnection {
     /// as one does that has become a standby.
     /// - Parameter isCommit: whether the statement's commit may wait for a standby: then the server is not asked to end it at the deadline,
     ///   since the commit would be made without a standby, and be seen.
+    /// - Parameter grace: see `PostgresConnection.run`.
     func run(
-        _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant
+        _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant,
+        extending grace: Duration = .zero
     ) throws(StatementError) -> PostgresRows {
         while true {
             do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
             guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
             do throws(PostgresError) {
-                return try connection.run(statement, values, isCancelled: !isCommit, deadline: deadline)
+                return try connection.run(statement, values, isCancelled: !isCommit, deadline: deadline, extending: grace)
             } catch {
                 if error.sqlState == Self.noColumn, !isCompleted {
                     try complete(connection, by: deadline)
@@ -105,11 +107,11 @@ package final class ClusterConnection {
     /// Runs a statement that may be run twice: if the connection is lost, it runs it again until the deadline.
     func ask<R>(
         _ statement: PostgresStatement, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
-        _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
+        extending grace: Duration = .zero, _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
             do throws(StatementError) {
-                let rows = try run(statement, values, by: deadline)
+                let rows = try run(statement, values, by: deadline, extending: grace)
                 return try answered(rows, body)
             } catch {
                 switch error {

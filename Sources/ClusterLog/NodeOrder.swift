@@ -130,16 +130,21 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
 
     // MARK: Taking in
 
+    /// The time of each page behind the first.
     private static let pageInterval = Duration.seconds(5)
+    /// The least time of the first page, for a caller that has waited for its turn.
+    private static let firstInterval = Duration.seconds(1)
 
     /// Takes in the missing frames page by page.
     func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         let pages = FramePages(try asked())
         defer { pages.end() }
+        var interval = Self.firstInterval
         while var (node, last) = try nodeEnd() {
-            // If there is much to take in, each page gets its own time.
+            // If there is much to take in, each page gets its own time; a server that says nothing gets no more than the caller has.
             let page = try pages.page(
-                after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
+                after: node.end, at: last, by: max(deadline, .now + interval), isLast: .now >= deadline)
+            interval = Self.pageInterval
             try saveServer(&session, turn)
             if page.frames.isEmpty { return try node.requireNoMore(than: last) }
             var rest = page.frames[...]
@@ -213,7 +218,9 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
             // Order: this disk has the frames durably before it is reported, since frames that every node has are pruned.
             try access.makeDurable(at: context.path)
             _ = try connected.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
-        } catch { context.logger.debug("telling the cluster log how far this node is: \(error.advised)") }
+        } catch {
+            context.logger.debug("telling the cluster log how far this node is", metadata: ["error": .stringConvertible(error.advised)])
+        }
     }
 
     private static let reportInterval = Duration.seconds(1)

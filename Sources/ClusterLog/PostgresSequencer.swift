@@ -88,7 +88,8 @@ final class PostgresSequencer: @unchecked Sendable {
     /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has
     ///   followed.
     func frames(after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> FramePage {
-        var (page, last, large) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(clamping: end.number))], by: deadline) {
+        let asked: [PostgresValue] = [.text(log), .int(Int64(clamping: end.number))]
+        var (page, last, large) = try connection.ask(FrameTable.frames, asked, by: deadline, extending: Self.grace) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }
         if let large {
@@ -108,6 +109,8 @@ final class PostgresSequencer: @unchecked Sendable {
     }
 
     private static let largeInterval = Duration.seconds(60)
+    /// How long a page of frames may still take after bytes of it have come.
+    private static let grace = Duration.seconds(5)
 
     private func follows(_ frame: [UInt8], _ end: ClusterLogEnd) -> Bool {
         do {
@@ -330,6 +333,12 @@ enum FrameTable {
     static let whole = PostgresStatement(
         "SELECT count(*), coalesce(min(number), 0) FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $3",
         answers: [count, count], rows: 1 ... 1)
+    /// The first number of a range without a frame; no row where there is none.
+    static let missing = PostgresStatement(
+        """
+        SELECT wanted FROM generate_series($2 + 1, $3) AS wanted
+        WHERE NOT EXISTS (SELECT FROM evstore_frame WHERE log = $1 AND number = wanted) ORDER BY wanted LIMIT 1
+        """, answers: [count], rows: 0 ... 1)
     /// The frame that ends the row stays, since it proves the frames that follow.
     static let prune = PostgresStatement(
         """

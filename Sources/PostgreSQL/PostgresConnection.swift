@@ -245,10 +245,13 @@ extension PostgresConnection {
     /// returns.
     ///
     /// Its results have binary formats, and match what the statement declares. `COPY` can't be run this way.
-    /// - Parameter isCancelled: whether the server is asked to end the statement when the deadline passes.
+    /// - Parameters:
+    ///   - isCancelled: whether the server is asked to end the statement when the deadline passes.
+    ///   - grace: how much longer than the deadline the answer may take after bytes of it have come.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
-        _ statement: PostgresStatement, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant
+        _ statement: PostgresStatement, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant,
+        extending grace: Duration = .zero
     ) throws(PostgresError) -> PostgresRows {
         defer { withExtendedLifetime(self) {} }
         mayCancel = isCancelled
@@ -269,7 +272,7 @@ extension PostgresConnection {
             return unsafe libpq.sendQueryParams(handle, statement.sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
         }
         do throws(PostgresError) {
-            let rows = try unsafe answer(handle, isSent: isSent, deadline)
+            let rows = try unsafe answer(handle, isSent: isSent, deadline, extending: grace)
             guard let flaw = rows.flaw(as: statement) else { return rows }
             throw giveUp(.malformed, "the server's answer is none to the statement: \(flaw)")
         } catch {
@@ -277,7 +280,7 @@ extension PostgresConnection {
             // name.
             guard let name, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
             kept.remove(name)
-            return try run(statement.withoutName, parameters, isCancelled: isCancelled, deadline: deadline)
+            return try run(statement.withoutName, parameters, isCancelled: isCancelled, deadline: deadline, extending: grace)
         }
     }
 
@@ -298,12 +301,12 @@ extension PostgresConnection {
 
     /// Sends what libpq was given, and waits for the server's answer.
     private func answer(
-        _ handle: OpaquePointer, isSent: Int32, _ deadline: ContinuousClock.Instant
+        _ handle: OpaquePointer, isSent: Int32, _ deadline: ContinuousClock.Instant, extending grace: Duration = .zero
     ) throws(PostgresError) -> PostgresRows {
         // Libpq may have sent a part of it.
         if isSent == 0 { throw unsafe giveUp(.connectionLost, "the statement can't be sent: \(libpq.message(handle))") }
         try unsafe flush(handle, deadline)
-        return try unsafe answer(handle, deadline)
+        return try unsafe answer(handle, deadline, extending: grace)
     }
 
     /// The handle, after a check that the connection was there a moment ago.
@@ -334,12 +337,14 @@ extension PostgresConnection {
     }
 
     /// Reads the server's whole answer: the result, and that it is ready for another statement.
-    private func answer(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresRows {
+    private func answer(
+        _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant, extending grace: Duration
+    ) throws(PostgresError) -> PostgresRows {
         var failure: PostgresError?
         var rows: PostgresRows?
         var loss: String?
         while true {
-            let lost = try unsafe awaitResult(handle, deadline)
+            let lost = try unsafe awaitResult(handle, deadline, extending: grace)
             loss = loss ?? lost
             guard let result = unsafe libpq.getResult(handle) else { break }
             let status = unsafe libpq.resultStatus(result)
@@ -363,12 +368,16 @@ extension PostgresConnection {
     }
 
     /// - Returns: libpq's message where the connection has ended; the last result may have the server's own message.
-    private func awaitResult(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> String? {
+    private func awaitResult(
+        _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant, extending grace: Duration
+    ) throws(PostgresError) -> String? {
+        var deadline = deadline
         while unsafe libpq.isBusy(handle) != 0 {
             if unsafe Readiness.wait(libpq.socket(handle), for: .reading, until: deadline).isEmpty {
                 throw giveUp(.connectionLost, "the deadline passed before the server answered")
             }
             if try unsafe !receive(handle) { return unsafe libpq.message(handle) }
+            if grace > .zero { deadline = max(deadline, .now + grace) }
         }
         return nil
     }
