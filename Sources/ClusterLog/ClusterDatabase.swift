@@ -126,12 +126,13 @@ package final class ClusterDatabase {
     /// - Throws: `EvstoreError.clusterDamaged` where a frame is missing.
     package func requireWhole(_ row: ClusterRow) throws(EvstoreError) {
         let (pruned, end) = (Int64(clamping: row.pruned), Int64(clamping: row.end.number))
-        try ask(FrameTable.whole, [.text(log), .int(pruned), .int(end)]) { rows throws(EvstoreError) in
-            let (count, first) = (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0)
-            let wanted = end.minus(pruned)
-            if count == wanted, first == (wanted > 0 ? pruned + 1 : 0) { return }
-            throw .clusterDamaged(log: self.log, frame: 0, reason: "\(count) of \(wanted) frames are there")
-        }
+        let range: [PostgresValue] = [.text(log), .int(pruned), .int(end)]
+        let wanted = end.minus(pruned)
+        let (count, first) = try ask(FrameTable.whole, range) { rows throws(EvstoreError) in (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0) }
+        if count == wanted, first == (wanted > 0 ? pruned + 1 : 0) { return }
+        let missing = try ask(FrameTable.missing, range) { rows throws(EvstoreError) in rows.count > 0 ? rows.int(0, 0) : nil }
+        throw .clusterDamaged(
+            log: log, frame: UInt64(clamping: missing ?? end), reason: "it is missing: \(count) of \(wanted) frames are there")
     }
 
     /// The newest epoch up to a given one that has frames, and the numbers of its frames; nil where all frames are of later epochs.
@@ -171,7 +172,9 @@ package final class ClusterDatabase {
             .int(Int64(clamping: range.numbers.upperBound)),
         ]
         // If the log has nothing of its epoch but the cut that began it, it has that frame completely.
-        let first = range.numbers.lowerBound > row.pruned + 1 ? try head(range.numbers.lowerBound) : nil
+        var isWhole = range.numbers.lowerBound > row.pruned + 1
+        if !isWhole { isWhole = try isCut(range.numbers.lowerBound) }
+        let first = isWhole ? try head(range.numbers.lowerBound) : nil
         let before: (end: ClusterLogEnd, last: Position)? = try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
             guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2) else {
                 return first.map { ($0.end, $0.last) }
@@ -185,6 +188,12 @@ package final class ClusterDatabase {
                 how: "begin with a replica of a newer backup of one of its nodes: \(.followBackups(store: "DIR")), then join")
         }
         return (.start, .start)
+    }
+
+    /// Whether a frame is that of a cut, which begins an epoch.
+    private func isCut(_ number: UInt64) throws(EvstoreError) -> Bool {
+        guard let head = try head(number), head.end.number == number else { return false }
+        return try connection.frame(number, byteCount: head.byteCount, by: .now + Self.interval).map { ClusterFrame.mayCut($0) } ?? false
     }
 
     /// A frame's last position, and the link of its last block if it has blocks; nil where the frame is missing.
