@@ -23,6 +23,11 @@ extension StoreMaintenance {
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
         try Cluster.checkNode(node)
+        if options.secret != nil {
+            throw .usage(
+                "a node can't be sealed, since its keys would have to travel in the cluster log",
+                fix: "join without a key, and encrypt the disks and the database")
+        }
         try await working("join", progress) { (job) async throws(EvstoreError) in
             do {
                 try cluster.requireOneServer()
@@ -63,10 +68,11 @@ extension StoreMaintenance {
             do {
                 // Order: the store is removed while only this process has it open.
                 if case EvstoreError.usage = refusal, place != .store {
+                    log.stopFollowing()
                     try log.acquireExclusively(what: "removes it")
                     try EventLog.discard(path, keepsDirectory: place == .directory)
                 }
-            } catch { log.warn("what was made at \(path) is no node and could not be removed: \(error.advised)") }
+            } catch { log.warn("what was made at \(path) is no node and could not be removed", error) }
             try await log.close()
             throw refusal
         }
@@ -112,7 +118,7 @@ extension EventStore {
 
 extension StoreMaintenance {
     /// Takes the store out of its cluster log: it keeps all events, and continues alone, in an epoch of its own. Close and open it
-    /// afterwards. For a copy of a node's directory, only the copy leaves: the node stays in its cluster log.
+    /// afterwards, also where this throws: it follows the cluster log no more. For a copy of a node's directory, only the copy leaves: the node stays in its cluster log.
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
     public func leave() async throws(EvstoreError) {
         guard let membership = log.membership else {
@@ -125,6 +131,7 @@ extension StoreMaintenance {
                 try log.acquireExclusively(what: "leaves its cluster log")
                 defer { log.shareAgain() }
                 log.reportNode()
+                log.stopFollowing()
                 if log.hasTwin {
                     try await log.leaveToTwin()
                     log.warn("another directory speaks as \(membership.node), which stays in \(membership.log): this one leaves alone")
@@ -136,7 +143,7 @@ extension StoreMaintenance {
                     try await log.update { update in try update.removeNode(membership.node) }
                     // It may have reported itself in between.
                     do { try database.forget(node: membership.node) } catch {
-                        log.warn("\(membership.log) may still list the node \(membership.node): \(error.advised)")
+                        log.warn("\(membership.log) may still list the node \(membership.node)", error)
                     }
                 }
                 try log.settleLayout()

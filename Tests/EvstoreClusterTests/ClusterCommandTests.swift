@@ -1,3 +1,5 @@
+import Evstore
+import EvstoreCluster
 import EvstoreTesting
 import Foundation
 import TestSupport
@@ -44,6 +46,41 @@ struct ClusterCommandTests {
             for (command, words) in lines { #expect(try Self.keys(run(words)) == Set(told[command] ?? []), "\(command)") }
             let status = try run("--store DIR/a status")
             #expect(status.contains(#""cluster":{"log":"second","node":"first","frames":1}"#), "\(status)")
+        }
+    }
+
+    @Test("a note names commands, and no calls of the library")
+    func notes() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            let frames = try await shop.cluster().status().frames
+            try await a.append([ShopCluster.placed("1")])
+            try await shop.close()
+            try shop.setBack(to: frames)
+            let read = try BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")]).run("read")
+            #expect(read.errors.contains("evstore cluster rescue") && !read.errors.contains("maintenance."), "\(read.errors)")
+        }
+    }
+
+    @Test("a store from the backup of a node begins a cluster log of its own, without the nodes of the other one")
+    func copied() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, _) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            try await shop.close()
+            let (copies, restored) = (shop.path("copies"), shop.path("restored"))
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": server.conninfo])
+            try program.must("--store", shop.path("a"), "backup", copies)
+            try program.must("restore", copies, "--into", restored)
+            try program.must("--store", restored, "cluster", "copy", "--name", "second", "--node", "first")
+            try program.must("--store", restored, "replay", "--to", "v2", "--schemas", shop.directory.path + "/schemas", "--yes")
+            try program.must("--store", restored, "finalize", "v2")
+            try Data(repeating: 7, count: 32).write(to: URL(filePath: shop.path("key")))
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: shop.path("key"))
+            let sealed = try program.run("--store", shop.path("x"), "--key-file", shop.path("key"), "join", "--name", "shop", "--node", "x")
+            #expect(sealed.exit == 2 && sealed.errors.contains("a node can't be sealed"), "\(sealed.errors)")
         }
     }
 
