@@ -39,7 +39,8 @@ struct ReadCommand: Command {
 
     func run(in session: Session) async throws {
         let name = try stream.map { try StreamName($0) }
-        try await session.withStore(.reading) { store in
+        // For writing, since a node takes in what others append only so.
+        try await session.withStore(.writingIfAllowed) { store in
             let version = try store.version(ifNamed: at)
             var (lines, isEmpty) = (Lines(session), true)
             func show(_ event: RecordedEvent) -> Bool {
