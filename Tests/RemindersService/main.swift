@@ -18,7 +18,7 @@ struct Scheduler {
         (options.mapBytes, options.ballastBytes, options.freeDiskFloorBytes) = (1 << 26, 0, 0)
         version = SchemaVersion(number)
         store = try await EventStore.open(
-            words[0], version: version, policy: policy, schemas: try Schemas.load(words[1]), options: options)
+            words[0], schemas: try Schemas.load(words[1]), version: version, policy: policy, options: options)
         var local = Calendar(identifier: .gregorian)
         local.timeZone = zone
         calendar = local
