@@ -39,8 +39,7 @@ struct ReadCommand: Command {
 
     func run(in session: Session) async throws {
         let name = try stream.map { try StreamName($0) }
-        // For writing, since a node takes in what others append only so.
-        try await session.withStore(.writingIfAllowed) { store in
+        try await session.withStore(.reading) { store in
             let version = try store.version(ifNamed: at)
             var (lines, isEmpty) = (Lines(session), true)
             func show(_ event: RecordedEvent) -> Bool {
@@ -87,7 +86,8 @@ struct WatchCommand: Command {
 
     func run(in session: Session) async throws {
         let name = try stream.map { try StreamName($0) }
-        try await session.withStore(.reading) { store in
+        // For writing, since a node takes in what others append only so.
+        try await session.withStore(.writingIfAllowed) { store in
             let version = try store.version(ifNamed: at)
             let end = try store.last()
             // Order: what can't be seen is refused before the command says that it watches.
