@@ -19,6 +19,9 @@ public struct RecordedEvent: Hashable, Sendable {
     /// The index of this part of a split event; 0 if the event is whole.
     public var part: Int
 
+    /// The payload as text.
+    public var json: String { String(decoding: payload, as: UTF8.self) }
+
     /// The checkpoint of this event: a subscription from it continues after this event.
     public var checkpoint: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 

@@ -228,6 +228,9 @@ public struct ReadModelRow: Hashable, Sendable {
     /// JSON text in UTF-8.
     public var value: [UInt8]
 
+    /// The value as text.
+    public var json: String { String(decoding: value, as: UTF8.self) }
+
     public init(key: String, value: [UInt8]) { (self.key, self.value) = (key, value) }
 }
 

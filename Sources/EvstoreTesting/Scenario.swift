@@ -210,13 +210,3 @@ extension NewEvent {
             id: try id.map { id throws(EvstoreError) in try EventID(id) }, time: time, version: version.map { SchemaVersion($0) })
     }
 }
-
-extension RecordedEvent {
-    /// The payload as text.
-    public var json: String { String(decoding: payload, as: UTF8.self) }
-}
-
-extension ReadModelRow {
-    /// The value as text.
-    public var json: String { String(decoding: value, as: UTF8.self) }
-}

@@ -57,6 +57,10 @@ struct CallsPageTests {
         let (order, other) = (try StreamName("order-7"), try StreamName("order-8"))
         try await store.append(Placed(id: "8", customer: "Bo", cents: 1), to: other, expecting: .noStream)
         let (fold, cache) = (try fold(), StateCache<Bool>())
+        let catalogue = try EventCatalogue {
+            Placed.self
+            Voided.self
+        }
 
         let receipt = try await store.append(
             Placed(id: "7", customer: "Ada", cents: 1250), to: order, expecting: .noStream, id: EventID("place-7"))
@@ -80,7 +84,25 @@ struct CallsPageTests {
         for event in try store.read(order, at: 1) {
             print(event.position, event.revision, event.type, event.id, event.time, event.json)
         }
+        for try await event in store.events(at: 2) { print(event.position, event.stream, event.type) }
+        for try await typed in store.events(as: catalogue) { if let placed = typed.event as? Placed { print(placed.customer) } }
         #expect(try store.read(order, at: 1).map(\.json) == [#"{"id":"7","customer":"Ada","total":1250}"#, #"{"id":"7"}"#])
+    }
+
+    @Test("what fails, and what is said of it")
+    func errors() async throws {
+        let temporary = try await TemporaryStore.make(Self.schemas, at: SchemaVersion(2))
+        let (store, order) = (temporary.store, try StreamName("order-7"))
+        var isCaught = false
+
+        do {
+            try await store.append(Voided(id: "7"), to: order, expecting: .revision(3))
+        } catch {
+            guard case .expectationFailed(let stream, _, let actual) = error else { throw error }
+            print(stream, actual?.rawValue ?? 0, error.code, error.message, error.fix ?? "")
+            isCaught = true
+        }
+        #expect(isCaught)
     }
 
     @Test("rows, migrations, and the state of the store")

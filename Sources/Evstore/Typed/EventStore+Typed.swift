@@ -107,6 +107,15 @@ extension EventStore {
         }
     }
 
+    /// Returns the events of the whole log as a catalogue's Swift types, one at a time, like `events(at:)`.
+    public func events(
+        as catalogue: EventCatalogue, from: Position? = nil, backwards: Bool = false
+    ) -> EventSequence<TypedEvent> {
+        events(at: catalogue.version, from: from, backwards: backwards).mapping { event throws(EvstoreError) in
+            try catalogue.decode(event)
+        }
+    }
+
     /// Returns events as a catalogue's Swift types: those after a checkpoint, and then each as it is appended, like the other `subscribe`.
     public func subscribe(
         to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
