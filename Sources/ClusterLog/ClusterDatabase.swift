@@ -204,6 +204,12 @@ package final class ClusterDatabase {
     }
 }
 
+extension EvstoreError {
+    package static func prunedByOthers(_ log: String) -> EvstoreError {
+        .locked(path: "the cluster log \(log)", holder: "another who prunes it")
+    }
+}
+
 extension FrameTable {
     /// - Throws: `EvstoreError.storeNewer`.
     static func requireKnown(_ format: Int64, _ log: String) throws(EvstoreError) {
@@ -250,7 +256,7 @@ extension ClusterDatabase {
             try change(FrameTable.prune, [.text(log), .bytes(id), .int(Int64(clamping: done)), .int(Int64(clamping: next))])
             // Read again, since an answer may have been lost.
             let now = try readyRow().pruned
-            guard now > done else { throw EvstoreError.locked(path: "the cluster log \(log)", holder: "another who prunes it") }
+            guard now > done else { throw EvstoreError.prunedByOthers(log) }
             done = now
             try progress(done.minus(pruned), last.minus(pruned))
         }

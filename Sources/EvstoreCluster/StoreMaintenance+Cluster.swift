@@ -172,7 +172,7 @@ extension StoreMaintenance {
     /// Waits for the backup and for reading it back, then for the removal in steps between which appends continue, on the store's own
     /// threads. An interrupted call has removed a part of the frames.
     /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log; otherBackup, backupDamaged; logUnavailable,
-    ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, interrupted.
+    ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, locked where another process prunes the cluster log, interrupted.
     public func pruneFrames(
         backingUpInto directory: String, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> PruneReport {
@@ -182,13 +182,14 @@ extension StoreMaintenance {
                 // Order: this node must know all nodes before it removes frames.
                 try await log.takeInFrames()
                 log.reportNode()
+                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                let pruned = try database.readyRow().pruned
                 let made = try await backUp(into: directory, progress: progress)
                 let runs = try await StoreMaintenance.verifyBackups(in: directory, progress: progress)
                 if let damage = runs.last?.damage { throw EvstoreError.backupDamaged(path: directory, reason: damage) }
-                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 let nodes = try log.read { try $0.nodes() }.map(\.name)
                 return try database.prune(
-                    nodes, having: Checkpoint(epoch: made.epoch, position: made.position), membership
+                    nodes, having: Checkpoint(epoch: made.epoch, position: made.position), membership, from: pruned
                 ) { done, total in try job.advance("prune", done: done, total: total) }
             } catch { throw EvstoreError(converting: error, at: path, doing: "pruning \(membership.log)") }
         }
@@ -197,10 +198,12 @@ extension StoreMaintenance {
 
 extension ClusterDatabase {
     fileprivate func prune(
-        _ nodes: [String], having backup: Checkpoint, _ membership: ClusterMembership,
+        _ nodes: [String], having backup: Checkpoint, _ membership: ClusterMembership, from pruned: UInt64,
         progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws -> PruneReport {
         let row = try readyRow()
+        // What others have removed meanwhile may be all that this backup has.
+        guard row.pruned == pruned else { throw EvstoreError.prunedByOthers(log) }
         // The last frame that all nodes have stays: the following frames are verified by it.
         let backed = try end(before: backup, row).end.number
         let reported = Dictionary(try self.nodes().map { ($0.name, $0.frame) }) { a, _ in a }
