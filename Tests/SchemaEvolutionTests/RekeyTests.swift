@@ -60,18 +60,19 @@ func absentMembers() throws {
 @Test(
     "a rekey is warned of if a member may contain the text at which its capture ends, on either side",
     arguments: [
-        ("{type: string}", "s-{/a}:{/n}", "r-{a}:{n}", true), ("{type: string}", "s-{/n}", "r-{n}", false),
-        ("{type: integer}", "s-{/a}:{/n}", "r-{a}:{n}", false), ("{type: integer}", "s-{/a}-{/n}", "r-{a}-{n}", true),
-        ("{type: string, enum: [x, y]}", "s-{/a}:{/n}", "r-{a}:{n}", false),
-        ("{type: string, enum: [x, 'y:z']}", "s-{/a}:{/n}", "r-{a}:{n}", true),
-        ("{type: string, enum: [x, 'y-']}", "s-{/a}--{/n}", "r-{a}--{n}", true),
+        ("{type: string}", "s-{/a}:{/n}", "r-{n}:{a}", true), ("{type: string}", "s-{/n}", "r-{n}", false),
+        ("{type: integer}", "s-{/a}:{/n}", "r-{a}/{n}", false), ("{type: integer}", "s-{/a}-{/n}", "r-{n}-{a}", true),
+        ("{type: string}", "s-{/a}-{/n}", "r-{a}-{n}", false),
+        ("{type: string, enum: [x, y]}", "s-{/a}:{/n}", "r-{a}/{n}", false),
+        ("{type: string, enum: [x, 'y:z']}", "s-{/a}:{/n}", "r-{n}:{a}", true),
+        ("{type: string, enum: [x, 'y-']}", "s-{/a}--{/n}", "r-{n}--{a}", true),
         ("{type: string, enum: [x, 'y:z']}", "s-{/n}/{/a}", "r-{a}/{n}", true),
         ("{type: string, enum: [x, 'y:z']}", "s-{/a}/{/n}", "r-{a}:{n}", true),
         ("{type: string, format: date}", "s-{/a}:{/n}", "r-{a}:{n}", false),
-        ("{type: string, format: date}", "s-{/a}-{/n}", "r-{a}-{n}", true),
+        ("{type: string, format: date}", "s-{/a}-{/n}", "r-{n}-{a}", true),
         ("{type: string, format: date-time}", "s-{/a}/{/n}", "r-{a}/{n}", false),
-        ("{type: string, format: date-time}", "s-{/a}:{/n}", "r-{a}:{n}", true),
-        ("{type: boolean}", "s-{/a}-{/n}", "r-{a}-{n}", false), ("{type: boolean}", "s-{/a}e{/n}", "r-{a}e{n}", true),
+        ("{type: string, format: date-time}", "s-{/a}:{/n}", "r-{n}:{a}", true),
+        ("{type: boolean}", "s-{/a}-{/n}", "r-{a}-{n}", false), ("{type: boolean}", "s-{/a}e{/n}", "r-{n}e{a}", true),
     ])
 func ambiguousCaptures(a: String, template: String, to: String, isWarned: Bool) throws {
     let from = template.replacing("{/", with: "{")
@@ -106,6 +107,17 @@ func refusesWhatDoesNotParseBack() throws {
     let stop = try failure { try history.streamName(StreamName("setting-x"), from: one, to: two) }
     #expect(stop.op == "rekey (op 1)")
     #expect(stop.pointer == "$stream")
+}
+
+@Test("a capture in the last place stands for all that is left of a template: a file that keeps the old template is warned of")
+func capturesTheRest() throws {
+    let rekey = #"{from: "s-{rest}", to: "r/{rest}"}"#
+    for (old, new) in [("s-{/n}-{/a}", "r/{/n}-{/a}"), ("s-x{/n}", "r/x{/n}"), ("s-x", "r/x")] {
+        #expect(try rekeyed(rekey, stream: old, new).check().filter { $0.severity != .note } == [], "\(old)")
+        let kept = try rekeyed(rekey, stream: old).check().filter { $0.severity != .note }
+        #expect(kept.map(\.severity) == [.warning] && kept[0].fix?.contains(new) == true, "\(kept)")
+    }
+    #expect(try rekeyed(#"{from: "s-{rest}", to: "{rest}/r"}"#, stream: "s-{/n}-{/a}", "{/n}-{/a}/r").check().errors == [])
 }
 
 @Test("the stream templates must come out as the rekey makes them")

@@ -34,8 +34,15 @@ struct Rekey: EventOp {
             guard let template = site.types[type]?.stream else { continue }
             if let made = from.renaming(template, to: to) {
                 noteAbsent(template, type, &site)
-                noteAmbiguous([template, made], type, &site)
-                site.types[type]?.stream = made
+                noteAmbiguous(template, type, &site)
+                if isKept(template, of: type, site) {
+                    site.note(
+                        Rule.undecided, .warning,
+                        "\(type): streams named \(quoted(template.description)) become \(quoted(made.description)), and the file keeps the "
+                            + "template: nothing can be appended to them", fix: "declare stream: \(quoted(made.description))")
+                } else {
+                    site.types[type]?.stream = made
+                }
             } else if from.mayMatch(template) {
                 site.note(
                     Rule.undecided, .note, "which streams of \(type), \(quoted(template.description)), have such names depends on the data",
@@ -45,6 +52,15 @@ struct Rekey: EventOp {
         var bound = BoundEventOp()
         bound.rekey = BoundRekey(from: from, to: to, label: site.label)
         return bound
+    }
+
+    /// Whether the version declares a template that it should not keep. An error would refuse what earlier programs have registered, which
+    /// took such a template for one that does not match.
+    private func isKept(_ template: StreamTemplate, of type: String, _ site: StepContext) -> Bool {
+        let standsForMembers = from.captured(in: template)?.values.allSatisfy { parts in
+            if parts.count == 1, case .member? = parts.first { true } else { false }
+        }
+        return standsForMembers == false && site.declared(type)?.stream == template
     }
 
     /// Warns if a member of the template may be absent: the rekey leaves such a name unchanged, while the new template produces another
@@ -58,17 +74,26 @@ struct Rekey: EventOp {
             fix: "require it, or name the streams by what is always there")
     }
 
-    /// Warns if a member may contain the literal behind it in one of the templates: its capture ends there, so that the rekey gives another
-    /// name than the template.
-    private func noteAmbiguous(_ templates: [StreamTemplate], _ type: String, _ site: inout StepContext) {
-        for parts in templates.map(\.parts) {
-            for case (.member(let pointer), .literal(let literal)) in zip(parts, parts.dropFirst()) {
-                guard site.types[type]?.shape.shape(at: pointer)?.mayContain(literal) == true else { continue }
+    /// Warns if a member may contain the literal at which its capture ends on one side: the rekey then gives another name than the
+    /// template. If only the beginning of the name changes, captures that end elsewhere make up the same name.
+    private func noteAmbiguous(_ template: StreamTemplate, _ type: String, _ site: inout StepContext) {
+        guard from.behindPrefix != to.behindPrefix, let captured = from.captured(in: template) else { return }
+        let shape = site.types[type]?.shape
+        for parts in [from.template.parts, to.template.parts] {
+            for case (.member(let name), .literal(let literal)) in zip(parts, parts.dropFirst()) {
+                let odd = captured[name, default: []].compactMap { part -> String? in
+                    switch part {
+                    case .literal(let text): text.contains(literal) ? quoted(text) : nil
+                    case .member(let pointer):
+                        shape?.shape(at: pointer)?.mayContain(literal) == true ? pointer.description : nil
+                    }
+                }.first
+                guard let odd else { continue }
                 site.note(
                     Rule.undecided, .warning,
-                    "\(type): \(pointer) may contain \(quoted(literal)), where its capture ends: the rekey takes such an event into a "
+                    "\(type): \(odd) may contain \(quoted(literal)), where its capture ends: the rekey takes such an event into a "
                         + "stream that the template does not name, to which nothing can be appended",
-                    fix: "see that no \(pointer) contains it: a drill, and the laws on the whole log, prove it on the data")
+                    fix: "see that no \(odd) contains it: a drill, and the laws on the whole log, prove it on the data")
                 return
             }
         }
@@ -103,23 +128,50 @@ extension Shape {
 extension StreamPattern {
     /// The template that produces the new names; nil if the parts of the old template do not match this pattern.
     func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
-        let parts = self.template.parts
-        guard template.parts.count == parts.count else { return nil }
-        var members: [String: JSONPointer] = [:]
-        for (part, wanted) in zip(template.parts, parts) {
+        guard let captured = captured(in: template) else { return nil }
+        var parts: [StreamTemplate.Part] = []
+        for part in new.template.parts {
+            let more: [StreamTemplate.Part]
+            switch part {
+            case .literal(let text): more = [.literal(text)]
+            case .member(let name): more = captured[name, default: []]
+            }
+            for part in more {
+                if case (.literal(let before)?, .literal(let text)) = (parts.last, part) {
+                    parts[parts.count - 1] = .literal(before + text)
+                } else {
+                    parts.append(part)
+                }
+            }
+        }
+        return StreamTemplate(parts: parts)
+    }
+
+    /// What each capture stands for in a template: one member, or in the last place everything that is left; nil if the template does not
+    /// match this pattern part by part.
+    func captured(in template: StreamTemplate) -> [String: [StreamTemplate.Part]]? {
+        var rest = template.parts[...]
+        var captured: [String: [StreamTemplate.Part]] = [:]
+        for (index, wanted) in self.template.parts.enumerated() {
+            guard let part = rest.popFirst() else { return nil }
+            let left = self.template.parts.count - index - 1
             switch (part, wanted) {
             case (.literal(let text), .literal(let other)) where text == other: break
-            case (.member(let pointer), .member(let name)): members[name] = pointer
+            case (.literal(let text), .literal(let other)) where left == 1 && text.utf8.starts(with: other.utf8):
+                rest = [.literal(String(decoding: text.utf8.dropFirst(other.utf8.count), as: UTF8.self))] + rest
+            case (_, .member(let name)) where left == 0:
+                captured[name] = [part] + rest
+                rest = []
+            case (.member, .member(let name)): captured[name] = [part]
             default: return nil
             }
         }
-        return StreamTemplate(
-            parts: new.template.parts.compactMap { part in
-                switch part {
-                case .literal(let text): .literal(text)
-                case .member(let name): members[name].map { .member($0) }
-                }
-            })
+        return rest.isEmpty ? captured : nil
+    }
+
+    /// The pattern without what stands in front of its first capture.
+    fileprivate var behindPrefix: ArraySlice<Template<String>.Part> {
+        template.parts.drop { part in if case .literal = part { true } else { false } }
     }
 
     /// Whether names that a template produces may match, judged by the first literals.
