@@ -84,6 +84,34 @@ struct ClusterCommandTests {
         }
     }
 
+    @Test("a version that is live on another node can't be redefined, and a watch shows what others append")
+    func others() throws {
+        try withPostgres(.init(fsync: false)) { server in
+            let directory = try TemporaryDirectory()
+            let v1 = "evstore: 1\nversion: 1\nevents: {Put: {stream: \"s\", required: [n], properties: {n: {type: integer}}}}\n"
+            for (name, member) in [("x", "cents"), ("y", "pence")] {
+                let v2 = v1.replacing("version: 1", with: "version: 2\nupcast: [{on: Put, do: [{move: {from: /n, path: /\(member)}}]}]")
+                    .replacing("[n]", with: "[\(member)]").replacing("{n: ", with: "{\(member): ")
+                try directory.write(v1, to: "\(name)/v1.yaml")
+                try directory.write(v2, to: "\(name)/v2.yaml")
+            }
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": server.conninfo])
+            let (a, b) = (directory.path + "/a", directory.path + "/b")
+            try program.must("cluster", "create", "--name", "l", "--schemas", directory.path + "/x", "--at", "v1")
+            for node in ["a", "b"] { try program.must("--store", "\(directory.path)/\(node)", "join", "--name", "l", "--node", node) }
+            try program.must("--store", a, "replay", "--to", "v2", "--schemas", directory.path + "/x")
+            let refused = try program.run("--store", b, "replay", "--to", "v2", "--schemas", directory.path + "/y")
+            #expect(refused.exit == 3 && refused.errors.contains("is not what the store has registered"), "\(refused.errors)")
+            let seen = directory.path + "/seen"
+            let watching = "timeout 60 \(program.path) --store \(b) watch >\(seen) & sleep 1"
+            let appending = "\(program.path) --store \(a) append s Put '{\"cents\":7}' >/dev/null"
+            let waiting = "for i in $(seq 300); do test -s \(seen) && break; sleep 0.1; done; kill $!; cat \(seen)"
+            let shown = try BuiltProgram(path: "/bin/sh", environment: program.environment)
+                .run("-c", "\(watching); \(appending); \(waiting)")
+            #expect(shown.output.contains(#""n":7"#), "\(shown.output) \(shown.errors)")
+        }
+    }
+
     @Test("a rescue that fails leaves no file that could be taken for whole, and one that is there stays as it is")
     func failedRescue() throws {
         let directory = try TemporaryDirectory()

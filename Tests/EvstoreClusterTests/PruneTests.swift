@@ -14,6 +14,47 @@ struct PruneTests {
         return nil
     }
 
+    @Test("a node is made from the backup of a prune that came right behind a cut")
+    func behindCut() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            _ = try await a.takeSnapshot("here")
+            try await a.append([ShopCluster.placed("2")])
+            try await a.rollback(toSnapshot: "here", discardTail: true)
+            try await b.catchUp()
+            let backups = shop.directory.path + "/backups"
+            #expect(try await a.maintenance.pruneFrames(backingUpInto: backups).removed > 0)
+            _ = try await StoreMaintenance.follow(from: backups, into: shop.path("c"), options: ShopCluster.options())
+            try await a.append([ShopCluster.placed("3")])
+            let c = try await shop.join("c")
+            #expect(try await ShopCluster.lines(c) == ShopCluster.lines(a) && c.last() == a.last())
+            try await shop.close()
+        }
+    }
+
+    @Test("a node that was lost joins again from a backup behind its last replay, with no event in between")
+    func lostBehindReplay() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            try await b.catchUp()
+            try await b.migrate(to: 2)
+            try await a.catchUp()
+            let backups = shop.directory.path + "/backups"
+            _ = try await a.maintenance.backUp(into: backups)
+            try await shop.close("b")
+            try FileManager.default.removeItem(atPath: shop.path("b"))
+            _ = try await StoreMaintenance.follow(from: backups, into: shop.path("b"), options: ShopCluster.options())
+            let again = try await shop.join("b", replacing: true)
+            #expect(try again.versions.live == 2 && again.last().position == 1)
+            try await again.append([ShopCluster.placed("2")])
+            try await shop.close()
+        }
+    }
+
     @Test("are pruned, but for those that a node lacks; a new node begins with the backup, and all have the same log")
     func prunes() async throws {
         try await withPostgres(.init(fsync: false)) { server in
