@@ -72,7 +72,9 @@ struct GuardTests {
     @Test("what was left of the making of a lock file is removed at the next opening, and nothing else")
     func leftLockFiles() throws {
         try directory.environment().close()
-        for name in ["lock.mdb.5f0c0123456789ab", "lock.mdb.note", "lock.mdb.", "other"] { _ = try File(directory.path + "/" + name, .createNew) }
+        for name in ["lock.mdb.5f0c0123456789ab", "lock.mdb.note", "lock.mdb.", "other"] {
+            _ = try File(directory.path + "/" + name, .createNew)
+        }
         try directory.environment().close()
         #expect(try Directory.names(directory.path) == ["data.mdb", "lock.mdb", "lock.mdb.", "lock.mdb.note", "other"])
     }
