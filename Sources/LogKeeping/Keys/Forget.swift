@@ -131,7 +131,7 @@ struct SealedLineFiles {
             context.warn("what was written anew has not replaced the files of lines yet; another forget does that", error)
             (lines, failed) = (0, failed + changed)
         }
-        return (lines, (unread + failed).sorted().map { String($0.dropFirst(context.store.count + 1)) })
+        return (lines, Set(unread + failed).sorted().map { String($0.dropFirst(context.store.count + 1)) })
     }
 
     /// Removes a file that could not be written to its end, so that it does not take the room that others need.
