@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import FoundationEssentials
 internal import Hashing
+internal import JSONText
 internal import LMDB
 internal import Migration
 internal import Platform
@@ -197,26 +198,26 @@ struct BackupDirectory {
         try write(text, to: name)
     }
 
-    /// The last member of a run's file: XXH3-64 of everything before it, in hexadecimal. Programs that don't know it pass over it.
-    private static let checksumMember = Array(#","xxh3":""#.utf8)
-    /// The 16 digits, and what closes the file.
-    private static let checksumEnd = 16 + "\"}\n".utf8.count
+    /// The members of a run's file beside its checksum.
+    private static let members: Set = [
+        "format", "number", "store", "time", "epoch", "position", "content", "blocks", "rows", "forgotten",
+    ]
 
+    /// Appends the last member to a run's object: XXH3-64 of everything before it, in hexadecimal. Programs that don't know it pass over it.
     private static func withChecksum(_ object: [UInt8]) -> [UInt8] {
         let text = Array(object.dropLast())
-        return text + checksumMember + digits(of: text) + Array("\"}\n".utf8)
+        return text + Array(#","xxh3":"\#(hex(bytes(checksum(text.lent).byteSwapped)))"}"#.utf8) + [10]
     }
 
-    private static func digits(of text: [UInt8]) -> [UInt8] {
-        let sum = String(checksum(text.lent), radix: 16)
-        return Array((String(repeating: "0", count: 16 - sum.count) + sum).utf8)
-    }
-
-    /// Whether a run's file has its checksum, or none, as those of older programs.
+    /// Whether a run's file is as a program has written it: with its checksum, or by an older one without, and then without other members.
     private static func isAsWritten(_ file: [UInt8]) -> Bool {
-        let start = file.count - checksumEnd - checksumMember.count
-        guard start > 0, file[start...].starts(with: checksumMember) else { return true }
-        return Array(file.suffix(checksumEnd).prefix(16)) == digits(of: Array(file[..<start]))
+        let added = withChecksum([]).count
+        if file.count > added, withChecksum(file.dropLast(added) + [0]) == file { return true }
+        do throws(JSONError) {
+            let limits = JSONLimits(depth: 16, members: .max, bytes: fileBytesMax)
+            guard case .object(let found) = try JSONValue(parsing: file.lent, limits: limits) else { return false }
+            return found.allSatisfy { members.contains($0.name) }
+        } catch { return false }
     }
 
     /// Writes a file durably, completely or not at all.
