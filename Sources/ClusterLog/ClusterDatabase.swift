@@ -130,7 +130,10 @@ package final class ClusterDatabase {
         let wanted = end.minus(pruned)
         let (count, first) = try ask(FrameTable.whole, range) { rows throws(EvstoreError) in (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0) }
         if count == wanted, first == (wanted > 0 ? pruned + 1 : 0) { return }
-        let missing = try ask(FrameTable.missing, range) { rows throws(EvstoreError) in rows.count > 0 ? rows.int(0, 0) : nil }
+        var missing: Int64? = pruned + 1
+        if first == missing {
+            missing = try ask(FrameTable.missing, range) { rows throws(EvstoreError) in rows.count > 0 ? rows.int(0, 0) : nil }
+        }
         throw .clusterDamaged(
             log: log, frame: UInt64(clamping: missing ?? end), reason: "it is missing: \(count) of \(wanted) frames are there")
     }

@@ -333,11 +333,11 @@ enum FrameTable {
     static let whole = PostgresStatement(
         "SELECT count(*), coalesce(min(number), 0) FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $3",
         answers: [count, count], rows: 1 ... 1)
-    /// The first number of a range without a frame; no row where there is none.
+    /// The first number behind a frame of a range that has no frame; no row where there is none.
     static let missing = PostgresStatement(
         """
-        SELECT wanted FROM generate_series($2 + 1, $3) AS wanted
-        WHERE NOT EXISTS (SELECT FROM evstore_frame WHERE log = $1 AND number = wanted) ORDER BY wanted LIMIT 1
+        SELECT f.number + 1 FROM evstore_frame f WHERE f.log = $1 AND f.number > $2 AND f.number < $3
+        AND NOT EXISTS (SELECT FROM evstore_frame g WHERE g.log = f.log AND g.number = f.number + 1) ORDER BY f.number LIMIT 1
         """, answers: [count], rows: 0 ... 1)
     /// The frame that ends the row stays, since it proves the frames that follow.
     static let prune = PostgresStatement(

@@ -118,7 +118,8 @@ extension EventStore {
 
 extension StoreMaintenance {
     /// Takes the store out of its cluster log: it keeps all events, and continues alone, in an epoch of its own. Close and open it
-    /// afterwards, also where this throws: it follows the cluster log no more. For a copy of a node's directory, only the copy leaves: the node stays in its cluster log.
+    /// afterwards, also where this throws: it follows the cluster log no more. For a copy of a node's directory, only the copy leaves: the
+    /// node stays in its cluster log.
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
     public func leave() async throws(EvstoreError) {
         guard let membership = log.membership else {
