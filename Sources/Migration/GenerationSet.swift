@@ -172,6 +172,8 @@ extension GenerationSet {
     ) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
+            // On a slow disk each takes seconds.
+            try context.job.check()
             let definition = entries[index].definition
             let generation = try Generation.create(for: definition, in: root, of: context.log)
             made.append(generation.name)

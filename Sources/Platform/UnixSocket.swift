@@ -109,8 +109,10 @@ package struct NotifySocket: Sendable {
     }
 
     /// Sends lines such as `READY=1`.
-    /// - Throws: `SystemFailure` where the datagram can't be sent.
-    package func tell(_ lines: String...) throws(SystemFailure) {
+    /// - Parameter waiting: waits, as long as it takes, for a reader whose queue is full (10 datagrams, where the kernel's
+    ///   net.unix.max_dgram_qlen is left as it is).
+    /// - Throws: `SystemFailure` where the datagram can't be sent; EAGAIN where the queue is full and it does not wait.
+    package func tell(_ lines: String..., waiting: Bool = true) throws(SystemFailure) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         defer { close(descriptor) }
@@ -125,7 +127,7 @@ package struct NotifySocket: Sendable {
         let text = Array(lines.joined(separator: "\n").utf8)
         let sent = unsafe withUnsafePointer(to: name) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), $0, size)
+                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL) | (waiting ? 0 : Int32(MSG_DONTWAIT)), $0, size)
             }
         }
         if sent < 0 { throw SystemFailure(code: errno) }

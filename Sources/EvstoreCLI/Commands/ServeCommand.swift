@@ -211,13 +211,10 @@
         /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
         private static func keepAlive(_ manager: NotifySocket, every interval: Duration) async {
             await cancelWhenGracefulShutdown {
-                do {
-                    while true {
-                        try manager.tell("WATCHDOG=1")
-                        try await Task.sleep(for: interval.bounded)
-                    }
-                } catch {
-                    // The task was cancelled, or nobody listens: systemd then acts as it is configured.
+                while true {
+                    // Where systemd does not listen just now, the next sign may reach it.
+                    do throws(SystemFailure) { try manager.tell("WATCHDOG=1", waiting: false) } catch {}
+                    do { try await Task.sleep(for: interval.bounded) } catch { return }
                 }
             }
         }
