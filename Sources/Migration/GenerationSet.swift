@@ -426,7 +426,9 @@ extension GenerationSet {
 
     /// Whether the store still names a read model's directory: another process may have removed it meanwhile, as a `forget` does.
     private static func isNamed(_ entry: Entry, _ name: String, _ context: MigrationContext) throws(EvstoreError) -> Bool {
-        try context.state().generations[entry.fingerprint] ?? entry.directory == name
+        if let named = try context.state().generations[entry.fingerprint] { return named == name }
+        if entry.directory != name { return false }
+        return try converting { try Directory.status(Generation.home(in: context.store) + "/" + name) != nil }
     }
 
     private static func missing(_ entry: Entry, at version: SchemaVersion, _ context: MigrationContext) -> Finding {

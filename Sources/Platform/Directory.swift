@@ -224,6 +224,9 @@ extension Directory {
         return unsafe geteuid() == 0 && stat(parent(of: path), &around) == 0 && around.st_uid == status.st_uid
     }
 
+    /// How often a directory is emptied before one that is not empty is an error.
+    private static let removalsMax = 10
+
     private static func remove(_ name: String, in parent: Int32, _ path: String, _ overwriting: (String) -> Bool) throws(StorageError) {
         if overwriting(name) { try overwrite(name, in: parent, path) }
         if unsafe unlinkat(parent, name, 0) == 0 || errno == ENOENT { return }
@@ -234,12 +237,16 @@ extension Directory {
             throw .system("removing \(path)")
         }
         defer { close(directory) }
-        // Order: the keys that open the rest go first, so that a process that is killed in between leaves nothing that can be opened.
-        let children = try names(directory, path)
-        for child in children.filter(overwriting) + children.filter({ !overwriting($0) }) {
-            try remove(child, in: directory, path + "/" + child, overwriting)
+        // Who enters the directory meanwhile may put a file there, such as the mark of a read model: that goes, too.
+        for attempt in 1 ... removalsMax {
+            // Order: the keys that open the rest go first, so that a process that is killed in between leaves nothing that can be opened.
+            let children = try names(directory, path)
+            for child in children.filter(overwriting) + children.filter({ !overwriting($0) }) {
+                try remove(child, in: directory, path + "/" + child, overwriting)
+            }
+            if unsafe unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT { return }
+            if attempt == removalsMax || errno != ENOTEMPTY && errno != EEXIST { throw .system("removing \(path)") }
         }
-        if unsafe unlinkat(parent, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw .system("removing \(path)") }
     }
 
     /// The names in an open directory; none where the directory was removed meanwhile.

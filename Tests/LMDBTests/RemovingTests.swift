@@ -44,6 +44,24 @@ struct RemovingTests {
         #expect(try Directory.ownStatus(tree) == nil && Directory.names(victim).count == 20)
     }
 
+    @Test("a file that comes while the others go, goes too; where one comes each time, the directory stays", arguments: [1, .max])
+    func coming(files: Int) throws {
+        let tree = directory.path + "/tree"
+        try make(tree + "/first")
+        var made = 0
+        let remove = {
+            try Directory.remove(tree) { name in
+                if name != "tree", made < files {
+                    made += 1
+                    do { try make(tree + "/late-\(made)") } catch { Issue.record(error) }
+                }
+                return false
+            }
+        }
+        if files == 1 { try remove() } else { #expect { try remove() } throws: { ($0 as? StorageError)?.code == ENOTEMPTY } }
+        #expect(try (Directory.ownStatus(tree) == nil) == (files == 1))
+    }
+
     @Test("overwrites what it is told to before it goes, and nothing that has another name or lies behind a link")
     func overwritten() throws {
         let tree = directory.path + "/tree"

@@ -5,6 +5,7 @@ import Foundation
 import Hashing
 import LMDB
 import Platform
+import TestSupport
 import Testing
 
 @testable import Projections
@@ -53,7 +54,8 @@ struct GenerationMarkTests {
             return (generation.name, generation.directory)
         }()
         // A thread that has helped to build it may be at its end still.
-        for _ in 0 ..< 1_000 where try !mark(directory).isClosed { try await Task.sleep(for: .milliseconds(5)) }
+        let end = ContinuousClock.now + .patience
+        while try !mark(directory).isClosed, .now < end { try await Task.sleep(for: .milliseconds(5)) }
         return (store, name, directory)
     }
 
@@ -186,6 +188,16 @@ struct GenerationMarkTests {
         let other = try Self.open(name, in: store)
         let rows = try one.texts()
         #expect(try other.texts() == rows)
+        try await store.end()
+    }
+
+    @Test("one whose directory is removed while it is open counts as missing when its pages are checked, and nothing is put back")
+    func removed() async throws {
+        let (store, name, directory) = try await Self.closed()
+        let generation = try Self.open(name, in: store)
+        try Generation.remove(named: name, in: store.path)
+        #expect { try generation.checkPages() } throws: { if case EvstoreError.storeDamaged = $0 { true } else { false } }
+        #expect(try Directory.status(directory) == nil)
         try await store.end()
     }
 }

@@ -179,13 +179,17 @@ package final class Generation: Sendable {
     package func damaged(_ reason: String) -> EvstoreError { note.damaged(reason) }
 
     /// Checks all pages of the newest commit, and every row, while other processes may write.
-    /// - Throws: `EvstoreError.storeDamaged`, after recording the damage.
+    /// - Throws: `EvstoreError.storeDamaged`, after recording the damage; without recording anything where its file was removed.
     package func checkPages() throws(EvstoreError) {
         defer { withExtendedLifetime(self) {} }
         try converting("looking at the pages of \(directory)", at: directory) {
             do { try environment.checkStructure(tables: GenerationTable.kinds, rows: CheckedTable.checks()) } catch let damage
                 as StructureDamage
-            { throw note.damaged("data.mdb, \(damage)") }
+            {
+                throw note.damaged("data.mdb, \(damage)")
+            } catch let error as StorageError where error.isNotFound {
+                throw EvstoreError.storeDamaged(path: directory, reason: error.message)
+            }
         }
     }
 }
