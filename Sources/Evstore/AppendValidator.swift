@@ -50,6 +50,8 @@ final class AppendValidator: @unchecked Sendable {
         /// Nil for data from before versions existed.
         let shape: EventShape?
         let plain: PlainPayloadValidator?
+        /// The template of the shape's streams, which no other validator uses.
+        let stream: StreamTemplate?
         /// The versions (floor … max(born, live), except born) that need an image, each with the path to it and the names of streams there.
         let targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)]
         /// The versions up to the top at which an event of this type is seen together with others of its append. A pair that was split
@@ -63,7 +65,7 @@ final class AppendValidator: @unchecked Sendable {
 
         init(_ type: String, _ birth: SchemaVersion, _ shape: EventShape?, seenAt views: Views, sealed isSealed: Bool) {
             (self.type, self.birth, self.shape) = (type, birth, shape)
-            plain = shape?.plain()
+            (plain, stream) = (shape?.plain(), shape?.stream?.copy())
             (targets, merging, shadowed) = (views.targets, views.merging, views.shadowed)
             persons = isSealed ? shape.flatMap { PersonalMembers($0) } : nil
         }
@@ -115,7 +117,7 @@ final class AppendValidator: @unchecked Sendable {
 
     /// Whether an event's stream is the one that its type's template names; true where there is no template.
     func isInItsStream(_ event: StoredEvent) throws(EvstoreError) -> Bool {
-        guard let template = try entry(event.type, event.born).shape?.stream else { return true }
+        guard let template = try entry(event.type, event.born).stream else { return true }
         do { return try template.name(for: event.payload.lent) == event.stream.text } catch { return false }
     }
 
@@ -124,7 +126,7 @@ final class AppendValidator: @unchecked Sendable {
     /// Whether one pass proves that the event fits its shape and stream; false where the full check must decide and name the reason.
     private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {
         guard let plain = entry.plain, allows(entry.birth), plain.accepts(event.payload.lent, limits, &scratch) else { return false }
-        guard rules.enforcesStream, let template = entry.shape?.stream else { return true }
+        guard rules.enforcesStream, let template = entry.stream else { return true }
         return template.names(event.stream, for: event.payload.lent, using: &streamName)
     }
 
@@ -135,7 +137,7 @@ final class AppendValidator: @unchecked Sendable {
         let entry = try entry(event.type, birth)
         if let shape = entry.shape {
             try shape.check(event.payload.lent, type: event.type, at: birth)
-            if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
+            if rules.enforcesStream, let template = entry.stream { try checkStream(event, template, at: birth) }
         }
         try store(event, entry, at: now, in: &stored)
         // Data from before versions existed that does not fit the adoption is stored unchanged.

@@ -295,7 +295,7 @@ extension AppendValidator {
         let isPlain = entry.plain?.accepts(validIn: text, line.payload, &scratch) ?? false
         if !isPlain, let shape = entry.shape { try shape.check(payload, type: entry.type, at: entry.birth) }
         var isInItsStream = true
-        if let template = entry.shape?.stream {
+        if let template = entry.stream {
             isInItsStream = template.names(stream, for: payload, using: &streamName)
             if !isInItsStream, rules.enforcesStream {
                 throw streamMismatch(given: String(utf8: stream) ?? "", payload, template, entry.type, at: entry.birth)

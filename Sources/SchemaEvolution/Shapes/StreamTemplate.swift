@@ -20,6 +20,18 @@ extension StreamTemplate {
         }
     }
 
+    /// A copy for another thread. It shares no object with this template: counting references to one object from several threads costs
+    /// more than making the name.
+    package func copy() -> StreamTemplate {
+        StreamTemplate(
+            parts: parts.map { part in
+                switch part {
+                case .literal(let text): .literal(String(decoding: Array(text.utf8), as: UTF8.self))
+                case .member(let pointer): .member(JSONPointer(tokens: pointer.tokens.map { MemberName($0.text) }))
+                }
+            })
+    }
+
     /// The stream name for a payload that `JSONScanner.validate` has accepted.
     package func name(for payload: RawSpan) throws(ShapeError) -> String {
         var name = ByteBuffer(capacity: 64)
