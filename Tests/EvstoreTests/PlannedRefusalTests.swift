@@ -94,14 +94,34 @@ struct PlannedRefusalTests {
         #expect(planned.code == "programNeeded")
         await #expect { _ = try await without.migrate(to: SchemaVersion(2)) } throws: { $0 as? EvstoreError == planned.error }
     }
+
+    @Test("so it is where the version renames what the lacking one consumes; who has its older code alone is told what to add")
+    func renamed() async throws {
+        func version(_ number: Int, _ type: String, _ member: String, _ upcast: String = "") -> String {
+            "evstore: 1\nversion: \(number)\n\(upcast)events: {\(type): {required: [\(member)], properties: {\(member): {type: string}}}}\n"
+        }
+        let upcast = "upcast: [{on: E, do: [{move: {from: /a, path: /b}}]}, {rename-event: {from: E, to: G}}]\n"
+        let schemas = try SchemaFiles(version(1, "E", "a"), version(2, "G", "b", upcast)).load()
+        let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1), projections: [Counted()])
+        _ = try await temporary.store.append([.event("e-1", "E", #"{"a":"1"}"#, at: 1)])
+        let without = try await temporary.open(schemas: schemas)
+        let planned = try #require(try await without.plan(to: SchemaVersion(2)).refused.first)
+        #expect(planned.code == "programNeeded" && planned.message.contains("counted"), "\(planned.message)")
+        let older = try await temporary.open(schemas: schemas, projections: [Counted()])
+        await #expect { _ = try await older.plan(to: SchemaVersion(2)) } throws: { ($0 as? EvstoreError)?.code == "schemaInvalid" }
+        await #expect { _ = try await without.migrate(to: SchemaVersion(2)) } throws: { $0 as? EvstoreError == planned.error }
+        let both = try await temporary.open(schemas: schemas, projections: [Counted(), Counted(since: SchemaVersion(2), consumes: ["G"])])
+        _ = try await both.migrate(to: SchemaVersion(2))
+        #expect(try await both.count("counted").rows == 1)
+    }
 }
 
 private struct Counted: SwiftProjection {
     struct Row: Codable { var count: Int }
     let name = "counted"
-    let since = SchemaVersion(1)
+    var since = SchemaVersion(1)
     let revision = 1
-    let consumes: Set<String> = ["E"]
+    var consumes: Set<String> = ["E"]
 
     func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
 
