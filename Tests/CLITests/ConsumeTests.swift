@@ -79,17 +79,20 @@ struct ConsumeTests {
             """
             trap '' TERM; echo $$ >>begun
             (trap '' TERM; exec sleep 600) & echo $! >>begun
-            test $EVSTORE_ATTEMPT = 2 || wait
+            test -e hung && exit
+            touch hung; wait
             """)
         let began = ContinuousClock.now
         let outcome = try shop.must("consume mailer --once --type OrderPaid --time-limit 0.5 -- sh \(shop.path("handle"))")
         #expect(outcome.output.hasPrefix("handled    1 event"))
         #expect(began.duration(to: .now) > .seconds(5), "it has its time to end")
+        // On a busy machine there are more attempts, which are ended, too.
         let processes = try shop.text("begun").split(separator: "\n").compactMap { Int32($0) }
-        try #require(processes.count == 4)
+        try #require(processes.count >= 4)
         // Whom nobody has waited for yet has no command line any more.
-        for process in processes.prefix(2) { #expect(FileManager.default.contents(atPath: "/proc/\(process)/cmdline")?.isEmpty ?? true) }
-        kill(processes[3], SIGKILL)
+        func hasEnded(_ process: Int32) -> Bool { FileManager.default.contents(atPath: "/proc/\(process)/cmdline")?.isEmpty ?? true }
+        try waitUntil { processes.dropLast(2).allSatisfy(hasEnded) }
+        kill(processes[processes.count - 1], SIGKILL)
         for wrong in ["0", "-1", "nan", "soon"] {
             #expect(try shop.run("consume mailer --time-limit=\(wrong) -- true").exit == 2, "\(wrong)")
         }
@@ -101,9 +104,15 @@ struct ConsumeTests {
     @Test("what a program has begun is ended too where the program itself ends as soon as it is told to")
     func timeLimitOfChildren() throws {
         let shop = try shop("(trap '' TERM; exec sleep 600) & echo $! >begun; wait")
-        let parked = try shop.run("consume mailer --once --attempts 1 --time-limit 0.5 --type OrderPaid -- sh \(shop.path("handle"))")
-        #expect(parked.exit == 8)
-        let child = try #require(Int32(shop.text("begun").filter(\.isNumber)))
+        try shop.write("begun", "")
+        var found: Int32?
+        // On a busy machine it may be ended before it has begun anything.
+        for attempt in 0 ..< 50 where found == nil {
+            let line = "consume mailer-\(attempt) --once --attempts 1 --time-limit 0.5 --type OrderPaid -- sh \(shop.path("handle"))"
+            #expect(try shop.run(line).exit == 8)
+            found = Int32(try shop.text("begun").filter(\.isNumber))
+        }
+        let child = try #require(found)
         try waitUntil { FileManager.default.contents(atPath: "/proc/\(child)/cmdline")?.isEmpty ?? true }
     }
 

@@ -171,7 +171,7 @@ struct ExitCodeTests {
             ("import - --as v1 <&-", 2), ("append order-1 OrderPaid - <&-", 2), ("status >&-", 1), ("status <&-", 0), ("status 2>&-", 0),
             ("status <&- >&- 2>&-", 1), ("read <&- 2>&-", 0),
         ] {
-            let ended = try shell.run("-c", "timeout 60 \(BuiltProgram().path) \(line)")
+            let ended = try shell.run("-c", "timeout \(Patience.seconds) \(BuiltProgram().path) \(line)")
             #expect(ended.exit == Int32(exit), "\(line): \(ended.errors)")
         }
         try shop.must("verify --deep")

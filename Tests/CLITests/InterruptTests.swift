@@ -78,9 +78,9 @@ func shell(_ shop: Shop, _ script: String) throws -> Running {
 
 /// Waits for something that another process does.
 func waitUntil(_ isTrue: () throws -> Bool) throws {
-    let deadline = ContinuousClock.now + .seconds(120)
+    let deadline = ContinuousClock.now + .patience
     while try !isTrue() {
-        try #require(ContinuousClock.now < deadline, "waited for 120 s")
+        try #require(ContinuousClock.now < deadline, "waited for \(Patience.seconds) s")
         usleep(20_000)
     }
 }

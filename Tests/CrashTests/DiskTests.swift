@@ -40,9 +40,9 @@ struct DiskTests {
             mount -t overlay none -o "lowerdir=$DISK/low,upperdir=$DISK/up,workdir=$DISK/work" "$DISK/both" || exit 42
             "$EVSTORE" --store "$DISK/both/store" watch >"$DISK/seen" 2>"$DISK/told" &
             watcher=$!
-            for _ in $(seq 300); do grep -q watching "$DISK/told" && break; sleep 0.1; done
+            for _ in $(seq \(Patience.seconds * 10)); do grep -q watching "$DISK/told" && break; sleep 0.1; done
             evstore --store "$DISK/both/store" import "$DISK/all" --as v1 >/dev/null 2>&1
-            for _ in $(seq 300); do [ "$(wc -l <"$DISK/seen")" = 2 ] && break; sleep 0.1; done
+            for _ in $(seq \(Patience.seconds * 10)); do [ "$(wc -l <"$DISK/seen")" = 2 ] && break; sleep 0.1; done
             kill $watcher
             wc -l <"$DISK/seen"
             """, input: Orders.lines(0 ..< 3))

@@ -102,7 +102,7 @@ struct FaultTests {
     private func run(_ line: String, withThreads count: Int) throws -> BuiltProgram.Outcome {
         let limited = "ulimit -u \(count); exec \(BuiltProgram().path) \(line)"
         return try BuiltProgram(path: "/bin/sh").run(
-            "-c", "exec timeout -s KILL 30 setpriv --reuid 54321 --clear-groups bash -c '\(limited)'")
+            "-c", "exec timeout -s KILL \(Patience.seconds) setpriv --reuid 54321 --clear-groups bash -c '\(limited)'")
     }
 
     @Test("with too few threads a command says so at once", .enabled(if: getuid() == 0), arguments: 1 ... 5)

@@ -17,7 +17,9 @@ private final class StoppedWriter: Sendable {
     init(_ what: String, of store: TemporaryStore) async throws {
         let held = store.path + "-held"
         process = Mutex(try BuiltProgram.storeWorker.start([what, store.path, held]))
-        while !FileManager.default.fileExists(atPath: held) { try await Task.sleep(for: .milliseconds(5)) }
+        while !FileManager.default.fileExists(atPath: held) || !process.withLock({ $0.isStopped }) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
         // A thread of its own: what is tested is whether those of the pool go on.
         Thread.detachNewThread { [self] in
             Thread.sleep(forTimeInterval: 240)
@@ -127,8 +129,16 @@ struct StandingStillTests {
     func log() async throws {
         let notes = try await TemporaryStore.notes()
         let store = try await EventStore.open(notes.path, options: Self.impatient)
-        // The second of two in a row is ahead of LMDB, which closing has to move there.
-        for number in [10, 20] { _ = try await store.append([Note.event(number)]) }
+        // The second of two in a row is ahead of LMDB, which closing has to move there. A busy machine may need more time than they have.
+        for number in [10, 20] {
+            var isMade = false
+            while !isMade {
+                do {
+                    _ = try await store.append([Note.event(number)])
+                    isMade = true
+                } catch EvstoreError.deadlinePassed {}
+            }
+        }
         try await notes.store.close()
         let writer = try await StoppedWriter("stop-log", of: notes)
         await #expect { _ = try await store.append([Note.event(30)]) } throws: { Self.isNamed($0) }
@@ -150,18 +160,18 @@ struct StandingStillTests {
         let log = try Environment.open(directory: directory, .init(tables: ["types"], mapBytes: 1 << 26))
         defer { log.close() }
         let stopped = try await StoppedWriter("stop-readers", of: notes)
-        let began = ContinuousClock.now
-        for number in 0 ..< 3 {
+        var first: (waited: Duration, at: ContinuousClock.Instant)?
+        for _ in 0 ..< 3 {
+            let start = ContinuousClock.now
             // Those that have ended have left slots, which need no mutex.
-            #expect {
+            let error = #expect(throws: StorageError.self) {
                 try log.read { _ in try log.read { _ in try log.read { _ in try log.read { _ in } } } }
-            } throws: { error in
-                guard let error = error as? StorageError, let waited = error.waited else { return false }
-                return waited >= .seconds(5) && error.message.contains("process \(stopped.id)")
-                    && error.message.contains("table of readers")
             }
-            // Whoever comes later does not wait as long again.
-            #expect(began.duration(to: .now) < .seconds(number == 0 ? 20 : 21))
+            let waited = try #require(error?.waited)
+            let message = error?.message ?? ""
+            #expect(waited >= .seconds(5) && message.contains("process \(stopped.id)") && message.contains("table of readers"))
+            // Whoever comes later does not wait as long again: its wait counts from when the first began to.
+            if let first { #expect(waited >= first.waited + first.at.duration(to: start)) } else { first = (waited, .now) }
         }
         let opening = try BuiltProgram.storeWorker.run("note", notes.path, "20")
         #expect(opening.exit != 0 && opening.errors.contains("process \(stopped.id)"), "\(opening)")

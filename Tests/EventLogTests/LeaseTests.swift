@@ -20,7 +20,7 @@ struct LeaseTests {
     private func leases(_ log: EventLog) throws -> Bool {
         let environment = log.access.environment
         for _ in 0 ..< 2_000 {
-            _ = try environment.takeTurnIfFree(leasing: true) ?? environment.takeTurn(within: .seconds(5), leasing: true)
+            _ = try environment.takeTurnIfFree(leasing: true) ?? environment.takeTurn(within: .patience, leasing: true)
             if environment.isLeased { return true }
         }
         return false
@@ -32,7 +32,7 @@ struct LeaseTests {
         #expect(try leases(log))
         // Whoever commits has it ended.
         try await log.add(event("a"))
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .patience
         while log.access.environment.isLeased, .now < end { try await Task.sleep(for: .milliseconds(1)) }
         #expect(!log.access.environment.isLeased)
         try await log.close()
@@ -51,7 +51,7 @@ struct LeaseTests {
         while appended.withLock({ $0 }) < 10 { try await Task.sleep(for: .milliseconds(1)) }
         let environment = log.access.environment
         for _ in 0 ..< 100 {
-            let turn = try await environment.takeTurn(within: .seconds(10)) { true }
+            let turn = try await environment.takeTurn(within: .patience) { true }
             #expect(turn != nil)
         }
         isDone.change { $0 = true }

@@ -102,10 +102,14 @@ struct ClusterCommandTests {
             try program.must("--store", a, "replay", "--to", "v2", "--schemas", directory.path + "/x")
             let refused = try program.run("--store", b, "replay", "--to", "v2", "--schemas", directory.path + "/y")
             #expect(refused.exit == 3 && refused.errors.contains("is not what the store has registered"), "\(refused.errors)")
-            let seen = directory.path + "/seen"
-            let watching = "timeout 60 \(program.path) --store \(b) watch >\(seen) & sleep 1"
+            let (seen, told) = (directory.path + "/seen", directory.path + "/told")
+            func wait(for condition: String) -> String {
+                "for i in $(seq \(Patience.seconds * 10)); do \(condition) && break; sleep 0.1; done"
+            }
+            let watch = "timeout \(Patience.seconds * 3) \(program.path) --store \(b) watch >\(seen) 2>\(told)"
+            let watching = "\(watch) & \(wait(for: "grep -q watching \(told)"))"
             let appending = "\(program.path) --store \(a) append s Put '{\"cents\":7}' >/dev/null"
-            let waiting = "for i in $(seq 300); do test -s \(seen) && break; sleep 0.1; done; kill $!; cat \(seen)"
+            let waiting = "\(wait(for: "test -s \(seen)")); kill $!; cat \(seen) \(told)"
             let shown = try BuiltProgram(path: "/bin/sh", environment: program.environment)
                 .run("-c", "\(watching); \(appending); \(waiting)")
             #expect(shown.output.contains(#""n":7"#), "\(shown.output) \(shown.errors)")

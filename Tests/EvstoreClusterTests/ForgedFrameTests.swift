@@ -15,8 +15,7 @@ struct ForgedFrameTests {
     /// Adds a frame that follows, as any node's does, with what nobody has judged.
     private static func add(_ rows: [UInt8], blocks: [UInt8] = [], last: Checkpoint? = nil, to server: PostgresServer) throws {
         let connection = try server.connect()
-        let soon = ContinuousClock.now + .seconds(10)
-        let row = try connection.run("SELECT frame, link, epoch, position FROM evstore_log", deadline: soon)
+        let row = try connection.run("SELECT frame, link, epoch, position FROM evstore_log")
         let (number, link, epoch, position) = (row.int(0, 0) ?? 0, row.bytes(0, 1) ?? [], row.int(0, 2) ?? 0, row.int(0, 3) ?? 0)
         let end = ClusterLogEnd(number: UInt64(number), link: link)
         let own = Checkpoint(epoch: Epoch(UInt32(epoch)), position: Position(UInt64(position)))
@@ -24,10 +23,9 @@ struct ForgedFrameTests {
         let place: [PostgresValue] = [.int(Int64(frame.end.number)), .int(Int64(clamping: frame.last.position.rawValue))]
         _ = try connection.run(
             "UPDATE evstore_log SET frame = $1, position = $2, link = $3, epoch = $4",
-            place + [.bytes(frame.end.link), .int(Int64(frame.last.epoch.rawValue))], deadline: soon)
+            place + [.bytes(frame.end.link), .int(Int64(frame.last.epoch.rawValue))])
         _ = try connection.run(
-            "INSERT INTO evstore_frame (log, number, last, bytes) VALUES ('shop', $1, $2, $3)", place + [.bytes(frame.bytes)],
-            deadline: soon)
+            "INSERT INTO evstore_frame (log, number, last, bytes) VALUES ('shop', $1, $2, $3)", place + [.bytes(frame.bytes)])
     }
 
     private static func row(_ table: String, _ key: [UInt8], _ value: [UInt8]?) -> [UInt8] {
@@ -115,7 +113,7 @@ struct ForgedFrameTests {
             let shop = try await ShopCluster(server)
             var a = try await shop.join("a")
             try await a.append([ShopCluster.placed("1")])
-            let asked = try server.connect().run("SELECT bytes FROM evstore_frame WHERE number = 1", deadline: .now + .seconds(10))
+            let asked = try server.connect().run("SELECT bytes FROM evstore_frame WHERE number = 1")
             let first = asked.bytes(0, 0) ?? []
             let head = try #require(ClusterFrame.Head(first))
             let real = Array(first[ClusterFrame.headerBytes...].prefix(head.rowsBytes))
@@ -146,7 +144,7 @@ struct ForgedFrameTests {
             let shop = try await ShopCluster(server)
             try await shop.join("a").append([ShopCluster.placed("1")])
             try await shop.close("a")
-            func run(_ sql: String) throws { _ = try server.connect().run(sql, deadline: .now + .seconds(10)) }
+            func run(_ sql: String) throws { _ = try server.connect().run(sql) }
             let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")])
             for (newer, back) in [
                 ("UPDATE evstore_log SET format = 99", "UPDATE evstore_log SET format = 1"),

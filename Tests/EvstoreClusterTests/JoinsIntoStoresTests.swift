@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A join into a store that is there", .serialized)
 struct JoinsIntoStoresTests {
-    @Test("ends with an error and leaves the store as it was, whatever store it is", .timeLimit(.minutes(2)))
+    @Test("ends with an error and leaves the store as it was, whatever store it is", .timeLimit(.minutes(10)))
     func refused() throws {
         try withPostgres(.init(fsync: false)) { server in
             let directory = try TemporaryDirectory()

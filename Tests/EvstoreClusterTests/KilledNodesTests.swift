@@ -116,7 +116,7 @@ struct KilledNodesTests {
     /// The process of a connection of one of the nodes.
     private static func backend(_ server: PostgresServer, _ chance: inout SeededGenerator) throws -> Int64? {
         let rows = try server.connect().run(
-            "SELECT pid::bigint FROM pg_stat_activity WHERE application_name LIKE 'evstore %'", deadline: .now + .seconds(10))
+            "SELECT pid::bigint FROM pg_stat_activity WHERE application_name LIKE 'evstore %'")
         return rows.count == 0 ? nil : rows.int(Int.random(in: 0 ..< rows.count, using: &chance), 0)
     }
 }

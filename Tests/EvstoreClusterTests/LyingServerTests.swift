@@ -41,12 +41,12 @@ struct LyingServerTests {
             print("outcomes \(outcomes)")
             #expect(outcomes["none", default: 0] > 0 && outcomes.count > 2)
             // A lie about a later timeline is believed, as the truth would be: then it takes somebody's word that the server is the right one.
-            do { try await node.catchUp() } catch EvstoreError.clusterMismatch {
-                try await node.maintenance.acceptServer()
-                try await node.catchUp()
+            do { try await ShopCluster.patiently { try await node.catchUp() } } catch EvstoreError.clusterMismatch {
+                try await ShopCluster.patiently { try await node.maintenance.acceptServer() }
+                try await ShopCluster.patiently { try await node.catchUp() }
             }
             #expect(try await ShopCluster.lines(node) == ShopCluster.lines(a))
-            try await node.append([ShopCluster.placed("last")])
+            try await ShopCluster.patiently { try await node.append([ShopCluster.placed("last", id: "last")]) }
             #expect(try await node.maintenance.verify(deep: true).ok)
             try await shop.close()
         }

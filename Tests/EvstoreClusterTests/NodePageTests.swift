@@ -56,7 +56,7 @@
                     // One that was just opened builds its read models, or finds out that it is out, within some seconds.
                     let script = """
                         "$0" --store "$1" serve --listen "unix:$1.sock" & trap 'kill $!; wait' EXIT
-                        for n in $(seq 100); do
+                        for n in $(seq \(Patience.seconds * 5)); do
                           found=$(curl -sS --unix-socket "$1.sock" -w '%{http_code}' http://localhost/readyz 2>&1)
                           case "$found" in *"$2"*) break ;; esac; sleep 0.2
                         done; echo "found=$found"

@@ -38,17 +38,17 @@ struct NodeTests {
             var closed = [try await shop.join("a")]
             for number in 0 ..< 3 {
                 try await closed[number].append([ShopCluster.placed("1", number)])
-                #expect(try observer.run(left, deadline: .now + .seconds(10)).int(0, 0) ?? 0 > 0)
+                #expect(try observer.run(left).int(0, 0) ?? 0 > 0)
                 try await shop.close("a")
                 closed.append(try await shop.open("a"))
             }
             try await shop.close()
-            let deadline = ContinuousClock.now + .seconds(10)
+            let end = ContinuousClock.now + .patience
             // The server notices an end a moment later.
-            while try observer.run(left, deadline: deadline).int(0, 0) != 0, .now < deadline {
+            while try observer.run(left).int(0, 0) != 0, .now < end {
                 try await Task.sleep(for: .milliseconds(20))
             }
-            #expect(try observer.run(left, deadline: .now + .seconds(10)).int(0, 0) == 0)
+            #expect(try observer.run(left).int(0, 0) == 0)
         }
     }
 
@@ -89,15 +89,23 @@ struct NodeTests {
     func told() async throws {
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server)
-            let a = try await shop.join("a")
-            let end = ContinuousClock.now + .seconds(10)
-            for number in 0 ..< 200 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            var (a, count) = (try await shop.join("a"), 200)
+            for number in 0 ..< count { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            let end = ContinuousClock.now + .patience
             while try await shop.cluster().status().nodes.first?.position == .start, .now < end {
                 try await Task.sleep(for: .milliseconds(20))
             }
-            for number in 0 ..< 50 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
-            try await shop.close("a")
-            #expect(try await shop.cluster().status().nodes.map(\.position) == [Position(250)])
+            var told: [Position] = []
+            // On a busy machine a node that is closed may have no time for it.
+            repeat {
+                for number in 0 ..< 50 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+                count += 50
+                try await shop.close("a")
+                told = try await shop.cluster().status().nodes.map(\.position)
+                if told != [Position(UInt64(count))] { a = try await shop.open("a") }
+            } while told != [Position(UInt64(count))] && count < 1_000
+            #expect(told == [Position(UInt64(count))])
+            try await shop.close()
         }
     }
 
@@ -107,7 +115,7 @@ struct NodeTests {
             let shop = try await ShopCluster(server)
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
             try await a.append([ShopCluster.placed("1")])
-            let seen = try await b.log.wait(after: .start, deadline: .now + .seconds(10))
+            let seen = try await b.log.wait(after: .start, deadline: .now + .patience)
             #expect(seen == Position(1))
             #expect(try await b.count("orders").rows == 1)
             try await shop.close()

@@ -18,20 +18,25 @@ struct OutageTests {
             try await shop.join("a")
             try await shop.close("a")
             let a = try await shop.open("a", deadline: 1)
-            try await a.append([ShopCluster.placed("1")])
+            try await ShopCluster.patiently { try await a.append([ShopCluster.placed("1", id: "one")]) }
             server.stop()
-            let begin = ContinuousClock.now
-            let refused = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("2")]) }
-            #expect(refused?.code == "logUnavailable", "\(refused?.code ?? "")")
-            #expect(begin.duration(to: .now) < .seconds(5))
+            let took = await shortest(.seconds(5)) {
+                let begin = ContinuousClock.now
+                let refused = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("2")]) }
+                // On a busy machine it may have passed before the log was missed.
+                if refused?.code == "deadlinePassed" { return .patience }
+                #expect(refused?.code == "logUnavailable", "\(refused?.code ?? "")")
+                return begin.duration(to: .now)
+            }
+            #expect(took < .seconds(5))
             #expect(try a.last().position == Position(1))
             #expect(try await a.count("orders").rows == 1)
-            _ = try await a.takeSnapshot("mine")
+            _ = try await ShopCluster.patiently { try await a.takeSnapshot("mine") }
             // It is told for how long, by `status` and the metrics.
             #expect(try await Self.trouble(of: a) { $0 > .milliseconds(300) } > .milliseconds(300))
             #expect(try a.status().complaints.contains { $0.message.contains("can't be asked") })
             try server.start()
-            try await a.append([ShopCluster.placed("2")])
+            try await ShopCluster.patiently { try await a.append([ShopCluster.placed("2", id: "two")]) }
             #expect(try await Self.trouble(of: a) { $0 == .zero } == .zero)
             #expect(try a.last().position == Position(2))
             try await shop.close()
@@ -40,11 +45,43 @@ struct OutageTests {
 
     /// For how long a node could not follow, once that is as expected, or after a while.
     private static func trouble(of store: EventStore, until isSo: (Duration) -> Bool) async throws -> Duration {
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .patience
         while true {
             let trouble = try store.status().cluster?.trouble ?? .seconds(-1)
             if isSo(trouble) || .now > end { return trouble }
             try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    @Test("a server that says nothing is not waited for longer than an opening may; the node says so, and follows later")
+    func silent() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            try await shop.join("b")
+            try await shop.close("b")
+            try await a.append([ShopCluster.placed("1")])
+            // Who asks for frames hears nothing until this transaction ends.
+            let holder = try server.connect()
+            for words in ["BEGIN", "LOCK TABLE evstore_frame"] { _ = try holder.run(words) }
+            var options = ShopCluster.options()
+            options.catchUpLimit = .milliseconds(300)
+            // An answer of which some bytes have come would have five seconds each time; a busy machine may take as long at times.
+            var shortest = Duration.seconds(10)
+            for _ in 0 ..< 5 where shortest >= .seconds(4) {
+                let begin = ContinuousClock.now
+                let b = try await EventStore.open(shop.path("b"), schemas: shop.schemas, options: options)
+                shortest = min(shortest, begin.duration(to: .now))
+                #expect(try b.status().complaints.map(\.code).contains("clusterUnreachable"))
+                #expect(try await ShopCluster.lines(b).isEmpty)
+                try await b.close()
+            }
+            #expect(shortest < .seconds(4))
+            _ = try holder.run("ROLLBACK")
+            let b = try await shop.open("b")
+            try await b.catchUp()
+            #expect(try await ShopCluster.lines(b) == ShopCluster.lines(a))
+            try await shop.close()
         }
     }
 
@@ -82,7 +119,10 @@ struct OutageTests {
                 do throws(EvstoreError) {
                     try await quick.append([event])
                     told.append("\(number)")
-                } catch { refused = error }
+                } catch {
+                    // That is the machine's doing.
+                    if error.code != "deadlinePassed" { refused = error }
+                }
             }
             #expect(["logUnavailable", "commitOutcomeUnknown"].contains(refused?.code), "\(refused?.code ?? "") \(refused?.message ?? "")")
             #expect(try quick.last().position >= Position(UInt64(told.count)))
@@ -134,14 +174,16 @@ struct OutageTests {
             try await shop.join("a", port: proxy.port)
             try await shop.close("a")
             let a = try await shop.open("a", deadline: 0.8)
-            try await a.append([ShopCluster.placed("0")])
+            try await ShopCluster.patiently { try await a.append([ShopCluster.placed("0", id: "zero")]) }
             proxy.arm(.dropsAnswer, thenRefusing: true)
-            do {
-                _ = try await a.append([ShopCluster.placed("1", 1, id: "one")])
-                Issue.record("nobody can know")
-            } catch { #expect((error as? EvstoreError)?.code == "commitOutcomeUnknown", "\(error)") }
+            var unknown: EvstoreError?
+            // On a busy machine the deadline may pass before anything is sent.
+            for _ in 0 ..< 20 where proxy.broken == 0 {
+                unknown = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("1", 1, id: "one")]) }
+            }
+            #expect(unknown?.code == "commitOutcomeUnknown", "\(unknown?.code ?? "")")
             proxy.refuse(false)
-            let receipt = try await a.append([ShopCluster.placed("1", 1, id: "one")])
+            let receipt = try await ShopCluster.patiently { try await a.append([ShopCluster.placed("1", 1, id: "one")]) }
             #expect(receipt.duplicate && receipt.positions == 2 ... 2)
             try await shop.close()
         }

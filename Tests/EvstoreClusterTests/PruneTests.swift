@@ -4,6 +4,7 @@ import EvstoreCluster
 import EvstoreTesting
 import Foundation
 import PostgreSQL
+import Synchronization
 import TestSupport
 import Testing
 
@@ -90,6 +91,42 @@ struct PruneTests {
         }
     }
 
+    @Test("of two prunes at once one is refused until it is repeated, and a new node has everything from the other's backup")
+    func together() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            try await b.catchUp()
+            try await shop.close("b")
+            let (own, others, node) = (shop.directory.path + "/own", shop.directory.path + "/others", shop.path("b"))
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": server.conninfo])
+            let told = Mutex<String?>(nil)
+            let refused = await Self.error {
+                _ = try await a.maintenance.pruneFrames(backingUpInto: own) { _ in
+                    told.withLock { told in
+                        if told != nil { return }
+                        do {
+                            let outcome = try program.run("--store", node, "cluster", "prune", others)
+                            told = outcome.exit == 0 ? "pruned" : outcome.errors
+                        } catch { told = "\(error)" }
+                    }
+                }
+            }
+            let other = told.withLock(\.self)
+            #expect(other == "pruned")
+            #expect(refused?.code == "locked" && refused?.message.contains("prunes") == true, "\(refused?.message ?? "pruned")")
+            let pruned = try await shop.cluster().status().pruned
+            #expect(pruned > 5)
+            #expect(try await a.maintenance.pruneFrames(backingUpInto: own).through >= pruned)
+            try await a.append([ShopCluster.placed("late")])
+            _ = try await StoreMaintenance.follow(from: others, into: shop.path("c"), options: ShopCluster.options())
+            let c = try await shop.join("c")
+            #expect(try await ShopCluster.lines(c) == ShopCluster.lines(a))
+            try await shop.close()
+        }
+    }
+
     @Test("a node that is older than what was pruned is told how it is made anew; a frame that somebody deletes is damage still")
     func olderFiles() async throws {
         try await withPostgres(.init(fsync: false)) { server in
@@ -108,7 +145,7 @@ struct PruneTests {
             #expect(told?.code == "clusterMismatch" && told?.fix?.contains("follow") == true, "\(told?.message ?? "") \(told?.fix ?? "")")
             #expect(try await ShopCluster.lines(old).count == 1)
             _ = try server.connect().run(
-                "DELETE FROM evstore_frame WHERE number = (SELECT min(number) FROM evstore_frame)", deadline: .now + .seconds(10))
+                "DELETE FROM evstore_frame WHERE number = (SELECT min(number) FROM evstore_frame)")
             #expect(await Self.error { _ = try await shop.cluster().status() }?.code == "clusterDamaged")
             try await shop.close()
         }

@@ -38,7 +38,7 @@ struct RecoveredNodeTests {
     @Test("an older entry in the place of another one ends what it has, also where whole ones lie behind, and it takes in the rest")
     func staleEntry() async throws {
         // On a slow machine LMDB takes some of them meanwhile.
-        for _ in 0 ..< 6 where try await isStaleEntryTried() { return }
+        for _ in 0 ..< 20 where try await isStaleEntryTried() { return }
         Issue.record("the appends were too slow to be written ahead")
     }
 

@@ -28,6 +28,12 @@ struct ScheduleTests {
                 try await trial.run(number)
                 if number % 25 == 24 { try await trial.expectOneLog() }
             }
+            // On a busy machine each cut may have come too late.
+            var number = Self.schedules
+            while trial.cuts == 0, (100 ..< 10 * Self.schedules).contains(number) {
+                try await trial.run(number)
+                number += 1
+            }
             try await trial.expectOneLog()
             print("schedules of faults: \(trial.summary)")
             #expect(trial.cuts > 0 || Self.schedules < 100)
@@ -119,9 +125,9 @@ private struct Trial {
         for proxy in proxies.values { proxy.arm(nil) }
         try await check(ends.fates, number)
         if number % 50 == 10 || Int.random(in: 0 ..< 15, using: &chance) == 0 {
-            try await a.catchUp()
+            try await ShopCluster.patiently { try await a.catchUp() }
             snapshot = "good-\(number)"
-            _ = try await a.takeSnapshot("good-\(number)")
+            try await ShopCluster.patiently { try await a.takeSnapshot("good-\(number)") }
         }
     }
 
@@ -225,7 +231,7 @@ private struct Trial {
     }
 
     func expectOneLog() async throws {
-        for node in ["a", "b", "c"] { try await shop[node].catchUp() }
+        for node in ["a", "b", "c"] { try await ShopCluster.patiently { try await shop[node].catchUp() } }
         let links = try ["a", "b", "c"].map { node in try shop[node].log.read { try $0.lastLink.hex } }
         #expect(Set(links).count == 1, "seed \(seed)")
         let archives = try ["a", "b", "c"].map { try shop.archives($0) }

@@ -61,7 +61,7 @@
         func shutdown() async throws {
             let directory = try TemporaryDirectory()
             let schemas = try SchemaFiles(versions: [Self.version]).load()
-            let store = try await EventStore.create(directory.store, schemas: schemas)
+            let store = try await EventStore.create(directory.store, schemas: schemas, options: .forTests)
             let handled = Mutex<[UInt64]>([])
             let consumer = ConsumerService(store, "mailer") { event, _ in
                 handled.withLock { $0.append(event.position.rawValue) }
@@ -81,7 +81,7 @@
             try await running.value
             // Appends end with an error once the store is closed.
             await #expect(throws: EvstoreError.self) { try await appending.value }
-            let again = try await EventStore.open(directory.store, schemas: schemas)
+            let again = try await EventStore.open(directory.store, schemas: schemas, options: .forTests)
             let place = try #require(try again.consumers().first).place.position.rawValue
             #expect(handled.withLock { $0 } == Array(1 ... place))
             #expect(try again.last().position.rawValue >= UInt64(appended.withLock { $0 }))
@@ -127,7 +127,7 @@
             for number in 0 ..< 5 { _ = try await store.append([try note(number), try note(number + 10)]) }
             let (commits, syncs) = (try factory.expectTimer("evstore_commit_seconds"), try factory.expectTimer("evstore_sync_seconds"))
             // An append may return a moment before its commit is told of.
-            let end = ContinuousClock.now + .seconds(10)
+            let end = ContinuousClock.now + .patience
             while commits.values.count < 5 || syncs.values.count < 5, .now < end { try await Task.sleep(for: .milliseconds(2)) }
             #expect(factory.counterTotal(label: "evstore_appends") == 5)
             #expect(factory.counterTotal(label: "evstore_events_appended") == 10)

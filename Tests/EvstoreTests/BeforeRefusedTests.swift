@@ -4,7 +4,7 @@ import EvstoreTesting
 import TestSupport
 import Testing
 
-@Suite("Events before one that can't be shown", .timeLimit(.minutes(5)))
+@Suite("Events before one that can't be shown", .timeLimit(.minutes(10)))
 struct BeforeRefusedTests {
     private static let v2 = SchemaVersion(2)
     private static let versions = [

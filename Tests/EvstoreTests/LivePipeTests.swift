@@ -7,9 +7,9 @@ import Testing
 @Suite("Importing from a pipe that stays open")
 struct LivePipeTests {
     private static func waitUntil(_ condition: () throws -> Bool) async throws {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .patience
         while try !condition() {
-            try #require(ContinuousClock.now < end, "it has not come to that in 60 s")
+            try #require(ContinuousClock.now < end, "it has not come to that in \(Patience.seconds) s")
             try await Task.sleep(for: .milliseconds(20))
         }
     }

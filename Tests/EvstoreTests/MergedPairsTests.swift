@@ -103,7 +103,7 @@ struct MergedPairsTests {
         }
     }
 
-    @Test("of a pipe that falls silent, what can be seen alone is appended alone, and what can't waits on", .timeLimit(.minutes(5)))
+    @Test("of a pipe that falls silent, what can be seen alone is appended alone, and what can't waits on", .timeLimit(.minutes(10)))
     func silence() async throws {
         let temporary = try await store()
         let pipe = try OpenPipe()

@@ -112,7 +112,7 @@ struct PageTests {
         #expect(try store.storedEvents(backwards: true, younger, limit: 9, examining: 9).events.isEmpty)
     }
 
-    @Test("from every position, in both directions, what is found is what a filter leaves of the stored events", .timeLimit(.minutes(5)))
+    @Test("from every position, in both directions, what is found is what a filter leaves of the stored events", .timeLimit(.minutes(10)))
     func storedEverywhere() async throws {
         let temporary = try await store()
         let store = temporary.store

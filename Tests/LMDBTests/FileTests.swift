@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import LMDB
 import Platform
+import TestSupport
 import Testing
 
 @Suite("A file")
@@ -51,17 +52,21 @@ struct FileTests {
         guard files.isWritableFile(atPath: group + "/cgroup.freeze") else { return print("control groups can't be frozen here") }
         func write(_ text: String, _ file: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(group)/\(file)")) }
         let process = Process()
-        (process.executableURL, process.arguments) = (URL(fileURLWithPath: "/bin/sleep"), ["60"])
+        (process.executableURL, process.arguments) = (URL(fileURLWithPath: "/bin/sleep"), ["600"])
         try process.run()
         let holder = LockHolder(process: process.processIdentifier, isShared: false)
         #expect(!holder.isFrozen)
         try write("\(process.processIdentifier)", "cgroup.procs")
         #expect(!holder.isFrozen)
         try write("1", "cgroup.freeze")
-        for _ in 0 ..< 1_000 where !holder.isFrozen { Thread.sleep(forTimeInterval: 0.01) }
+        func wait(until isSo: () -> Bool) {
+            let end = ContinuousClock.now + .patience
+            while !isSo(), .now < end { Thread.sleep(forTimeInterval: 0.01) }
+        }
+        wait { holder.isFrozen }
         #expect(holder.isFrozen && !holder.isStopped)
         try write("0", "cgroup.freeze")
-        for _ in 0 ..< 1_000 where holder.isFrozen { Thread.sleep(forTimeInterval: 0.01) }
+        wait { !holder.isFrozen }
         #expect(!holder.isFrozen)
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()

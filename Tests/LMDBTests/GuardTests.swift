@@ -2,6 +2,7 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import Platform
+import TestSupport
 import Testing
 
 @testable import LMDB
@@ -63,7 +64,7 @@ struct GuardTests {
                 do throws(StorageError) { try Environment.clearAllStaleReaders() } catch { refusal.withLock { $0 = error } }
                 isDone.change { $0 = true }
             }
-            #expect(isDone.wait(milliseconds: 60_000) { $0 }, "it waits")
+            #expect(isDone.wait(milliseconds: Patience.seconds * 1_000) { $0 }, "it waits")
             withExtendedLifetime((growth, watch)) {}
         }
         #expect(refusal.withLock { $0 } == nil)

@@ -55,7 +55,7 @@ struct EarlierRunTests {
         try await scene.log.close()
     }
 
-    @Test("believes nothing of an earlier run that was changed", .timeLimit(.minutes(1)))
+    @Test("believes nothing of an earlier run that was changed", .timeLimit(.minutes(10)))
     func changed() async throws {
         try await fill(0 ..< 20)
         let first = try whole()

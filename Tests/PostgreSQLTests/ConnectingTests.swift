@@ -67,10 +67,13 @@ struct ConnectingTests {
     @Test("a server that takes the connection and never answers is given up at the deadline")
     func silent() throws {
         let silent = try PlainListener()
-        let start = ContinuousClock.now
-        let error = try #require(refusal("host=127.0.0.1 port=\(silent.port) user=postgres", deadline: start + .milliseconds(700)))
-        #expect(error.kind == .unreachable && error.message.contains("\(silent.port) does not answer"))
-        #expect((Duration.milliseconds(690) ... .milliseconds(1_500)).contains(.now - start))
+        let took = try shortest(.milliseconds(1_500)) {
+            let start = ContinuousClock.now
+            let error = try #require(refusal("host=127.0.0.1 port=\(silent.port) user=postgres", deadline: start + .milliseconds(700)))
+            #expect(error.kind == .unreachable && error.message.contains("\(silent.port) does not answer"))
+            return start.duration(to: .now)
+        }
+        #expect((Duration.milliseconds(690) ... .milliseconds(1_500)).contains(took), "\(took)")
     }
 
     @Test("the second of two hosts is taken where nobody listens on the first, and where the first never answers")
@@ -84,7 +87,7 @@ struct ConnectingTests {
             let uri = "postgresql://postgres@127.0.0.1:\(silent.port),127.0.0.1:\(server.port)/postgres"
             _ = try open(uri, seconds: 4).run("SELECT 1", deadline: soon)
             let error = try #require(
-                refusal("host=127.0.0.1,127.0.0.1 port=\(silent.port),\(down.port) user=postgres", deadline: .now + .seconds(1)))
+                refusal("host=127.0.0.1,127.0.0.1 port=\(silent.port),\(down.port) user=postgres connect_timeout=2"))
             #expect(error.message.contains("\(silent.port) does not answer") && error.message.contains("\(down.port) failed"))
         }
     }
@@ -93,7 +96,7 @@ struct ConnectingTests {
     func readOnly() throws {
         try withPostgres(.init(fsync: false, settings: ["default_transaction_read_only": "on"])) { reading in
             try withPostgres(.init(fsync: false)) { writing in
-                let both = "host=127.0.0.1,127.0.0.1 port=\(reading.port),\(writing.port) user=postgres"
+                let both = "host=127.0.0.1,127.0.0.1 port=\(reading.port),\(writing.port) user=postgres \(PostgresServer.patience)"
                 for (conninfo, server) in [(both, writing), (both + " target_session_attrs=any", reading)] {
                     let port = try open(conninfo).run("SELECT inet_server_port()", deadline: soon).int(0, 0)
                     #expect(port == Int64(server.port))

@@ -2,10 +2,20 @@ import PostgreSQL
 import TestSupport
 
 /// Long enough for whatever should succeed.
-var soon: ContinuousClock.Instant { .now + .seconds(30) }
+var soon: ContinuousClock.Instant { .now + .patience }
 
-func open(_ conninfo: String, seconds: Int = 30) throws(PostgresError) -> PostgresConnection {
-    try PostgresConnection(conninfo, deadline: .now + .seconds(seconds), application: "the tests")
+func open(_ conninfo: String) throws(PostgresError) -> PostgresConnection {
+    try PostgresConnection(conninfo, deadline: soon, application: "the tests")
+}
+
+/// The first of several attempts of so many seconds that comes to a connection: a busy machine may need more time.
+func open(_ conninfo: String, seconds: Int) throws(PostgresError) -> PostgresConnection {
+    let end = soon
+    while true {
+        do throws(PostgresError) {
+            return try PostgresConnection(conninfo, deadline: .now + .seconds(seconds), application: "the tests")
+        } catch { if .now > end { throw error } }
+    }
 }
 
 /// Why a string does not lead to a connection; nil where it does.

@@ -39,6 +39,7 @@ final class TestStore {
     static var options: Options {
         var options = Options()
         (options.ballastBytes, options.mapBytes, options.freeDiskFloorBytes) = (0, 1 << 26, 0)
+        (options.appendDeadline, options.readModelDeadline) = (.patience, .patience)
         return options
     }
 

@@ -16,6 +16,7 @@ struct Scheduler {
         else { throw EvstoreError.misuse(Self.usage) }
         var options = Options()
         (options.mapBytes, options.ballastBytes, options.freeDiskFloorBytes) = (1 << 26, 0, 0)
+        (options.appendDeadline, options.readModelDeadline) = (.seconds(300), .seconds(300))
         version = SchemaVersion(number)
         store = try await EventStore.open(
             words[0], schemas: try Schemas.load(words[1]), version: version, policy: policy, options: options)

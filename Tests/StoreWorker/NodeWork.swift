@@ -37,7 +37,7 @@ enum NodeWork {
 
     private static func open(_ path: String, _ name: String) async throws -> EventStore {
         var options = Options()
-        (options.mapBytes, options.ballastBytes) = (1 << 30, 0)
+        (options.mapBytes, options.ballastBytes, options.readModelDeadline) = (1 << 30, 0, Worker.patience)
         options.joinsClusters(as: name)
         return try await EventStore.open(path, options: options)
     }

@@ -36,9 +36,13 @@ enum Worker {
         }
     }
 
+    /// Longer than the store's own deadlines: on a busy machine with a slow disk many wait for each other.
+    static let patience = Duration.seconds(300)
+
     static func open(_ path: String, mapBytes: Int = 1 << 26) async throws -> EventStore {
         var options = Options()
         (options.mapBytes, options.ballastBytes) = (mapBytes, 0)
+        (options.appendDeadline, options.readModelDeadline) = (patience, patience)
         return try await EventStore.open(path, options: options)
     }
 
@@ -46,6 +50,7 @@ enum Worker {
     private static func migrating(_ path: String, _ schemas: String, to version: Int, _ deadline: Double, _ waiting: String) async throws {
         var options = Options()
         (options.mapBytes, options.ballastBytes, options.migrationDeadline) = (1 << 26, 0, .seconds(deadline))
+        (options.appendDeadline, options.readModelDeadline) = (patience, patience)
         let store = try await EventStore.open(
             path, schemas: try Schemas.load(schemas), version: SchemaVersion(version), policy: .migrate(), options: options
         ) { event in

@@ -20,13 +20,12 @@ extension PostgresServer {
         try standby.start()
         let connection = try connect()
         if synchronous {
-            _ = try connection.run("ALTER SYSTEM SET synchronous_standby_names = '\(name)'", deadline: .now + .seconds(10))
-            _ = try connection.run("SELECT pg_reload_conf()", deadline: .now + .seconds(10))
+            _ = try connection.run("ALTER SYSTEM SET synchronous_standby_names = '\(name)'")
+            _ = try connection.run("SELECT pg_reload_conf()")
         }
-        try waitUntil(seconds: 30, "following by \(name)") {
+        try waitUntil("following by \(name)") {
             let rows = try connection.run(
-                "SELECT state, sync_state FROM pg_stat_replication WHERE application_name = $1", [.text(name)],
-                deadline: .now + .seconds(10))
+                "SELECT state, sync_state FROM pg_stat_replication WHERE application_name = $1", [.text(name)])
             return rows.count == 1 && rows.text(0, 0) == "streaming" && rows.text(0, 1) == (synchronous ? "sync" : "async")
         }
         return standby
@@ -34,7 +33,7 @@ extension PostgresServer {
 
     /// Makes a standby a server of its own, which takes writes when this returns.
     package func promote() throws {
-        let rows = try connect().run("SELECT pg_promote()", deadline: .now + .seconds(60))
+        let rows = try connect().run("SELECT pg_promote(true, \(Patience.seconds))", deadline: .now + .patience * 2)
         guard rows.int(0, 0) == 1 else { throw PostgresPrograms.Failure(description: "the standby can't be promoted: \(try log)") }
     }
 }

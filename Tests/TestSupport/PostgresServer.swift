@@ -92,10 +92,13 @@ package final class PostgresServer: Sendable {
     }
 
     /// Over TCP, as the superuser `postgres`, who has no password before a test gives one.
-    package var conninfo: String { "host=127.0.0.1 port=\(port) user=postgres dbname=postgres" }
+    package var conninfo: String { "host=127.0.0.1 port=\(port) user=postgres dbname=postgres \(Self.patience)" }
 
     /// Over the server's Unix socket.
-    package var socketConninfo: String { "host=\(directory) port=\(port) user=postgres dbname=postgres" }
+    package var socketConninfo: String { "host=\(directory) port=\(port) user=postgres dbname=postgres \(Self.patience)" }
+
+    /// In a connection string: a host that takes long is not passed over.
+    package static let patience = "connect_timeout=\(Patience.seconds)"
 
     /// What the server wrote.
     package var log: String {
@@ -128,7 +131,7 @@ package final class PostgresServer: Sendable {
             "postgres", ["-D", directory + "/data"], script: watching, directory: directory, log: directory + "/log")
         let id = started.id
         process.withLock { $0 = started }
-        try waitUntil(seconds: 30, "the server's start") {
+        try waitUntil("the server's start") {
             // Its eighth line says how far it is.
             guard let file = FileManager.default.contents(atPath: self.directory + "/data/postmaster.pid") else { return false }
             let lines = String(decoding: file, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
@@ -157,13 +160,13 @@ package final class PostgresServer: Sendable {
     package func send(_ signal: Int32, toBackend id: Int64) {
         kill(Int32(id), signal)
         // The server has noticed when it has taken what was left of the process.
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .patience
         while signal == SIGKILL, .now < deadline, FileManager.default.fileExists(atPath: "/proc/\(id)") { usleep(5_000) }
     }
 
     /// A connection; waits for a server that recovers from a crash.
-    package func connect(seconds: Int = 30) throws(PostgresError) -> PostgresConnection {
-        let deadline = ContinuousClock.now + .seconds(seconds)
+    package func connect() throws(PostgresError) -> PostgresConnection {
+        let deadline = ContinuousClock.now + .patience
         while true {
             do throws(PostgresError) {
                 return try PostgresConnection(
@@ -175,9 +178,17 @@ package final class PostgresServer: Sendable {
         }
     }
 
+    /// Waits until one of the server's processes waits for something itself, by the name that `pg_stat_activity` has for it.
+    package func waitUntil(backend id: Int64, waitsFor event: String) throws {
+        let connection = try connect()
+        try waitUntil("waiting for \(event)") {
+            try connection.run("SELECT count(*) FROM pg_stat_activity WHERE pid = \(id) AND wait_event = '\(event)'").int(0, 0) == 1
+        }
+    }
+
     /// Waits until something is so, as long as the server runs.
-    func waitUntil(seconds: Int, _ what: String, until isSo: () throws -> Bool) throws {
-        let deadline = ContinuousClock.now + .seconds(seconds)
+    package func waitUntil(_ what: String, until isSo: () throws -> Bool) throws {
+        let deadline = ContinuousClock.now + .patience
         while try !isSo() {
             guard isRunning, .now < deadline else { throw PostgresPrograms.Failure(description: "\(what) failed: \(try log)") }
             usleep(10_000)
@@ -212,7 +223,8 @@ package func withPostgres<R>(_ options: PostgresServer.Options = .init(), _ body
 extension PostgresConnection {
     /// Runs a statement whose answer may have whatever columns and rows the test then looks at.
     package func run(
-        _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil, deadline: ContinuousClock.Instant
+        _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil,
+        deadline: ContinuousClock.Instant = .now + .patience
     ) throws(PostgresError) -> PostgresRows {
         let statement = PostgresStatement(sql, answers: nil, keptAs: name, bytesMax: .max)
         return try run(statement, parameters, deadline: deadline)

@@ -10,6 +10,9 @@ import time
 import urllib.error
 import urllib.request
 
+# Seconds that a busy machine with a slow disk may take for what a quiet one does at once.
+PATIENCE = 120
+
 TAB, LEFT = "\ue004", "\ue012"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
@@ -34,11 +37,11 @@ class Browser:
         if os.geteuid() == 0:
             arguments.append("--no-sandbox")
         wanted = {
-            "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
+            "browserName": "chrome", "timeouts": {"script": PATIENCE * 1000}, "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"args": arguments, "binary": shutil.which("chromium")},
         }
         self.session = None
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while self.session is None:
             try:
                 self.session = self._send("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
@@ -62,7 +65,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise RuntimeError(f"{method} {path}: {json.load(error)['value']['message'][:300]}") from None
@@ -114,7 +117,7 @@ class Browser:
         another page then would call it off."""
         self.run("window.isBefore = true")
         self.click(selector)
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while self.run("return window.isBefore === true || document.readyState !== 'complete'"):
             if time.monotonic() > end:
                 raise RuntimeError(f"a click on {selector} leads nowhere")

@@ -29,7 +29,7 @@ extension TortureCase {
             try SparseFile.copy(try trial.stage.prepared(.replay).scene, to: scene)
             var (slowest, verdict) = (0.0, ServingVerdict(problems: [], events: 0, appends: 0))
             for run in 0 ..< count {
-                let group = try trial.stage.start(["serve", scene, "\(run)", "\(trial.chance.next() % 1_000_000)"], seconds: 60)
+                let group = try trial.stage.start(["serve", scene, "\(run)", "\(trial.chance.next() % 1_000_000)"], seconds: 300)
                 try group.waitUntil(said: "serving", while: group)
                 // Most moments are those of a group at work; some are of one that has hardly begun.
                 let moment: Int32 = Int.random(in: 0 ..< 5, using: &trial.chance) == 0 ? 20 : 900

@@ -22,7 +22,7 @@
         ]
         private static let appenders = 3
         /// How long a group may take, in seconds.
-        static let grace = 10.0
+        static let grace = 120.0
 
         let scene: String
 

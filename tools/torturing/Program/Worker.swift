@@ -107,7 +107,7 @@ enum Worker {
         var options = Options()
         options.secret = secret
         (options.mapBytes, options.ballastBytes, options.freeDiskFloorBytes) = (1 << 26, 0, 0)
-        options.appendDeadline = .seconds(100)
+        (options.appendDeadline, options.readModelDeadline) = (.seconds(100), .seconds(100))
         options.replayJobs = 2
         return options
     }
