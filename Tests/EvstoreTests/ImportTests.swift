@@ -224,6 +224,39 @@ struct ImportTests {
         }
     }
 
+    @Test("a line whose event is there is skipped although the live version has no image of it; another such line is refused")
+    func refusedNow() async throws {
+        let schemas = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {E: {required: [n], properties: {n: {type: string}}}}\n",
+            """
+            evstore: 1
+            version: 2
+            upcast: [{on: E, do: [{convert: {path: /n, to: integer, using: integer-text}}]}]
+            events: {E: {required: [n], properties: {n: {type: integer}}}}
+
+            """,
+            projections: "evstore: 1\nprojections: {r: [{since: 1, key: $stream, on: {E: {set: {/n: /n}}}}]}\n"
+        ).load()
+        let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1))
+        let store = temporary.store
+        func line(_ id: String, _ text: String) -> String { #"{"stream":"s","type":"E","id":"\#(id)","data":{"n":"\#(text)"}}"# + "\n" }
+        let before = line("1", "x") + line("2", "7")
+        #expect(try await run(temporary, before).added == 2)
+        _ = try await store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine))
+        // From a file, which is read twice, and from a pipe.
+        let report = try await run(temporary, before + line("3", "8"))
+        #expect((report.added, report.skipped, report.quarantined) == (1, 2, 0))
+        for options in [ImportOptions(), ImportOptions(onError: .quarantine)] {
+            let pipe = try FilledPipe(line("1", "x") + line("4", "9"))
+            let report = try await store.importLines(from: .descriptor(pipe.descriptor), as: SchemaVersion(1), options: options)
+            #expect(report.quarantined == 0)
+        }
+        for (id, text) in [("5", "y"), ("1", "y")] {
+            await #expect(throws: EvstoreError.self) { _ = try await run(temporary, line(id, text)) }
+        }
+        #expect(try store.last().position == Position(4))
+    }
+
     @Test("an export is imported again as what it was")
     func roundTrip() async throws {
         let temporary = try await Self.store()

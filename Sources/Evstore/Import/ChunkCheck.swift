@@ -21,11 +21,21 @@ struct CheckedLine: Sendable {
     var adopted: AdoptedLine?
 }
 
+/// A line that may not be appended, with an id: where the store has the event, nothing is to be appended.
+struct UnfitLine: Sendable {
+    var line: UInt64
+    var event: NewEvent
+    var id: EventID
+    var error: EvstoreError
+}
+
 /// A chunk of lines, read and checked by one worker.
 struct CheckedChunk: Sendable {
     /// The lines that may be appended; in a check without appending, only those that the importer has to examine further.
     var lines: [CheckedLine] = []
     var refused: [RefusedLine] = []
+    /// Lines that are refused unless the store has their events, which it may have taken when other versions were live.
+    var unfit: [UnfitLine] = []
     /// Lines that were refused and told before.
     var leftOut: Set<UInt64> = []
     /// The first line that no mark covers. The lines before it are not appended together with those from it on.
@@ -38,7 +48,7 @@ struct CheckedChunk: Sendable {
     var reading: Importer.Reading
 
     /// Whether a line that may be appended gives an id.
-    var givesIDs: Bool { lines.contains { $0.event.id != nil } }
+    var givesIDs: Bool { !unfit.isEmpty || lines.contains { $0.event.id != nil } }
 }
 
 extension LineChunk {
@@ -63,7 +73,11 @@ extension LineChunk {
             let range = range(of: index)
             reader.isLeftOut = leftOut[line] != nil
             do { try reader.read(line, text.buffer, range, into: &result) } catch {
-                result.refused.append(RefusedLine(line: line, error: error))
+                if let unfit = reader.unfit(line, text.buffer, range, error) {
+                    result.unfit.append(unfit)
+                } else {
+                    result.refused.append(RefusedLine(line: line, error: error))
+                }
             }
         }
         if pass != .applying { result.refuseUnmerged(by: validator) }
@@ -143,6 +157,19 @@ private struct LineReader: ~Copyable {
             CheckedLine(
                 line: line, event: stored, hasTime: event.time != nil, plainID: parsed.plainID,
                 content: try content(of: stored), adopted: adopted))
+    }
+
+    /// The event of a line that was refused; nil where it is none, or gives no id.
+    mutating func unfit(
+        _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, _ error: EvstoreError
+    ) -> UnfitLine? {
+        if error.isNotAnEvent || parser.form.isOldData { return nil }
+        do {
+            var parsed = try parser.parse(text.slice(range.lowerBound, range.count), opening: sealer)
+            try parsed.nameStream(by: validator.history, bornAt: validator.rules.version)
+            parsed.event.version = parsed.event.version ?? validator.rules.version
+            return parsed.event.id.map { UnfitLine(line: line, event: parsed.event, id: $0, error: error) }
+        } catch { return nil }
     }
 
     private func content(of event: StoredEvent) throws(EvstoreError) -> UInt64 {

@@ -56,17 +56,39 @@ extension Importer {
                     refused.append(RefusedLine(line: line.line, error: error))
                 }
             }
+            for line in chunk.unfit {
+                if let position = try stored(line, &made, history, reader) {
+                    repeated += 1
+                    last.position = max(last.position, position)
+                } else {
+                    refused.append(RefusedLine(line: line.line, error: line.error))
+                }
+            }
         }
+        chunk.unfit = []
         try noteSeen(last.position, in: last.epoch)
         if pass == .checking {
             contents = seen
             // An event that is appended meanwhile may have the part.
-            repeatsIDs = repeatsIDs || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
+            repeatsIDs = repeatsIDs || repeated > 0 || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
         }
         (chunk.lines, report.skipped, report.repeated) = (lines, report.skipped + repeated, report.repeated + repeated)
         chunk.refused += refused
         // Lines that were to be merged with a removed line may lack an image now.
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
+    }
+
+    /// The position of an event that may not be appended now; nil where the store does not have it.
+    private func stored(
+        _ line: UnfitLine, _ made: inout GeneratedIDs, _ history: History, _ reader: borrowing LogReader
+    ) throws -> Position? {
+        guard let position = try reader.position(of: line.id) ?? made.position(of: line.id, reader), let born = line.event.version else {
+            return nil
+        }
+        do {
+            let receipt = try store.receipt(of: StoredAppend(position, born, history), for: [line.event], options.sameID, reader)
+            return receipt == nil ? nil : position
+        } catch EvstoreError.noImage { return nil } catch let error as EvstoreError where error.isLineError { return nil }
     }
 
     /// The event of a CloudEvent that an earlier program has imported, which took its id without its source: an event with that id has

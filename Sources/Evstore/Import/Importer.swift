@@ -318,7 +318,7 @@ final class Importer {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
-        let looksUpIDs = (pass != .applying || repeatsIDs) && chunk.givesIDs
+        let looksUpIDs = (pass != .applying || repeatsIDs || !chunk.unfit.isEmpty) && chunk.givesIDs
         // Order: the log is read for events that it may append.
         if looksUpIDs || !entry.chunk.leftOut.isEmpty { try await finishAppend() }
         if looksUpIDs { try resolveIDs(&chunk, pass) }
