@@ -37,6 +37,35 @@ struct LawTrialMergingTests {
         #expect(failure.verdict.law == "T-up" && failure.event.position == Position(1))
     }
 
+    @Test("what is merged and dropped later needs no image on the way, whether it can be merged or not")
+    func dropped() throws {
+        let merging = """
+            events:
+              Named: {required: [id, name], properties: {id: {type: string}, name: {type: string}}}
+              Priced: {required: [id, price], properties: {id: {type: string}, price: {type: integer}}}
+              Other: {properties: {}}
+            """
+        let history = try history([
+            merging,
+            """
+            upcast: [{merge-events: {types: [Named, Priced], into: Listed, on: /id}}]
+            events:
+              Listed: {required: [id, name, price], properties: {id: {type: string}, name: {type: string}, price: {type: integer}}}
+              Other: {properties: {}}
+            """,
+            "upcast: [{drop-event: {type: Listed, because: unread}}]\nevents: {Other: {properties: {}}}",
+            "upcast: [{on: Other, do: [{add: {path: /n, value: 1}}]}]\nevents: {Other: {required: [n], properties: {n: {type: integer}}}}",
+        ])
+        var trial = LawTrial(history, isFull: true)
+        for one in [
+            event("Named", "{\"id\":\"a\",\"name\":\"Apple\"}", at: 1),
+            event("Priced", "{\"id\":\"a\",\"price\":3}", at: 2, continuing: true),
+            event("Named", "{\"id\":\"b\",\"name\":\"Alone\"}", at: 3),
+        ] { trial.check(next: one, at: [SchemaVersion(3), history.head]) }
+        trial.finishAppend(at: [SchemaVersion(3), history.head])
+        #expect(trial.tally.failures.isEmpty, "\(trial.tally.failures)")
+    }
+
     @Test("a merge that comes apart in another way is noted, with the smallest append that shows it and no personal data")
     func wrongMerge() throws {
         let right = try mergingHistory()

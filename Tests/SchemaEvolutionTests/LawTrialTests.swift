@@ -216,6 +216,50 @@ struct LawTrialTests {
         #expect(real.tally.failures.map(\.verdict.law) == ["T-up"])
     }
 
+    /// A member of an older shape, the codec that converts it, the newer shape, and a value that does not come back from there.
+    private static let codecs: [(before: String, after: String, codec: String, value: String, born: UInt32)] = [
+        ("integer", "integer", "{scale: {num: 9, den: 5, round: down}}", "1", 1),
+        ("number", "integer", "{scale: {num: 3, round: half-up}}", "0.5", 1),
+        ("integer", "number", "{scale: {den: 100, round: half-even}}", "0.005", 2),
+        ("string", "string", "{table: {map: {a: A, b: A}, otherwise: keep, because: they mean one thing}}", "\"b\"", 2),
+    ]
+
+    @Test("what a codec rounds or merges by declaration is lossy, also where it is another value each time", arguments: codecs)
+    func drifting(_ one: (before: String, after: String, codec: String, value: String, born: UInt32)) throws {
+        let (before, after, codec, value, born) = one
+        let history = try history([
+            "events: {E: {required: [n], properties: {n: {type: \(before)}}}}",
+            """
+            upcast: [{on: E, do: [{convert: {path: /n, to: \(after), using: \(codec), because: it will do}}]}]
+            events: {E: {required: [n], properties: {n: {type: \(after)}}}}
+            """,
+        ])
+        #expect(history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) != .iso)
+        var trial = trial(history, each: 400)
+        trial.check(
+            LawEvent(
+                origin: .log, position: Position(3), stream: "s-1", type: "E", born: SchemaVersion(born), time: Timestamp(microseconds: 0),
+                payload: Array("{\"n\":\(value)}".utf8), metadata: []), at: SchemaVersion(3 - born))
+        #expect(trial.tally.failures.filter { $0.verdict.weight == .required }.isEmpty, "\(trial.tally.failures)")
+        #expect(trial.tally.counts["L\(born)"]?.lossy ?? 0 > 0)
+    }
+
+    @Test("a move that takes the last member out of an object is partial where the object may be there without it, and only there")
+    func emptied() throws {
+        func opClass(_ object: String, required: String = "id") throws -> OpClass {
+            try history([
+                "events: {E: {required: [\(required)], properties: {id: {type: string}, o: {type: object, \(object)}}}}",
+                """
+                upcast: [{on: E, do: [{move: {from: /o/m, path: /m}}]}]
+                events: {E: {required: [id], properties: {id: {type: string}, m: {type: string}}}}
+                """,
+            ]).opClass(from: SchemaVersion(1), to: SchemaVersion(2))
+        }
+        #expect(try opClass("properties: {m: {type: string}}") == .partial)
+        #expect(try opClass("properties: {m: {type: string}}", required: "id, o") == .iso)
+        #expect(try opClass("required: [m], properties: {m: {type: string}}") == .iso)
+    }
+
     @Test("a refusal that the step declares is no failure, unless the log has such an event")
     func declaredRefusal() throws {
         let history = try history([

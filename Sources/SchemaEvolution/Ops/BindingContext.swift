@@ -148,10 +148,16 @@ extension BindingContext {
         guard passesObjects(pointer), require(pointer) != nil else { return nil }
         let always = isAlwaysPresent(pointer, beyond: common)
         let partly = shape.isRequired(at: pointer) && !always
+        // Whether an object from which it is taken may be there without it.
+        var mayBeEmpty = !shape.isRequired(at: pointer)
         guard let taken = shape.remove(at: pointer) else { return nil }
         var parent = pointer.parent
         while let place = parent, !place.isRoot, let object = shape.shape(at: place) {
             guard object.properties.isEmpty, place == target || declared(at: place) == nil else { break }
+            let isOptional = !shape.isRequired(at: place)
+            // An empty object and an absent one become the same.
+            if isOptional && mayBeEmpty { opClass.insert(.partial) }
+            mayBeEmpty = isOptional
             shape.remove(at: place)
             parent = place.parent
         }

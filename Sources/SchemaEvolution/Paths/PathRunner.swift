@@ -139,6 +139,7 @@ package final class PathRunner {
         group: [GroupPart], born: SchemaVersion, _ context: borrowing EventContext, at target: SchemaVersion, validating: Bool = false,
         _ body: (borrowing Image) throws -> Void
     ) throws {
+        if group.isEmpty { return }
         let paths = try self.group(of: group.map(\.type), born: born, to: target)
         try interpreter.run(paths, group, context, validating: validating, body)
     }
@@ -183,6 +184,7 @@ extension PathRunner {
         appended events: [AppendedEvent], born: SchemaVersion, at target: SchemaVersion, failed: (Int, ImageFailure) -> Void,
         met: ([Int], Bool) -> Void = { _, _ in }, _ body: (Int, borrowing Image) -> Void
     ) throws {
+        if events.isEmpty { return }
         let group = try group(of: events.map(\.type), born: born, to: target)
         try interpreter.run(group, appended: events, failed: failed, met: met, body)
     }

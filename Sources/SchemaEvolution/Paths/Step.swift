@@ -40,6 +40,8 @@ struct Step: Sendable {
     private(set) var rekeysStreams = false
     /// Whether an op reads a member with a codec.
     private(set) var converts = false
+    /// Whether a codec of an op may give another value each time, by declaration.
+    private(set) var drifts = false
     /// Whether an op makes a member from others within an object, which it makes too if it is absent.
     private(set) var derivesWithinObjects = false
     /// The indices of the items that name a type, and of those that may concern any type.
@@ -63,6 +65,7 @@ struct Step: Sendable {
         if case .payload(_, let entries) = action {
             converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
         }
+        drifts = drifts || action.ops.contains { $0.op.nested.contains { ($0 as? Convert)?.codec.drifts ?? false } }
         derivesWithinObjects = derivesWithinObjects || action.ops.contains { $0.op.nested.contains(where: \.derivesWithinObject) }
         switch action {
         // Items without ops are skipped, since a list may contain many thousands of them.

@@ -17,6 +17,9 @@ protocol Codec: Sendable {
     /// Whether it rounds values that are not exact.
     var rounds: Bool { get }
 
+    /// Whether a value that was converted there and back may be another one after the next time, by declaration.
+    var drifts: Bool { get }
+
     /// Binds the codec to a member's shape and the kind of the converted value. Returns nil, after adding a finding, if the codec does not
     /// convert between them.
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding?
@@ -24,6 +27,7 @@ protocol Codec: Sendable {
 
 extension Codec {
     var rounds: Bool { false }
+    var drifts: Bool { rounds }
 }
 
 /// A codec that is bound to a shape, and the shape of its results.

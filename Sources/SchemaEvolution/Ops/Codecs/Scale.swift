@@ -49,9 +49,10 @@ struct Scale: Codec {
             site.note(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
             return nil
         }
-        let (lossyUp, lossyDown) = (made == .integer && den > 1, source.kind == .integer && num > 1)
+        let lossyUp = made == .integer && (den > 1 || source.kind == .number)
+        let lossyDown = source.kind == .integer && (num > 1 || made == .number)
         if rounding == nil {
-            if lossyUp || lossyDown || source.kind != made { site.opClass.insert(.partial) }
+            if lossyUp || lossyDown { site.opClass.insert(.partial) }
         } else {
             if lossyUp { site.opClass.insert(.narrow) }
             if lossyDown { site.opClass.insert(.widen) }

@@ -59,6 +59,9 @@ struct Table: Codec {
         return rows
     }
 
+    /// What is kept as it is may be a word that the table makes of another one, and `down` may give a word that becomes yet another.
+    var drifts: Bool { because != nil }
+
     func words(_ direction: Direction) -> String {
         var words: [String] = []
         switch direction {
