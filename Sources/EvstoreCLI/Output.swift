@@ -108,7 +108,18 @@ final class Output: Sendable {
         try write(bytes.bytes, &collected)
     }
 
+    /// Twice the number of writes to standard output that have ended, and 1 more while one goes on.
+    private static let writes = Atomic<Int>(0)
+
+    /// The number of the write that goes on; nil while none does.
+    static var currentWrite: Int? {
+        let count = writes.load(ordering: .relaxed)
+        return count.isMultiple(of: 2) ? nil : count
+    }
+
     private static func write(_ bytes: RawSpan, _ collected: inout Collected) throws {
+        writes.add(1, ordering: .relaxed)
+        defer { writes.add(1, ordering: .relaxed) }
         do { try Descriptor.standardOutput.write(bytes) } catch {
             let failure: any Error =
                 error == .brokenPipe ? OutputClosed() : EvstoreError.ioFailure(doing: "writing the results", reason: error.description)

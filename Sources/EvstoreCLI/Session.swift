@@ -163,15 +163,18 @@ extension Session {
 }
 
 /// Handles ^C, SIGTERM and the closing of the terminal: the first signal cancels the work at its next chunk, the second ends the program
-/// at once, which a store survives as it survives a power cut.
+/// at once, which a store survives as it survives a power cut. So does a first one where nobody reads what is printed, since the work waits
+/// in a write that does not end.
 final class Interrupts: Sendable {
+    private static let interruptedCode: Int32 = 9
+    private let queue = DispatchQueue(label: "evstore.interrupts")
     private let received = Atomic<Bool>(false)
+    private let code = Atomic<Int32>(interruptedCode)
     private let onFirst = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Handles the signals from here on, and makes a closed pipe the error of a write.
     init() {
         signal(SIGPIPE, SIG_IGN)
-        let queue = DispatchQueue(label: "evstore.interrupts")
         // Under nohup the program ignores the closing of the terminal.
         for number in Self.isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
@@ -201,8 +204,22 @@ final class Interrupts: Sendable {
     var isCancelled: Bool { received.load(ordering: .acquiring) }
 
     private func receive() {
-        if received.exchange(true, ordering: .acquiringAndReleasing) { _exit(9) }
+        if received.exchange(true, ordering: .acquiringAndReleasing) { _exit(Self.interruptedCode) }
         onFirst.withLock(\.self)?()
+        endIfUnread(after: nil)
+    }
+
+    /// Makes an interruption a normal end of the command, with exit code 0.
+    func areTheNormalEnd() { code.store(0, ordering: .relaxed) }
+
+    /// Ends the program once one write has gone on for a second.
+    /// - Parameter seen: the write that went on a second ago.
+    private func endIfUnread(after seen: Int?) {
+        queue.asyncAfter(deadline: .now() + 1) { [self] in
+            let current = Output.currentWrite
+            if let current, current == seen { _exit(code.load(ordering: .relaxed)) }
+            endIfUnread(after: current)
+        }
     }
 
     /// Throws where a signal has cancelled the work; called between the lines of a listing.

@@ -13,8 +13,10 @@ package struct ScratchDirectory: Sendable {
 
     package var path: String { directory.path }
 
+    /// - Throws: `EvstoreError.replaced` where other files lie at the store's path: what is made there would be theirs.
     package static func make(_ context: MigrationContext) throws(EvstoreError) -> ScratchDirectory {
-        try converting {
+        if !context.log.isInPlace { throw .replaced(path: context.store) }
+        return try converting {
             if !context.log.isReadOnly { return try make(below: StoreFiles.directory(scratch, of: context.store)) }
             return try make(below: ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
         }

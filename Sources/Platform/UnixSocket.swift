@@ -109,10 +109,10 @@ package struct NotifySocket: Sendable {
     }
 
     /// Sends lines such as `READY=1`.
-    /// - Parameter waiting: waits, as long as it takes, for a reader whose queue is full (10 datagrams, where the kernel's
-    ///   net.unix.max_dgram_qlen is left as it is).
-    /// - Throws: `SystemFailure` where the datagram can't be sent; EAGAIN where the queue is full and it does not wait.
-    package func tell(_ lines: String..., waiting: Bool = true) throws(SystemFailure) {
+    /// - Parameter patience: how long it waits, in whole seconds, for a reader whose queue is full (10 datagrams, where the kernel's
+    ///   net.unix.max_dgram_qlen is left as it is); not at all where it is 0.
+    /// - Throws: `SystemFailure` where the datagram can't be sent; EAGAIN where the queue is full.
+    package func tell(_ lines: String..., patience seconds: Int = 1) throws(SystemFailure) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         defer { close(descriptor) }
@@ -125,9 +125,11 @@ package struct NotifySocket: Sendable {
         unsafe withUnsafeMutableBytes(of: &name.sun_path) { unsafe $0.copyBytes(from: path) }
         let size = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
         let text = Array(lines.joined(separator: "\n").utf8)
+        var patience = timeval(tv_sec: seconds, tv_usec: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         let sent = unsafe withUnsafePointer(to: name) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL) | (waiting ? 0 : Int32(MSG_DONTWAIT)), $0, size)
+                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL) | (seconds > 0 ? 0 : Int32(MSG_DONTWAIT)), $0, size)
             }
         }
         if sent < 0 { throw SystemFailure(code: errno) }

@@ -42,6 +42,24 @@ struct InterruptTests {
         #expect(try member(rest.line, "position") == "4")
     }
 
+    @Test("a signal ends a command that waits for somebody to read what it prints", arguments: ["export", "backup -"])
+    func unread(_ words: String) throws {
+        let shop = try Shop()
+        try shop.write("orders.jsonl", (0 ..< 4_000).map { Shop.order("o\($0)", total: $0) }.joined())
+        try shop.must("import \(shop.path("orders.jsonl")) --as v1 --schemas SCHEMAS")
+        let go = "cd '\(shop.directory.path)'; "
+        _ = try shell(shop, go + "mkfifo f").wait()
+        let reader = try shell(shop, go + "exec sleep 600 <f")
+        let printing = try shell(shop, go + "exec '\(shop.program.path)' \(words) >f")
+        // By then the pipe is full; where it is not, the command ends as any other.
+        Thread.sleep(forTimeInterval: 2)
+        printing.send(signal: SIGTERM)
+        #expect(try printing.wait().exit == 9)
+        reader.send(signal: SIGTERM)
+        _ = try reader.wait()
+        #expect(try shop.run("verify").exit == 0)
+    }
+
     @Test("a proof of the laws that is stopped ends with 9 and changes nothing, and another one finishes")
     func laws() throws {
         let shop = try Shop()

@@ -287,6 +287,15 @@ class Check:
             while "STOPPING=1" not in heard[-1]:
                 heard.append(listener.recv(4_096).decode())
             self.end(process, "systemd", is_told=True)
+        # One who does not read what he is told keeps nobody from ending.
+        path = str(self.directory / "silent")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as silent:
+            silent.bind(path)
+            process, _ = self.start("--listen", "127.0.0.1:0", NOTIFY_SOCKET=path, WATCHDOG_USEC="20000")
+            time.sleep(1)
+            process.terminate()
+            code = process.wait(PATIENCE)
+            self.expect(code == 0, f"SIGTERM ended it with {code} where nobody reads what systemd is told")
 
     def is_waiting(self, listener):
         try:

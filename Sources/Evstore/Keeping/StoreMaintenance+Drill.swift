@@ -59,7 +59,8 @@ extension StoreMaintenance {
 
     /// Writes the report below the store, completely or not at all; returns its path.
     private func write(_ report: DrillReport) throws(EvstoreError) -> String {
-        try converting(at: path) {
+        if !log.isInPlace { throw .replaced(path: path) }
+        return try converting(at: path) {
             let directory = try StoreFiles.directory("drills", of: path)
             try Directory.sync(path)
             let time = Timestamp.now.description.replacing(":", with: "-")

@@ -92,6 +92,7 @@ struct WatchCommand: Command {
             let end = try store.last()
             // Order: what can't be seen is refused before the command says that it watches.
             try store.readAll(at: version, limit: 0, type: type) { _ in false }
+            session.interrupts.areTheNormalEnd()
             var pages = store.subscribe(to: name, after: end, at: version, type: type).pages.makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
             do {

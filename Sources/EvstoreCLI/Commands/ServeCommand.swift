@@ -148,10 +148,14 @@
             return ServingService(server: server, address: address, saidToken: said, output: session.output)
         }
 
-        /// Runs services until the command is interrupted, which ends them gracefully.
+        /// Runs services until the command is interrupted, which ends them gracefully, one after the other.
         static func run(_ services: [any ServiceLifecycle.Service], _ session: Session) async throws {
             let group = ServiceGroup(services: services, logger: session.logger)
-            session.interrupts.atFirst { Task { await group.triggerGracefulShutdown() } }
+            let manager = NotifySocket(ProcessInfo.processInfo.environment)
+            session.interrupts.atFirst { [output = session.output] in
+                Task { await group.triggerGracefulShutdown() }
+                manager?.tell(output, "STOPPING=1")
+            }
             try await group.run()
         }
 
@@ -183,7 +187,7 @@
                     group.addTask {
                         try await server.run { port in
                             say(port)
-                            tell(manager, "READY=1", "STATUS=serving \(address.description)")
+                            manager?.tell(output, "READY=1", "STATUS=serving \(address.description)")
                         }
                     }
                     if let manager, let interval = NotifySocket.watchdogInterval(environment) {
@@ -192,7 +196,6 @@
                     try await group.waitForAll()
                 }
             } onGracefulShutdown: {
-                tell(manager, "STOPPING=1")
                 Task { await server.stop() }
             }
         }
@@ -203,20 +206,22 @@
             output.note("serving   \(base); ^C ends it")
         }
 
-        /// A service manager that no longer listens does not affect the server's clients.
-        private func tell(_ manager: NotifySocket?, _ lines: String...) {
-            do { for line in lines { try manager?.tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
-        }
-
         /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
         private static func keepAlive(_ manager: NotifySocket, every interval: Duration) async {
             await cancelWhenGracefulShutdown {
                 while true {
                     // Where systemd does not listen just now, the next sign may reach it.
-                    do throws(SystemFailure) { try manager.tell("WATCHDOG=1", waiting: false) } catch {}
+                    do throws(SystemFailure) { try manager.tell("WATCHDOG=1", patience: 0) } catch {}
                     do { try await Task.sleep(for: interval.bounded) } catch { return }
                 }
             }
+        }
+    }
+
+    extension NotifySocket {
+        /// Tells the service manager; one that does not listen does not affect the server's clients.
+        fileprivate func tell(_ output: Output, _ lines: String...) {
+            do throws(SystemFailure) { for line in lines { try tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
         }
     }
 #endif
