@@ -205,8 +205,8 @@ final class Interrupts: Sendable {
 
     private func receive() {
         if received.exchange(true, ordering: .acquiringAndReleasing) { _exit(Self.interruptedCode) }
-        onFirst.withLock(\.self)?()
         endIfUnread(after: nil)
+        onFirst.withLock(\.self)?()
     }
 
     /// Makes an interruption a normal end of the command, with exit code 0.

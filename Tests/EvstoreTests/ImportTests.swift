@@ -254,7 +254,10 @@ struct ImportTests {
         for (id, text) in [("5", "y"), ("1", "y")] {
             await #expect(throws: EvstoreError.self) { _ = try await run(temporary, line(id, text)) }
         }
-        #expect(try store.last().position == Position(4))
+        let unknown = line("1", "x").replacing(#""type""#, with: #""version":9,"type""#)
+        let listed = try await run(temporary, unknown + line("6", "1"), ImportOptions(onError: .quarantine))
+        #expect((listed.added, listed.quarantined) == (1, 1))
+        #expect(try store.last().position == Position(5))
     }
 
     @Test("an export is imported again as what it was")

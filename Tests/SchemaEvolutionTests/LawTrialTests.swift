@@ -246,11 +246,11 @@ struct LawTrialTests {
 
     @Test("a move that takes the last member out of an object is partial where the object may be there without it, and only there")
     func emptied() throws {
-        func opClass(_ object: String, required: String = "id") throws -> OpClass {
+        func opClass(_ object: String, required: String = "id", from: String = "/o/m") throws -> OpClass {
             try history([
                 "events: {E: {required: [\(required)], properties: {id: {type: string}, o: {type: object, \(object)}}}}",
                 """
-                upcast: [{on: E, do: [{move: {from: /o/m, path: /m}}]}]
+                upcast: [{on: E, do: [{move: {from: \(from), path: /m}}]}]
                 events: {E: {required: [id], properties: {id: {type: string}, m: {type: string}}}}
                 """,
             ]).opClass(from: SchemaVersion(1), to: SchemaVersion(2))
@@ -258,6 +258,8 @@ struct LawTrialTests {
         #expect(try opClass("properties: {m: {type: string}}") == .partial)
         #expect(try opClass("properties: {m: {type: string}}", required: "id, o") == .iso)
         #expect(try opClass("required: [m], properties: {m: {type: string}}") == .iso)
+        let within = "required: [p], properties: {p: {type: object, properties: {m: {type: string}}}}"
+        #expect(try opClass(within, from: "/o/p/m") == .partial)
     }
 
     @Test("a refusal that the step declares is no failure, unless the log has such an event")

@@ -88,7 +88,7 @@ extension Importer {
         do {
             let receipt = try store.receipt(of: StoredAppend(position, born, history), for: [line.event], options.sameID, reader)
             return receipt == nil ? nil : position
-        } catch EvstoreError.noImage { return nil } catch let error as EvstoreError where error.isLineError { return nil }
+        } catch let error as EvstoreError where error.isLineError || error.isOfVersions { return nil }
     }
 
     /// The event of a CloudEvent that an earlier program has imported, which took its id without its source: an event with that id has
@@ -253,6 +253,14 @@ extension StoredAppend {
 }
 
 extension EvstoreError {
+    /// Whether an event can't be seen at a version of which it is.
+    fileprivate var isOfVersions: Bool {
+        switch self {
+        case .noImage, .unknownVersion, .unknownType, .versionNotAllowed, .schemaNewer, .programNeeded: true
+        default: false
+        }
+    }
+
     /// Whether the line is refused for its content, and not because the store can't be read.
     fileprivate var isLineError: Bool { if case .idReused = self { true } else { isNotAnEvent } }
 

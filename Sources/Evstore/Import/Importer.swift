@@ -41,6 +41,8 @@ final class Importer {
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// The lines that the first reading refused, and what it noted of each chunk, by its first line.
     private var refusedLines: Set<UInt64> = []
+    /// The first lines of the chunks of which a line counts as there although it may not be appended: they are checked at each reading.
+    private var unfitChunks: Set<UInt64> = []
     private var firstReadings: [UInt64: Reading] = [:]
     private var linesChecked: UInt64 = 0
     /// The last line of this reading so far.
@@ -308,7 +310,8 @@ final class Importer {
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
-        let earlier = EarlierReading(reading: firstReadings[chunk.firstLine], refused: refusedLines)
+        let earlier = EarlierReading(
+            reading: unfitChunks.contains(chunk.firstLine) ? nil : firstReadings[chunk.firstLine], refused: refusedLines)
         return Task { [store, rules, form] in
             try chunk.check(by: store.validator(rules), form, pass, after: earlier, opening: store.log.lineSealer)
         }
@@ -318,6 +321,7 @@ final class Importer {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
+        if pass == .checking, !chunk.unfit.isEmpty { unfitChunks.insert(entry.chunk.firstLine) }
         let looksUpIDs = (pass != .applying || repeatsIDs || !chunk.unfit.isEmpty) && chunk.givesIDs
         // Order: the log is read for events that it may append.
         if looksUpIDs || !entry.chunk.leftOut.isEmpty { try await finishAppend() }

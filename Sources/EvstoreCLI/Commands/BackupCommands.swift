@@ -290,6 +290,7 @@ struct FollowCommand: Command {
     /// Follows until an interruption, which is its normal end.
     private func keepLooking(_ replica: String, _ session: Session) async throws {
         guard let interval else { return }
+        session.interrupts.areTheNormalEnd()
         var noted = ""
         while !session.interrupts.isCancelled {
             do {

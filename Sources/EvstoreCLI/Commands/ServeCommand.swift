@@ -184,14 +184,18 @@
             let manager = NotifySocket(environment)
             try await withGracefulShutdownHandler {
                 try await withThrowingTaskGroup(of: Void.self) { group in
+                    let (serving, begun) = AsyncStream.makeStream(of: Void.self)
                     group.addTask {
+                        defer { begun.finish() }
                         try await server.run { port in
                             say(port)
-                            manager?.tell(output, "READY=1", "STATUS=serving \(address.description)")
+                            begun.yield()
                         }
                     }
-                    if let manager, let interval = NotifySocket.watchdogInterval(environment) {
-                        group.addTask { await Self.keepAlive(manager, every: interval) }
+                    if let manager {
+                        group.addTask {
+                            for await _ in serving { await keepTelling(manager, every: NotifySocket.watchdogInterval(environment)) }
+                        }
                     }
                     try await group.waitForAll()
                 }
@@ -206,13 +210,36 @@
             output.note("serving   \(base); ^C ends it")
         }
 
-        /// Notifies systemd periodically that the program is alive, from the task pool that everything runs on, until a shutdown.
-        private static func keepAlive(_ manager: NotifySocket, every interval: Duration) async {
+        /// Tells systemd that the program serves, then periodically that it is alive, from the task pool that everything runs on, until a
+        /// shutdown.
+        private func keepTelling(_ manager: NotifySocket, every interval: Duration?) async {
             await cancelWhenGracefulShutdown {
-                while true {
-                    // Where systemd does not listen just now, the next sign may reach it.
-                    do throws(SystemFailure) { try manager.tell("WATCHDOG=1", patience: 0) } catch {}
-                    do { try await Task.sleep(for: interval.bounded) } catch { return }
+                do {
+                    try await tellReady(manager)
+                    guard let interval else { return }
+                    while true {
+                        // Where systemd does not listen just now, the next sign may reach it.
+                        do throws(SystemFailure) { try manager.tell("WATCHDOG=1", patience: 0) } catch {}
+                        try await Task.sleep(for: interval.bounded)
+                    }
+                } catch {
+                    // The task was cancelled.
+                }
+            }
+        }
+
+        /// Waits for room in the queue of systemd, without a thread.
+        private func tellReady(_ manager: NotifySocket) async throws(CancellationError) {
+            for line in ["READY=1", "STATUS=serving \(address.description)"] {
+                var isTold = false
+                while !isTold {
+                    do throws(SystemFailure) {
+                        try manager.tell(line, patience: 0)
+                        isTold = true
+                    } catch {
+                        guard error.isBusy else { return output.note("note: systemd was not told: \(error)") }
+                        do { try await Task.sleep(for: .milliseconds(100)) } catch { throw CancellationError() }
+                    }
                 }
             }
         }

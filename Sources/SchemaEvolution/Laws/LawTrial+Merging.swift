@@ -104,7 +104,9 @@ extension LawTrial {
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
             if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isLossless) }
-            return found + [verdict, LawVerdict(law: "L3", holds: isStable)]
+            var stable = LawVerdict(law: "L3", holds: isStable)
+            if !isStable, drifts(from: last.born, to: target) { stable.weight = .measured }
+            return found + [verdict, stable]
         } catch {
             if isExcused(last, target, error) { return found }
             (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isLossless))

@@ -184,11 +184,12 @@ package struct LawTrial {
     /// makes a member from others within an object that the older version need not have, the way down takes the member out and can't know
     /// whether the object was there: an empty object and an absent one become one.
     private func isAllowed(_ again: [GroupPart], _ images: [GroupPart], _ event: LawEvent, _ target: SchemaVersion) -> Bool {
-        let steps = history.steps(from: event.born, to: target)
-        if steps.contains(where: \.step.drifts) { return true }
-        return event.born > target && steps.contains { $0.step.derivesWithinObjects }
+        if drifts(from: event.born, to: target) { return true }
+        return event.born > target && history.steps(from: event.born, to: target).contains { $0.step.derivesWithinObjects }
             && Self.isSame(Self.withoutEmptyObjects(again), Self.withoutEmptyObjects(images))
     }
+
+    func drifts(from: SchemaVersion, to: SchemaVersion) -> Bool { history.steps(from: from, to: to).contains(where: \.step.drifts) }
 
     /// The weight of a failure in which downcast events differ from the originals.
     mutating func weight(

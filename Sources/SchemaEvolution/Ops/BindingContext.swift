@@ -157,7 +157,7 @@ extension BindingContext {
             let isOptional = !shape.isRequired(at: place)
             // An empty object and an absent one become the same.
             if isOptional && mayBeEmpty { opClass.insert(.partial) }
-            mayBeEmpty = isOptional
+            mayBeEmpty = mayBeEmpty || isOptional
             shape.remove(at: place)
             parent = place.parent
         }
