@@ -42,7 +42,9 @@ struct InterruptTests {
         #expect(try member(rest.line, "position") == "4")
     }
 
-    @Test("a signal ends a command that waits for somebody to read what it prints", arguments: ["export", "backup -"])
+    @Test(
+        "a signal ends a command that waits for somebody to read what it prints", .timeLimit(.minutes(10)),
+        arguments: ["export", "backup -"])
     func unread(_ words: String) throws {
         let shop = try Shop()
         try shop.write("orders.jsonl", (0 ..< 4_000).map { Shop.order("o\($0)", total: $0) }.joined())

@@ -50,16 +50,6 @@ struct ChangedVersionsTests {
         }
     }
 
-    /// Waits on this thread, which is one of the store's own, for work that others do.
-    private static func waiting(for work: @escaping @Sendable () async throws -> Void) {
-        let done = DispatchSemaphore(value: 0)
-        Task.detached {
-            do { try await work() } catch { Issue.record(error) }
-            done.signal()
-        }
-        done.wait()
-    }
-
     /// A line of an event of any version, also of one that the store has not, and at times of an event that some versions can't see.
     private func line(_ number: Int, _ random: inout SeededGenerator) -> String {
         let (version, isOdd) = (Int.random(in: 1 ... 5, using: &random), Bool.random(using: &random))
@@ -111,7 +101,7 @@ struct ChangedVersionsTests {
             let other = try await changing.open(schemas: changing.schemas)
             let found = try await changing.store.importLines(
                 from: file, as: SchemaVersion(1), options: ImportOptions(onError: .quarantine),
-                progress: { if $0.step == "check", $0.done == 25 { Self.waiting { try await one.change.make(in: other) } } })
+                progress: { if $0.step == "check", $0.done == 25 { waiting { try await one.change.make(in: other) } } })
             try await other.close()
 
             try await one.change.make(in: changed.store)

@@ -1,20 +1,9 @@
 import Evstore
 import EvstoreTesting
-import Foundation
 import Testing
 
 @Suite("A drill beside a replay")
 struct DrillBesideReplayTests {
-    /// Waits on this thread, which is one of the store's own, for work that others do.
-    private static func waiting(for work: @escaping @Sendable () async throws -> Void) {
-        let done = DispatchSemaphore(value: 0)
-        Task.detached {
-            do { try await work() } catch { Issue.record(error) }
-            done.signal()
-        }
-        done.wait()
-    }
-
     @Test(
         "that ends before the store is copied rehearses the versions of the copy and passes, also where a finalize follows",
         arguments: [false, true])
@@ -27,7 +16,7 @@ struct DrillBesideReplayTests {
         let other = try await temporary.open(schemas: isFinalized ? schemas : nil)
         let report = try await other.maintenance.drill(seed: 7) { event in
             guard event.step == "copy the store" else { return }
-            Self.waiting {
+            waiting {
                 _ = try await store.migrate(to: SchemaVersion(3), options: MigrationOptions(yes: true))
                 if isFinalized { _ = try await store.finalize(SchemaVersion(3)) }
             }

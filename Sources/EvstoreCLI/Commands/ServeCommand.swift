@@ -154,7 +154,8 @@
             let manager = NotifySocket(ProcessInfo.processInfo.environment)
             session.interrupts.atFirst { [output = session.output] in
                 Task { await group.triggerGracefulShutdown() }
-                manager?.tell(output, "STOPPING=1")
+                // A service manager that no longer listens does not affect the server's clients.
+                do throws(SystemFailure) { try manager?.tell("STOPPING=1") } catch { output.note("note: systemd was not told: \(error)") }
             }
             try await group.run()
         }
@@ -242,13 +243,6 @@
                     }
                 }
             }
-        }
-    }
-
-    extension NotifySocket {
-        /// Tells the service manager; one that does not listen does not affect the server's clients.
-        fileprivate func tell(_ output: Output, _ lines: String...) {
-            do throws(SystemFailure) { for line in lines { try tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
         }
     }
 #endif
