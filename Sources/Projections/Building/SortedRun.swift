@@ -90,32 +90,37 @@ struct RunReader {
 
 /// Merges several runs without common keys, using a heap of their next rows.
 struct RunMerge {
-    private var heap: [RunReader] = []
+    private var readers: [RunReader]
+    /// The prefix of each next key, and the index of its reader.
+    private var heap: [(prefix: UInt64, reader: Int)] = []
 
     init(_ readers: [RunReader]) throws {
-        for var reader in readers where try reader.next() { heap.append(reader) }
-        heap.sort { $0.precedes($1) }
+        self.readers = readers
+        for index in readers.indices where try self.readers[index].next() { heap.append((self.readers[index].prefix, index)) }
+        for parent in heap.indices.reversed() { sink(parent) }
     }
 
     /// Calls the body with each row in order.
     mutating func forEach(_ body: (_ row: RunReader) throws -> Void) throws {
-        while !heap.isEmpty {
-            try body(heap[0])
-            if try !heap[0].next() {
+        while let least = heap.first?.reader {
+            try body(readers[least])
+            if try readers[least].next() {
+                heap[0].prefix = readers[least].prefix
+            } else {
                 heap.swapAt(0, heap.count - 1)
                 heap.removeLast()
             }
-            sink()
+            sink(0)
         }
     }
 
     private func precedes(_ a: Int, _ b: Int) -> Bool {
         if heap[a].prefix != heap[b].prefix { return heap[a].prefix < heap[b].prefix }
-        return heap[a].precedes(heap[b])
+        return readers[heap[a].reader].precedes(readers[heap[b].reader])
     }
 
-    private mutating func sink() {
-        var parent = 0
+    private mutating func sink(_ index: Int) {
+        var parent = index
         while true {
             var least = parent
             for child in parent * 2 + 1 ... parent * 2 + 2 where child < heap.count {

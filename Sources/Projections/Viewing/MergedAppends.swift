@@ -33,6 +33,7 @@ package final class MergedAppends {
     /// An event that a step may merge: its first and its last image, or why it has none.
     private struct Place {
         let position: Position
+        let key: Key
         var first = -1
         var last = -1
         var failure: ImageFailure?
@@ -46,6 +47,7 @@ package final class MergedAppends {
     private var held: Epoch?
     /// Events of one append, upwards; the payloads of their images are in `texts`.
     private var places: [Place] = []
+    private var events: [AppendedEvent] = []
     private var images: [Seen] = []
     private var texts = ByteBuffer()
     /// The kinds of the last events, at most four, within one epoch: most appends that are merged contain two.
@@ -94,23 +96,20 @@ package final class MergedAppends {
 
     /// Drops the cached events.
     func removeAll() {
-        (held, places, images) = (nil, [], [])
+        (held, places, events, images) = (nil, [], [], [])
         texts = ByteBuffer()
     }
 
     /// Reads the events of an append around a position.
     private func read(around position: Position, _ reader: borrowing LogReader, in order: ReadOrder) throws {
-        var (events, groups): ([AppendedEvent], [(key: Key, places: [Int])]) = ([], [])
         places.removeAll(keepingCapacity: true)
+        events.removeAll(keepingCapacity: true)
         images.removeAll(keepingCapacity: true)
         texts.removeAll()
         func take(_ record: borrowing RecordView) throws {
             let kind = try kind(of: record)
             guard kind.merges else { return }
-            let key = Key(stream: record.streamID, born: record.born)
-            if groups.last?.key != key { groups.append((key, [])) }
-            groups[groups.count - 1].places.append(places.count)
-            places.append(Place(position: record.position))
+            places.append(Place(position: record.position, key: Key(stream: record.streamID, born: record.born)))
             events.append(
                 AppendedEvent(
                     type: kind.name, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
@@ -120,11 +119,11 @@ package final class MergedAppends {
         case .log: try reader.append(around: position) { try take($0) }
         case .stream: try reader.appendInStream(around: position) { try take($0) }
         }
-        if groups.count < 2 {
-            if let group = groups.first { try see(events, group.places, group.key) }
+        guard let key = places.first?.key else { return }
+        if places.allSatisfy({ $0.key == key }) {
+            try see(events, places.indices, key)
         } else {
-            for (key, parts) in Dictionary(grouping: groups, by: \.key) {
-                let chosen = parts.flatMap(\.places)
+            for (key, chosen) in Dictionary(grouping: places.indices, by: { places[$0].key }) {
                 try see(chosen.map { events[$0] }, chosen, key)
             }
         }
@@ -141,7 +140,8 @@ package final class MergedAppends {
 
     /// Makes the images of events of one stream and birth version.
     /// - Parameter members: the indexes of their entries in `places`.
-    private func see(_ events: [AppendedEvent], _ members: [Int], _ key: Key) throws {
+    private func see<Members: RandomAccessCollection>(_ events: [AppendedEvent], _ members: Members, _ key: Key) throws
+    where Members.Element == Int, Members.Index == Int {
         try viewer.view(
             appended: events, born: key.born, at: target,
             failed: { index, failure in

@@ -20,9 +20,13 @@ final class PathJunction: Sendable {
     let on: [JSONPointer]
     /// The segment for the event to which several parts are joined.
     let joined: PathSegment
+    /// Whether a part supplies a member of an object that another part supplies as a whole.
+    let divides: Bool
 
     init(order: Int, step: SchemaVersion, arms: [Arm], on: [JSONPointer], joined: PathSegment) {
         (self.order, self.step, self.arms, self.on, self.joined) = (order, step, arms, on, joined)
+        let pointers = Set(arms.flatMap { $0.pick.map { $0.pointer } })
+        divides = pointers.contains { $0.prefixes.dropLast().contains { pointers.contains($0) } }
     }
 }
 
@@ -73,15 +77,17 @@ package struct GroupPart: Hashable, Sendable {
 }
 
 /// The parts of one event in order: those that wait at a junction until all others have arrived or ended, and the images that follow a
-/// waiting part.
+/// waiting part. Once warm, it allocates one array for each match.
 struct JunctionQueue: ~Copyable {
     private enum Stand {
-        case junction(PathJunction, arm: Int, key: [UInt8])
+        /// The key is in `texts`.
+        case junction(PathJunction, arm: Int, key: Range<Int>)
         case image(PathEnd)
     }
 
     private struct Part {
         var stand: Stand
+        /// Its payload in `texts`.
         var text: Range<Int>
         /// The index of its event in the group.
         var source: Int
@@ -89,36 +95,43 @@ struct JunctionQueue: ~Copyable {
         var origin: PartOrigin?
     }
 
-    /// A slice, so that removing the first elements is cheap.
-    private var parts: ArraySlice<Part> = []
+    /// Those before `head` have gone, so that removing the first elements is cheap.
+    private var parts: [Part] = []
+    private var head = 0
     /// For each order of junctions, how many parts wait, and how many of these have an origin.
     private var waiting: [(order: Int, parts: Int, related: Int)] = []
     /// The index of the next part: behind everything that the current part has become so far.
     private var cursor = 0
+    /// The indices of the parts that are joined next, in order.
+    private var met: [Int] = []
     private var texts = ByteBuffer()
+    private var value = ByteBuffer()
     private var side = EventDocument()
 
     init() {}
 
-    var isEmpty: Bool { parts.isEmpty }
+    var isEmpty: Bool { head == parts.count }
 
     mutating func removeAll() {
-        guard !parts.isEmpty || texts.count > 0 else { return }
-        parts = []
+        parts.removeAll(keepingCapacity: true)
         waiting.removeAll(keepingCapacity: true)
-        cursor = 0
+        (head, cursor) = (0, 0)
         texts.removeAll()
     }
 
     mutating func add(
         _ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction, _ arm: Int, of source: PartSource
     ) {
-        let key = key(&doc, object, junction)
+        let key = texts.count
+        Self.writeKey(&doc, object, junction, into: &texts, by: &value)
         let start = texts.count
         doc.write(object, into: &texts)
         let within = source.origin.flatMap { $0.step == junction.step ? $0 : nil }
         count(1, related: within == nil ? 0 : 1, at: junction.order)
-        add(Part(stand: .junction(junction, arm: arm, key: key), text: start ..< texts.count, source: source.event, origin: within))
+        add(
+            Part(
+                stand: .junction(junction, arm: arm, key: key ..< start), text: start ..< texts.count, source: source.event, origin: within)
+        )
     }
 
     private mutating func count(_ parts: Int, related: Int, at order: Int) {
@@ -136,102 +149,125 @@ struct JunctionQueue: ~Copyable {
     }
 
     private mutating func add(_ part: Part) {
-        parts.insert(part, at: parts.startIndex + cursor)
+        parts.insert(part, at: cursor)
         cursor += 1
     }
 
-    /// The members that the parts share, in canonical form: however values are spelled, equal ones have one key.
-    private mutating func key(_ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction) -> [UInt8] {
-        if junction.on.isEmpty { return [] }
-        let start = texts.count
-        var value = ByteBuffer()
+    /// Writes the members that the parts share in canonical form: however values are spelled, equal ones have one key.
+    private static func writeKey(
+        _ doc: inout JSONEditor, _ object: JSONEditor.Node, _ junction: PathJunction, into key: inout ByteBuffer, by value: inout ByteBuffer
+    ) {
         for pointer in junction.on {
             if let node = doc.find(pointer, from: object) {
                 value.removeAll()
                 doc.write(node, into: &value)
                 // A number beyond what can be canonical is compared as it is spelled.
-                do throws(JSONError) { try Canonical.write(value.bytes, into: &texts) } catch { texts.append(value.bytes) }
+                do throws(JSONError) { try Canonical.write(value.bytes, into: &key) } catch { key.append(value.bytes) }
             }
-            texts.append(0)
+            key.append(0)
         }
-        defer { texts.truncate(to: start) }
-        return [UInt8](copying: texts.slice(start, texts.count - start))
     }
 
     /// Removes the first element if it is an image, writes its payload, and returns its end and the index of its event.
     mutating func nextImage(into output: inout ByteBuffer) -> (end: PathEnd, source: Int)? {
-        guard let first = parts.first, case .image(let end) = first.stand else { return nil }
-        parts.removeFirst()
-        cursor = max(0, cursor - 1)
+        guard head < parts.count, case .image(let end) = parts[head].stand else { return nil }
         output.removeAll()
-        output.append(texts.slice(first.text.lowerBound, first.text.count))
-        return (end, first.source)
+        output.append(texts.slice(parts[head].text.lowerBound, parts[head].text.count))
+        let source = parts[head].source
+        head += 1
+        cursor = max(head, cursor)
+        return (end, source)
     }
 
-    private typealias Waiting = (arm: Int, key: [UInt8], index: Int)
+    /// Whether a part, which is for an arm and has a key, belongs to the same event as others: at most one part of each type takes part.
+    private func joins(_ others: [Int], arm: Int, key: Range<Int>) -> Bool {
+        others.allSatisfy {
+            guard case .junction(_, let other, let its) = parts[$0].stand else { return false }
+            return other != arm && texts.slice(its.lowerBound, its.count).equals(texts.slice(key.lowerBound, key.count))
+        }
+    }
 
-    /// The parts that are joined next at the junction of an order: those that its step made of one event, or else the first of each type.
-    private func meeting(_ order: Int, related: Bool) -> (junction: PathJunction, parts: [Waiting])? {
+    /// Finds the parts that are joined next at the junction of an order: those that its step made of one event, or else the first of each
+    /// type.
+    private mutating func meet(at order: Int, related: Bool) -> PathJunction? {
         var next: PathJunction?
-        var (met, kin): ([Waiting], [Int: [Waiting]]) = ([], [:])
-        for index in 0 ..< parts.count {
-            guard case .junction(let junction, let arm, let key) = parts[parts.startIndex + index].stand,
-                junction === next ?? junction, junction.order == order
+        var kin: [Int: [Int]] = [:]
+        met.removeAll(keepingCapacity: true)
+        for index in head ..< parts.count {
+            guard case .junction(let junction, let arm, let key) = parts[index].stand, junction.order == order,
+                junction === next ?? junction
             else { continue }
             next = junction
-            // At most one part of each type takes part.
-            func joins(_ others: [Waiting]) -> Bool { others.isEmpty || key == others[0].key && !others.contains { $0.arm == arm } }
-            if joins(met) { met.append((arm, key, index)) }
-            if related, let origin = parts[parts.startIndex + index].origin?.number, joins(kin[origin, default: []]) {
-                kin[origin, default: []].append((arm, key, index))
+            if joins(met, arm: arm, key: key) { met.append(index) }
+            if related, let origin = parts[index].origin?.number, joins(kin[origin, default: []], arm: arm, key: key) {
+                kin[origin, default: []].append(index)
             }
             if met.count == junction.arms.count, !related { break }
         }
-        let own = kin.values.filter { $0.count > 1 }.min { $0[0].index < $1[0].index }
-        return next.map { ($0, own ?? met) }
+        if let own = kin.values.filter({ $0.count > 1 }).min(by: { $0[0] < $1[0] }) { met = own }
+        return next
     }
 
     /// Removes the parts that are joined at the next junction and loads them as one event; nil if nothing waits.
     ///
     /// The event takes the position of the first of the parts that belong to the last of their events.
     mutating func next(_ doc: inout EventDocument) throws(JSONError) -> JunctionMatch? {
-        guard let first = waiting.min(by: { $0.order < $1.order }), let (next, met) = meeting(first.order, related: first.related > 0)
+        guard let first = waiting.min(by: { $0.order < $1.order }),
+            let junction = meet(at: first.order, related: first.related > 0)
         else { return nil }
-        let found = met.map { parts[parts.startIndex + $0.index] }
-        let (sources, origins) = (found.map(\.source).sorted(), found.map(\.origin))
-        let origin = origins.allSatisfy { $0 == origins[0] } ? origins[0] : nil
-        count(-found.count, related: -origins.count { $0 != nil }, at: first.order)
-        cursor = found.firstIndex { $0.source == sources.last }.map { met[$0].index } ?? 0
-        cursor -= met.count { $0.index < cursor }
-        for one in met.reversed() { remove(one.index) }
-        if met.count == 1 {
-            try doc.splice.load(self.texts, found[0].text)
-            return JunctionMatch(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
+        let segment = try join(at: junction, &doc)
+        var origin = parts[met[0]].origin
+        var (related, sources): (Int, [Int]) = (0, [])
+        sources.reserveCapacity(met.count)
+        for index in met {
+            if parts[index].origin != origin { origin = nil }
+            if parts[index].origin != nil { related += 1 }
+            sources.append(parts[index].source)
+        }
+        count(-met.count, related: -related, at: first.order)
+        sources.sort()
+        let place = met.first { parts[$0].source == sources.last } ?? head
+        let before = place - head - met.count { $0 < place }
+        let start = head
+        for index in met.reversed() { remove(index - start) }
+        cursor = head + before
+        return JunctionMatch(segment: segment, sources: sources, isWhole: met.count == junction.arms.count, origin: origin)
+    }
+
+    /// Loads the parts that meet at a junction as one event, and returns the segment with which it continues.
+    private mutating func join(at junction: PathJunction, _ doc: inout EventDocument) throws(JSONError) -> PathSegment {
+        if met.count == 1, case .junction(_, let arm, _) = parts[met[0]].stand {
+            try doc.splice.load(texts, parts[met[0]].text)
+            return junction.arms[arm].lone
         }
         try doc.splice.load(Self.empty.lent)
         var taken: [JSONPointer] = []
-        for (one, part) in zip(met, found) {
-            try join(part.text, next.arms[one.arm].pick, to: &doc, after: taken)
-            taken += next.arms[one.arm].pick.map(\.pointer)
+        var there: UInt64 = 0
+        for index in met {
+            guard case .junction(_, let arm, _) = parts[index].stand else { continue }
+            let pick = junction.arms[arm].pick
+            try join(parts[index].text, pick, to: &doc, after: taken)
+            if junction.divides { taken += pick.map { $0.pointer } }
+            there |= 1 << UInt64(arm)
         }
-        let there: UInt64 = met.reduce(0) { $0 | 1 << $1.arm }
-        for arm in next.arms { arm.fill?.fill(&doc, at: doc.splice.root, without: there) }
-        return JunctionMatch(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
+        for arm in junction.arms { arm.fill?.fill(&doc, at: doc.splice.root, without: there) }
+        return junction.joined
     }
 
-    /// Removes an element by moving the elements on the shorter side.
-    private mutating func remove(_ offset: Int) {
-        let index = parts.startIndex + offset
-        if offset > parts.count / 2 {
+    /// Removes the element at a distance from the first one by moving the elements on the shorter side.
+    private mutating func remove(_ distance: Int) {
+        let index = head + distance
+        if distance > (parts.count - head) / 2 {
             parts.remove(at: index)
         } else {
-            for place in stride(from: index, to: parts.startIndex, by: -1) { parts.swapAt(place, place - 1) }
-            parts.removeFirst()
+            for place in stride(from: index, to: head, by: -1) { parts.swapAt(place, place - 1) }
+            head += 1
         }
     }
 
     /// Adds a part's picked members, with the objects around them, to the event unless the event has them already.
-    /// - Parameter taken: the members that earlier parts took. An object of which they took only members is replaced as a whole.
+    /// - Parameter taken: the members that earlier parts took, where parts divide an object. An object of which they took only members is
+    ///   replaced as a whole.
     private mutating func join(
         _ text: Range<Int>, _ pick: [MemberLocation], to doc: inout EventDocument, after taken: [JSONPointer]
     ) throws(JSONError) {

@@ -54,6 +54,8 @@ package final class PathRunner {
     package var interpreter = PathInterpreter()
     private var paths: [Key: Path] = [:]
     private var groups: [GroupKey: PathGroup] = [:]
+    /// The group that was used last: most appends consist of the types of the one before.
+    private var recent: (key: GroupKey, group: PathGroup)?
     /// The number of ops of the cached paths, and one for each path.
     private var ops = 0
     private let opsMax: Int
@@ -99,11 +101,19 @@ package final class PathRunner {
     }
 
     /// The paths of events that are converted together.
-    func group(of types: [String], born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> PathGroup {
-        let key = GroupKey(types: types.map { Name($0) }, born: born, target: target)
-        if let group = groups[key] { return group }
-        let group = try PathCompiler.compile(history, group: types, born: born, to: target)
+    private func group<Event>(
+        of events: [Event], born: SchemaVersion, to target: SchemaVersion, type: (Event) -> String
+    ) throws(EvstoreError) -> PathGroup {
+        if let (key, group) = recent, key.born == born, key.target == target, key.types.count == events.count,
+            events.indices.allSatisfy({ key.types[$0] == Name(type(events[$0])) })
+        {
+            return group
+        }
+        let key = GroupKey(types: events.map { Name(type($0)) }, born: born, target: target)
+        let group =
+            if let known = groups[key] { known } else { try PathCompiler.compile(history, group: events.map(type), born: born, to: target) }
         if groups.count < Self.groupsMax { groups[key] = group }
+        recent = (key, group)
         return group
     }
 
@@ -140,7 +150,7 @@ package final class PathRunner {
         _ body: (borrowing Image) throws -> Void
     ) throws {
         if group.isEmpty { return }
-        let paths = try self.group(of: group.map(\.type), born: born, to: target)
+        let paths = try self.group(of: group, born: born, to: target) { $0.type }
         try interpreter.run(paths, group, context, validating: validating, body)
     }
 
@@ -185,7 +195,7 @@ extension PathRunner {
         met: ([Int], Bool) -> Void = { _, _ in }, _ body: (Int, borrowing Image) -> Void
     ) throws {
         if events.isEmpty { return }
-        let group = try group(of: events.map(\.type), born: born, to: target)
+        let group = try group(of: events, born: born, to: target) { $0.type }
         try interpreter.run(group, appended: events, failed: failed, met: met, body)
     }
 }
