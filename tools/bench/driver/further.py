@@ -6,7 +6,7 @@ import subprocess
 from driver import delays
 from driver.builds import CHANGED, Builds
 from driver.cases import Case, Entry, Target
-from driver.families import FAMILIES
+from driver.families import FAMILIES, measure
 from driver.families_sql import TABLES, grouping, upserting
 from driver.histories import History
 from driver.running import SCHEMAS, Failed, Missing, run
@@ -31,19 +31,21 @@ class Further:
     def histories(self):
         count = self.sizes.histories
         for name in FAMILIES:
+            unit = measure(name)
             for what in ("replay", "read up", "read down"):
-                entries = [Entry("evstore", HISTORIES, lambda n=name, w=what: self.history_rate(n, w))]
+                entries = [Entry("evstore", HISTORIES, lambda n=name, w=what, u=unit: self.history_rate(n, w, u))]
                 targets = []
                 if name != "flat":
-                    entries.append(Entry(FLAT, "the same of the history `flat`, in turn", lambda w=what: self.history_rate("flat", w)))
-                    targets.append(Target("at least half of the flat history's bytes a second", FLAT, 0.5))
+                    entries.append(Entry(
+                        FLAT, "the same of the history `flat`, in turn", lambda w=what, u=unit: self.history_rate("flat", w, u)))
+                    targets.append(Target(f"at least half of the flat history's {unit} a second", FLAT, 0.5))
                 if what == "replay" and name in TABLES:
                     entries.append(Entry(
                         "SQLite", "the same rows from the events as they were born, compared with the same fold, by INSERT … SELECT with"
                         " JSON functions that reads only what the rows need; WAL; the better of upserts and GROUP BY, by its own clock,"
                         " without the start of its process",
-                        lambda n=name: self.history_in_sqlite(n)))
-                yield Case("P11", f"{what} of {name}, {count:,} events", "bytes/s", entries, targets)
+                        lambda n=name, u=unit: self.history_in_sqlite(n, u)))
+                yield Case("P11", f"{what} of {name}, {count:,} events", f"{unit}/s", entries, targets)
             if name != "flat":
                 # A wide history is gigabytes.
                 shutil.rmtree(self.scene.directory / "histories" / name, ignore_errors=True)
@@ -61,16 +63,16 @@ class Further:
 
         return self.scene.once(("history", name), make)
 
-    def history_rate(self, name, what):
+    def history_rate(self, name, what, unit):
         history = self.history(name)
         work = {"replay": history.replaying, "read up": history.reading_up, "read down": history.reading_down}[what]
         processor, wall = work()
-        return {"value": history.bytes / wall, "eventsPerSecond": history.events / wall, "processor": processor}
+        return {"value": getattr(history, unit) / wall, "eventsPerSecond": history.events / wall, "processor": processor}
 
-    def history_in_sqlite(self, name):
+    def history_in_sqlite(self, name, unit):
         base = self.scene.once(("history in SQLite", name), lambda: HistoryInSQLite(self.scene, self.history(name)))
         seconds, sqlite = base.fold()
-        return {"value": base.history.bytes / seconds, "eventsPerSecond": base.history.events / seconds, "sqlite": sqlite}
+        return {"value": getattr(base.history, unit) / seconds, "eventsPerSecond": base.history.events / seconds, "sqlite": sqlite}
 
     # --- P12
 
