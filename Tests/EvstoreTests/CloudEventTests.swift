@@ -92,6 +92,17 @@ struct CloudEventTests {
         #expect(sources.count == 2 && sources[1].contains(#""source":"/b""#))
     }
 
+    @Test("what an earlier program imported by the id alone is known again although the live version has no image of it")
+    func plainIDRefusedNow() async throws {
+        let temporary = try await ImportTests.textStore()
+        let event = #""type":"E","id":"7","time":"\#(Self.time)","data":{"n":"x"}}"#
+        _ = try await run(temporary, [#"{"stream":"s","# + event])
+        _ = try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine))
+        let lines = ["/a", "/b"].map { #"{"specversion":"1.0","source":"\#($0)","subject":"s","# + event }
+        let report = try await run(temporary, lines, ImportOptions(onError: .quarantine))
+        #expect((report.added, report.skipped, report.quarantined) == (0, 1, 1))
+    }
+
     @Test("only a dataschema of a store names the version; one of anybody else is kept, and --as counts")
     func schemas() async throws {
         let temporary = try await Orders.store(at: 2)

@@ -84,6 +84,22 @@ struct MergedGateTests {
         #expect(try temporary.store.last().position == Position(2))
     }
 
+    @Test("a half without an image that is there is skipped, and is the half of no other line", arguments: [false, true])
+    func loneHalfIsThere(pipe: Bool) async throws {
+        let schemas = try SchemaFiles(MergeTests.v1, MergeTests.v2, projections: MergeTests.projections).load()
+        let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1), options: .forTests)
+        _ = try await append(temporary.store, Self.priced("a", eventID: "p"))
+        _ = try await temporary.store.migrate(to: SchemaVersion(2), options: MigrationOptions(onError: .quarantine))
+        let alone = try await importing(temporary, Self.priced("a", eventID: "p") + Self.named("b"), pipe: pipe)
+        #expect((alone.added, alone.skipped) == (1, 1))
+        // Were the first one new, it would be merged with the second, and the third would be alone.
+        let text = Self.priced("a", eventID: "p") + Self.named("a", eventID: "n") + Self.priced("a", eventID: "q")
+        let pair = try await importing(temporary, text, pipe: pipe)
+        #expect((pair.added, pair.skipped) == (2, 1))
+        await #expect(throws: EvstoreError.self) { _ = try await importing(temporary, Self.priced("a", eventID: "r"), pipe: pipe) }
+        #expect(try temporary.store.last().position == Position(4))
+    }
+
     @Test("a half that was taken before the version that merges was live is told by plan as the replay tells it")
     func told() async throws {
         let schemas = try SchemaFiles(MergeTests.v1, MergeTests.v2, projections: MergeTests.projections).load()

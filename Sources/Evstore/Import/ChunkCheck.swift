@@ -23,9 +23,7 @@ struct CheckedLine: Sendable {
 
 /// A line that may not be appended, with an id: where the store has the event, nothing is to be appended.
 struct UnfitLine: Sendable {
-    var line: UInt64
-    var event: NewEvent
-    var id: EventID
+    var line: CheckedLine
     var error: EvstoreError
 }
 
@@ -36,6 +34,8 @@ struct CheckedChunk: Sendable {
     var refused: [RefusedLine] = []
     /// Lines that are refused unless the store has their events, which it may have taken when other versions were live.
     var unfit: [UnfitLine] = []
+    /// Whether some of `lines` have no image beside the others. Those that the store has are removed before any is refused for that.
+    var isUnmerged = false
     /// Lines that were refused and told before.
     var leftOut: Set<UInt64> = []
     /// The first line that no mark covers. The lines before it are not appended together with those from it on.
@@ -47,8 +47,11 @@ struct CheckedChunk: Sendable {
     var streamMismatches: UInt64 = 0
     var reading: Importer.Reading
 
-    /// Whether a line that may be appended gives an id.
+    /// Whether a line that is not refused gives an id.
     var givesIDs: Bool { !unfit.isEmpty || lines.contains { $0.event.id != nil } }
+
+    /// Whether lines are refused unless the store has events of this chunk.
+    var dependsOnStore: Bool { isUnmerged || !unfit.isEmpty }
 }
 
 extension LineChunk {
@@ -73,14 +76,14 @@ extension LineChunk {
             let range = range(of: index)
             reader.isLeftOut = leftOut[line] != nil
             do { try reader.read(line, text.buffer, range, into: &result) } catch {
-                if let unfit = reader.unfit(line, text.buffer, range, error) {
-                    result.unfit.append(unfit)
+                if let unfit = reader.unfit(line, text.buffer, range) {
+                    result.refuse(unfit, error)
                 } else {
                     result.refused.append(RefusedLine(line: line, error: error))
                 }
             }
         }
-        if pass != .applying { result.refuseUnmerged(by: validator) }
+        if pass != .applying { result.checkMerges(by: validator) }
         return result
     }
 }
@@ -159,16 +162,17 @@ private struct LineReader: ~Copyable {
                 content: try content(of: stored), adopted: adopted))
     }
 
-    /// The event of a line that was refused; nil where it is none, or gives no id.
-    mutating func unfit(
-        _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, _ error: EvstoreError
-    ) -> UnfitLine? {
-        if error.isNotAnEvent || parser.form.isOldData { return nil }
+    /// A line that was refused; nil where it holds no event.
+    mutating func unfit(_ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>) -> CheckedLine? {
+        if parser.form.isOldData { return nil }
         do {
             var parsed = try parser.parse(text.slice(range.lowerBound, range.count), opening: sealer)
             try parsed.nameStream(by: validator.history, bornAt: validator.rules.version)
-            parsed.event.version = parsed.event.version ?? validator.rules.version
-            return parsed.event.id.map { UnfitLine(line: line, event: parsed.event, id: $0, error: error) }
+            let event = parsed.event
+            let stored = StoredEvent(
+                stream: event.stream, type: event.type, born: event.version ?? validator.rules.version, payload: event.payload,
+                metadata: event.metadata ?? [], id: event.id, time: event.time ?? now)
+            return CheckedLine(line: line, event: stored, hasTime: event.time != nil, plainID: parsed.plainID, content: 0)
         } catch { return nil }
     }
 
@@ -178,6 +182,24 @@ private struct LineReader: ~Copyable {
 }
 
 extension CheckedChunk {
+    /// Refuses a line that may not be appended; one that gives an id, only where the store does not have its event.
+    mutating func refuse(_ line: CheckedLine, _ error: EvstoreError) {
+        if line.event.id == nil {
+            refused.append(RefusedLine(line: line.line, error: error))
+        } else {
+            unfit.append(UnfitLine(line: line, error: error))
+        }
+    }
+
+    /// Refuses lines that have no image beside those that they would be appended with. Where lines give ids, it only notes that there are
+    /// such lines.
+    mutating func checkMerges(by validator: AppendValidator) {
+        var merged = self
+        merged.refuseUnmerged(by: validator)
+        isUnmerged = merged.lines.count < lines.count && givesIDs
+        if !isUnmerged { self = merged }
+    }
+
     /// Refuses lines that have no image beside those that they would be appended with, until all that are left have one.
     mutating func refuseUnmerged(by validator: AppendValidator) {
         guard validator.merges else { return }

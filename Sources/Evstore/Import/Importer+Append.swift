@@ -17,7 +17,6 @@ extension Importer {
     /// Removes lines whose id is in the store or in an earlier line: an equal event is skipped, a different one refused.
     func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
         var seen = pass == .checking ? contents : [:]
-        let sameID = options.sameID
         var repeated: UInt64 = 0
         // The last event in the store that is one of the lines'.
         var last = Checkpoint.start
@@ -35,17 +34,11 @@ extension Importer {
                 }
                 do {
                     if let first = seen[id] {
-                        guard first.content == line.content || sameID == .keepFirst else {
+                        guard first.content == line.content || options.sameID == .keepFirst else {
                             throw EvstoreError.idReused(id: id, position: nil, line: first.line)
                         }
                         repeated += 1
-                    } else if let position = try reader.position(of: id) ?? made.position(of: id, reader),
-                        try store.receipt(
-                            of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader) != nil
-                    {
-                        repeated += 1
-                        last.position = max(last.position, position)
-                    } else if let position = try plainIDPosition(line, history, reader) {
+                    } else if let position = try stored(line, id, &made, history, reader) {
                         repeated += 1
                         last.position = max(last.position, position)
                     } else {
@@ -56,39 +49,49 @@ extension Importer {
                     refused.append(RefusedLine(line: line.line, error: error))
                 }
             }
-            for line in chunk.unfit {
-                if let position = try stored(line, &made, history, reader) {
+            for unfit in chunk.unfit {
+                var position: Position?
+                do {
+                    if let id = unfit.line.event.id { position = try stored(unfit.line, id, &made, history, reader) }
+                } catch let error as EvstoreError where error.isLineError || error.isOfVersions {
+                    // Another event has the id, or this program can't see that event at the line's version.
+                }
+                if let position {
                     repeated += 1
                     last.position = max(last.position, position)
                 } else {
-                    refused.append(RefusedLine(line: line.line, error: line.error))
+                    refused.append(RefusedLine(line: unfit.line.line, error: unfit.error))
                 }
             }
         }
-        chunk.unfit = []
         try noteSeen(last.position, in: last.epoch)
-        if pass == .checking {
-            contents = seen
-            // An event that is appended meanwhile may have the part.
-            repeatsIDs = repeatsIDs || repeated > 0 || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
-        }
         (chunk.lines, report.skipped, report.repeated) = (lines, report.skipped + repeated, report.repeated + repeated)
         chunk.refused += refused
-        // Lines that were to be merged with a removed line may lack an image now.
-        if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
+        // Lines that were to be merged with a removed line may lack an image now, and others have one only now.
+        if lines.count < all.count && history.mergesEvents || chunk.isUnmerged {
+            chunk.refuseUnmerged(by: try store.validator(rules))
+            // A later line may be the event of a refused one.
+            let left = Set(chunk.lines.map(\.line))
+            for line in lines where !left.contains(line.line) { if let id = line.event.id { seen[id] = nil } }
+        }
+        (chunk.unfit, chunk.isUnmerged) = ([], false)
+        guard pass == .checking else { return }
+        contents = seen
+        // An event that is appended meanwhile may have the part.
+        repeatsIDs = repeatsIDs || repeated > 0 || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
     }
 
-    /// The position of an event that may not be appended now; nil where the store does not have it.
+    /// The position of the event of a line; nil where the store does not have it.
     private func stored(
-        _ line: UnfitLine, _ made: inout GeneratedIDs, _ history: History, _ reader: borrowing LogReader
+        _ line: CheckedLine, _ id: EventID, _ made: inout GeneratedIDs, _ history: History, _ reader: borrowing LogReader
     ) throws -> Position? {
-        guard let position = try reader.position(of: line.id) ?? made.position(of: line.id, reader), let born = line.event.version else {
-            return nil
+        if let position = try reader.position(of: id) ?? made.position(of: id, reader),
+            try store.receipt(
+                of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], options.sameID, reader) != nil
+        {
+            return position
         }
-        do {
-            let receipt = try store.receipt(of: StoredAppend(position, born, history), for: [line.event], options.sameID, reader)
-            return receipt == nil ? nil : position
-        } catch let error as EvstoreError where error.isLineError || error.isOfVersions { return nil }
+        return try plainIDPosition(line, history, reader)
     }
 
     /// The event of a CloudEvent that an earlier program has imported, which took its id without its source: an event with that id has
@@ -212,10 +215,11 @@ extension Importer {
             do {
                 line.event = try validator.admit(NewEvent(line.event), at: now)
                 kept.append(line)
-            } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
+            } catch { chunk.refuse(line, error) }
         }
         chunk.lines = kept
-        chunk.refuseUnmerged(by: validator)
+        chunk.checkMerges(by: validator)
+        if chunk.dependsOnStore { try resolveIDs(&chunk, .streaming) }
     }
 
     /// Stops at lines that were refused only now, or lists them.

@@ -41,7 +41,7 @@ final class Importer {
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// The lines that the first reading refused, and what it noted of each chunk, by its first line.
     private var refusedLines: Set<UInt64> = []
-    /// The first lines of the chunks of which a line counts as there although it may not be appended: they are checked at each reading.
+    /// The first lines of the chunks of which lines are refused unless the store has some of their events: each reading checks them.
     private var unfitChunks: Set<UInt64> = []
     private var firstReadings: [UInt64: Reading] = [:]
     private var linesChecked: UInt64 = 0
@@ -321,8 +321,8 @@ final class Importer {
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
-        if pass == .checking, !chunk.unfit.isEmpty { unfitChunks.insert(entry.chunk.firstLine) }
-        let looksUpIDs = (pass != .applying || repeatsIDs || !chunk.unfit.isEmpty) && chunk.givesIDs
+        if pass == .checking, chunk.dependsOnStore { unfitChunks.insert(entry.chunk.firstLine) }
+        let looksUpIDs = (pass != .applying || repeatsIDs || chunk.dependsOnStore) && chunk.givesIDs
         // Order: the log is read for events that it may append.
         if looksUpIDs || !entry.chunk.leftOut.isEmpty { try await finishAppend() }
         if looksUpIDs { try resolveIDs(&chunk, pass) }
