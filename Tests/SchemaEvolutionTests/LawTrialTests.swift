@@ -221,6 +221,8 @@ struct LawTrialTests {
         ("integer", "integer", "{scale: {num: 9, den: 5, round: down}}", "1", 1),
         ("number", "integer", "{scale: {num: 3, round: half-up}}", "0.5", 1),
         ("integer", "number", "{scale: {den: 100, round: half-even}}", "0.005", 2),
+        ("number", "number", "{scale: {num: 3, round: half-up}}", "0.0000000000000000000000001", 1),
+        ("integer", "number", "{scale: {den: 3, round: down}}", "1", 1),
         ("string", "string", "{table: {map: {a: A, b: A}, otherwise: keep, because: they mean one thing}}", "\"b\"", 2),
     ]
 
@@ -242,6 +244,60 @@ struct LawTrialTests {
                 payload: Array("{\"n\":\(value)}".utf8), metadata: []), at: SchemaVersion(3 - born))
         #expect(trial.tally.failures.filter { $0.verdict.weight == .required }.isEmpty, "\(trial.tally.failures)")
         #expect(trial.tally.counts["L\(born)"]?.lossy ?? 0 > 0)
+    }
+
+    @Test("what a codec rounds may drift wherever other ops take it, in lists too, and no other member may", arguments: [false, true])
+    func driftingAlone(isWrong: Bool) throws {
+        let round = "using: {scale: {num: 9, den: 5, round: down}}, because: it will do"
+        let table = "convert: {path: /a, to: string, using: {table: {map: {a: b}, otherwise: keep, down: {c: a}}}}"
+        let others = "a: {type: string}, l: {type: array, items: {type: object, required: [m], properties: {m: {type: integer}}}}"
+        let history = try history([
+            "events: {E: {required: [n, a, l], properties: {n: {type: integer}, \(others)}}}",
+            """
+            upcast:
+              - on: E
+                do:
+                  - copy: {from: /n, path: /k}
+                  - convert: {path: /n, to: integer, \(round)}
+                  - move: {from: /n, path: /o}
+                  - copy: {from: /o, path: /p}
+                  - each: {path: /l, do: [{convert: {path: /m, to: integer, \(round)}}]}
+                  - \(isWrong ? table : "reserve: [x]")
+            events:
+              E: {required: [k, o, p, a, l], properties: {k: {type: integer}, o: {type: integer}, p: {type: integer}, \(others)}}
+            """,
+        ])
+        #expect(history.check().errors == [])
+        var trial = trial(history)
+        trial.check(
+            LawEvent(
+                origin: .log, position: Position(3), stream: "s-1", type: "E", born: SchemaVersion(1), time: Timestamp(microseconds: 0),
+                payload: Array(#"{"n":1,"a":"c","l":[{"m":1}]}"#.utf8), metadata: []), at: SchemaVersion(2))
+        #expect(trial.tally.counts["L3"]?.lossy ?? 0 > 0)
+        #expect(trial.tally.failures.contains { $0.verdict.law == "L3" } == isWrong, "\(trial.tally.failures)")
+    }
+
+    private static let scales: [(before: String, after: String, scale: String, opClass: OpClass)] = [
+        ("number", "number", "{den: 3, round: half-up}", [.widen, .narrow]),
+        ("number", "number", "{num: 2, round: down}", [.widen, .narrow]),
+        ("integer", "number", "{den: 3, round: down}", [.widen, .narrow]),
+        ("integer", "number", "{den: 3, round: half-even}", .widen),
+        ("integer", "number", "{den: 100, round: down}", .widen),
+        ("number", "integer", "{num: 3, round: down}", [.widen, .narrow]),
+        ("number", "integer", "{num: 100, round: down}", .narrow),
+        ("number", "number", "{den: 3}", .iso),
+    ]
+
+    @Test("a scale that rounds has the class of what it loses in each direction", arguments: scales)
+    func scaleClass(_ one: (before: String, after: String, scale: String, opClass: OpClass)) throws {
+        let history = try history([
+            "events: {E: {required: [n], properties: {n: {type: \(one.before)}}}}",
+            """
+            upcast: [{on: E, do: [{convert: {path: /n, to: \(one.after), using: {scale: \(one.scale)}}}]}]
+            events: {E: {required: [n], properties: {n: {type: \(one.after)}}}}
+            """,
+        ])
+        #expect(history.opClass(from: SchemaVersion(1), to: SchemaVersion(2)) == one.opClass)
     }
 
     @Test("a move that takes the last member out of an object is partial where the object may be there without it, and only there")

@@ -315,11 +315,9 @@ struct CodecDomains: Sendable {
         }
     }
 
-    private static let element = MemberName("*")
-
     private static func scalars(_ shape: Shape, at pointer: JSONPointer) -> [(JSONPointer, Shape)] {
         var found = shape.properties.flatMap { scalars($0.shape, at: pointer.appending($0.name)) }
-        if let inner = shape.items ?? shape.additional { found += scalars(inner, at: pointer.appending(element)) }
+        if let inner = shape.items ?? shape.additional { found += scalars(inner, at: pointer.appending(JSONPointer.element)) }
         if shape.isScalar { found.append((pointer, shape)) }
         return found
     }
@@ -355,7 +353,7 @@ struct CodecDomains: Sendable {
     private static func run(_ op: any Op, below holder: JSONPointer, _ tracks: inout [Track]) {
         switch op {
         case let each as Each:
-            let inner = JSONPointer(tokens: holder.tokens + each.path.tokens + [element])
+            let inner = JSONPointer(tokens: holder.tokens + each.path.tokens + [JSONPointer.element])
             for entry in each.entries { run(entry.op, below: inner, &tracks) }
         case let convert as Convert:
             let place = JSONPointer(tokens: holder.tokens + convert.path.tokens)

@@ -95,17 +95,18 @@ extension LawTrial {
         var verdict = LawVerdict(law: "L1")
         do {
             var back: [[GroupPart]] = []
-            var isStable = true
+            var stable = LawVerdict(law: "L3")
             for (event, image) in zip(events, images) {
                 let parts = try see(image, of: event, from: target, to: event.born)
                 let again = try see(parts, of: event, from: event.born, to: target)
-                isStable = isStable && Self.isSame(again, image)
+                if !Self.isSame(again, image), stable.holds || stable.weight == .measured {
+                    stable.holds = false
+                    stable.weight = isAllowed(again, image, event, target) ? .measured : .required
+                }
                 back.append(parts)
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
             if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isLossless) }
-            var stable = LawVerdict(law: "L3", holds: isStable)
-            if !isStable, drifts(from: last.born, to: target) { stable.weight = .measured }
             return found + [verdict, stable]
         } catch {
             if isExcused(last, target, error) { return found }

@@ -22,6 +22,8 @@ struct Compute: MemberOp {
         }
     }
 
+    var reads: [JSONPointer] { template.members }
+
     var isTotal: Bool { true }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {

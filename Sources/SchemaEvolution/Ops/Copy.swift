@@ -19,6 +19,8 @@ struct Copy: MemberOp {
         }
     }
 
+    var reads: [JSONPointer] { [from] }
+
     var isTotal: Bool { codec == nil }
 
     var summary: OpSummary { OpSummary(verb: "copy", object: from.description) }

@@ -21,6 +21,9 @@ protocol Op: Sendable {
     /// The members whose values the op changes.
     var writes: [JSONPointer] { get }
 
+    /// Other members on whose values it depends what the op makes of those that it changes.
+    var reads: [JSONPointer] { get }
+
     /// Whether the op never refuses or hides an event, in either direction.
     var isTotal: Bool { get }
 
@@ -76,6 +79,8 @@ extension Op {
     var origin: JSONPointer? { nil }
 
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer }
+
+    var reads: [JSONPointer] { [] }
 
     var isTotal: Bool { false }
 

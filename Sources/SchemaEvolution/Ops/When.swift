@@ -17,6 +17,8 @@ struct When: Op {
 
     var writes: [JSONPointer] { (entries + otherwise).flatMap(\.op.writes) }
 
+    var reads: [JSONPointer] { test.reads }
+
     var inner: [OpEntry] { entries + otherwise }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
@@ -70,6 +72,11 @@ struct When: Op {
         site.absorb(inner)
         return bound
     }
+}
+
+extension Guard {
+    /// The member of the payload that the guard tests; none if it tests something else.
+    var reads: [JSONPointer] { if case .pointer(let pointer) = source { [pointer] } else { [] } }
 }
 
 private final class BoundWhen: StagedOp {

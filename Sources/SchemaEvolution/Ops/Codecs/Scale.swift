@@ -49,19 +49,15 @@ struct Scale: Codec {
             site.note(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
             return nil
         }
-        let lossyUp = made == .integer && (den > 1 || source.kind == .number)
-        let lossyDown = source.kind == .integer && (num > 1 || made == .number)
+        let up = Factor(num: num, den: den, isInteger: made == .integer, rounding: rounding)
+        let down = Factor(num: den, den: num, isInteger: source.kind == .integer, rounding: rounding)
         if rounding == nil {
-            if lossyUp || lossyDown { site.opClass.insert(.partial) }
+            if up.dividesIntoIntegers(source) || down.dividesIntoIntegers(Shape(made)) { site.opClass.insert(.partial) }
         } else {
-            if lossyUp { site.opClass.insert(.narrow) }
-            if lossyDown { site.opClass.insert(.widen) }
+            if up.loses(source) { site.opClass.insert(.narrow) }
+            if down.loses(Shape(made)) { site.opClass.insert(.widen) }
         }
-        return CodecBinding(
-            result: Shape(made),
-            codec: BoundScale(
-                up: Factor(num: num, den: den, isInteger: made == .integer, rounding: rounding),
-                down: Factor(num: den, den: num, isInteger: source.kind == .integer, rounding: rounding)))
+        return CodecBinding(result: Shape(made), codec: BoundScale(up: up, down: down))
     }
 }
 
@@ -81,6 +77,19 @@ private struct Factor: Sendable {
     let num, den: Int
     let isInteger: Bool
     let rounding: DecimalNumber.Rounding?
+
+    /// Whether results are integers, and not all of them exact.
+    func dividesIntoIntegers(_ source: Shape) -> Bool { isInteger && (den > 1 || source.kind == .number) }
+
+    /// Whether rounding may make a result from which the other direction does not give back the value.
+    ///
+    /// A number may have more digits after the point than a result. An integer whose quotient is not finite comes back where it is rounded
+    /// to the nearest integer, and as the one before it where it is rounded down.
+    func loses(_ source: Shape) -> Bool {
+        guard !isInteger, source.kind == .integer else { return source.kind == .number || den > 1 }
+        let quotient = DecimalNumber(num).divided(by: den, fractionDigits: Self.fractionDigits, .down)
+        return rounding == .down && quotient * DecimalNumber(den) != DecimalNumber(num)
+    }
 
     func apply(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         if kind == .number, let plain = content.plainInteger {

@@ -29,6 +29,9 @@ protocol EventOp: Sendable {
     /// The payload ops inside this op.
     var inner: [OpEntry] { get }
 
+    /// The members on whose values it depends what becomes of an event.
+    var reads: [JSONPointer] { get }
+
     /// What happens to an event of a type, in words; nil if the op does not affect the type.
     /// - Parameter stream: the template of its stream; nil if the stream may have any name.
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]?
@@ -46,6 +49,8 @@ extension EventOp {
     func touches(_ type: String) -> Bool { predecessors(of: type) != nil }
 
     var inner: [OpEntry] { [] }
+
+    var reads: [JSONPointer] { [] }
 }
 
 /// An op on events that is bound to the shapes on both of its sides.

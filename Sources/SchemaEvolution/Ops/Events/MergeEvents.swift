@@ -40,6 +40,8 @@ struct MergeEvents: EventOp {
 
     var retired: [String] { types.filter { !$0.isSame(as: into) } }
 
+    var reads: [JSONPointer] { on }
+
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {

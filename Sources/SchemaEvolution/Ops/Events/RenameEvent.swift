@@ -51,6 +51,8 @@ struct RenameEvent: EventOp {
 
     var retired: [String] { targets.has(from) ? [] : [from] }
 
+    var reads: [JSONPointer] { if case .dispatch(let by, _) = target { [by] } else { [] } }
+
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         switch (target, direction) {
         case (.one(let name), .up): return type.isSame(as: from) ? [EventEffect(type: name, words: "is called \(name)")] : nil

@@ -65,6 +65,8 @@ struct SplitEvent: EventOp {
 
     var inner: [OpEntry] { parts.flatMap(\.entries) }
 
+    var reads: [JSONPointer] { parts.flatMap { $0.test?.reads ?? [] } }
+
     func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         switch direction {
         case .up:
