@@ -4,7 +4,7 @@ internal import Projections
 internal import SchemaEvolution
 
 /// Checks for consent: what a replay does only where the caller agrees.
-enum Consent {
+package enum Consent {
     /// - Throws: `EvstoreError.usage` where `version` is below the live one, which needs a rollback.
     static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
         guard version < live else { return }
@@ -43,6 +43,16 @@ enum Consent {
                 position \(first.first?.description ?? "?")\(more); nothing is live that was not
                 """,
             how: "see what a sample loses with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
+    }
+
+    /// The losses for which a replay would still ask, or that no event had when a replay made their step live. At steps up to the floor
+    /// there are none: whoever moved the floor has given up the way back over them.
+    package static func lacking(for losses: [PlannedLoss], _ context: MigrationContext) throws(EvstoreError) -> [PlannedLoss] {
+        let (state, flips) = (try context.state(), try FlipHistory(context.log))
+        return losses.filter { loss in
+            guard loss.asks, let first = loss.first, loss.version > state.floor else { return false }
+            return loss.version > state.live || first > flips.reached(loss.version.previous, state)
+        }
     }
 }
 

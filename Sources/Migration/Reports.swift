@@ -456,8 +456,8 @@ public struct LawCount: Hashable, Sendable {
     /// The number of events, each counted once for each version that it was seen at; for L6 and L7, of read models.
     public var tried: UInt64
     public var failed: UInt64
-    /// For L1 and L2: events that did not come back unchanged because a step declares it, or because a value was not in its codec's own
-    /// form. They count as no failure.
+    /// For L1 and L2: events that did not come back unchanged because a step declares it, because a value was not in its codec's own form,
+    /// or, in a drill, because of a loss that is accepted. They count as no failure.
     public var lossy: UInt64
 }
 

@@ -74,6 +74,18 @@ struct ExitCodeTests {
         #expect(try member(status, "epoch") == "2")
     }
 
+    @Test("snapshots are well also where a cut took one off, which is named")
+    func cutSnapshot() throws {
+        let shop = try Shop.open()
+        try shop.must("snapshot take here")
+        try shop.must(#"append order-3 OrderPaid {"id":"3"}"#)
+        try shop.must("snapshot take later")
+        try shop.must("rollback --to-snapshot here --discard-tail")
+        let outcome = try shop.run("snapshot verify")
+        #expect(outcome.exit == 0 && outcome.output.contains("note STORE303: the snapshot later"), "\(outcome.output)")
+        #expect(outcome.output.contains("evstore snapshot prune removes it") && outcome.output.contains("ok: "), "\(outcome.output)")
+    }
+
     @Test("a damaged block exits with 7")
     func damage() throws {
         let shop = try Shop.open()

@@ -339,10 +339,23 @@ final class Rehearsal {
         if let finding = found.findings.first(where: { $0.severity == .error }) {
             throw EvstoreError.verificationFailed(reason: finding.message)
         }
+        // Where no finding is an error, laws fail only by losses that no step declares.
+        let undeclared = found.loss.filter { $0.asks && $0.count > 0 }
+        let lacking = try Consent.lacking(for: undeclared, original.context(request.job))
+        if lacking.isEmpty {
+            for index in report.laws.indices {
+                report.laws[index].lossy += report.laws[index].failed
+                report.laws[index].failed = 0
+            }
+        }
+        let losses = undeclared.map { loss in
+            let standing = lacking.contains(loss) ? "lost, and nobody has accepted it" : "lost already"
+            return "\(standing): \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event"))"
+        }
         // A generated event that is valid at the newer version gave a row that its read model's shape refuses.
         let refused = found.findings.filter { $0.id == "ROW101" }.map(\.message)
         let notes = refused.map { "an event like the made-up ones would stop the next replay: \($0)" }
-        return (["seed \(seed)"] + notes).joined(separator: "; ")
+        return (["seed \(seed)"] + losses + notes).joined(separator: "; ")
     }
 
     private func restore() async throws -> String {

@@ -78,18 +78,29 @@ extension StoreMaintenance {
     }
 
     /// Compares a snapshot (every one where nil) with the log, and with read models that are still at its position; each difference is a
-    /// finding. Blocks the calling thread for a short read of each snapshot.
+    /// finding. A snapshot that a cut took off is a note, since nothing is damaged. Blocks the calling thread for a short read of each
+    /// snapshot.
     /// - Throws: `EvstoreError.unknownSnapshot`.
     public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
         let chosen = if let name { [try Snapshot.named(name, log)] } else { try Snapshot.list(log) }
         let evolution = try store.evolving.current()
         var findings: [Finding] = []
         for snapshot in chosen {
-            if let reason = try difference(snapshot) {
+            do {
+                if try !snapshot.isOf(log) {
+                    findings.append(
+                        Finding(
+                            id: "STORE301", position: snapshot.position,
+                            message: "the snapshot \(snapshot.name): the log at its position has another link",
+                            advice: "it can't be gone back to: \(.pruneSnapshots), or restore a backup"))
+                }
+            } catch EvstoreError.epochChanged(_, let cut) {
                 findings.append(
                     Finding(
-                        id: "STORE301", position: snapshot.position, message: "the snapshot \(snapshot.name): \(reason)",
-                        advice: "it can't be gone back to: \(.pruneSnapshots), or restore a backup"))
+                        id: "STORE303", severity: .note, position: snapshot.position,
+                        message: "the snapshot \(snapshot.name): a cut at position \(cut.position) took off what it names",
+                        advice: "it can't be gone back to any more: \(.pruneSnapshots) removes it"))
+                continue
             }
             // Without the data that was forgotten since, read models have other digests.
             if try Journal.hasForgotten(since: snapshot, log) { continue }
@@ -107,14 +118,6 @@ extension StoreMaintenance {
             }
         }
         return findings
-    }
-
-    /// Why the log no longer matches a snapshot; nil where it does.
-    private func difference(_ snapshot: SnapshotReport) throws(EvstoreError) -> String? {
-        do { return try snapshot.isOf(log) ? nil : "the log at its position has another link" } catch EvstoreError.epochChanged(_, let cut)
-        {
-            return "a cut at position \(cut.position) took off what it names"
-        }
     }
 }
 

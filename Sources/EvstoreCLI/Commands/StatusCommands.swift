@@ -376,7 +376,12 @@ struct SnapshotCommand: ParsableCommand, Group {
     struct Verify: Command {
         static let configuration = CommandConfiguration(
             commandName: "verify", abstract: "Holds snapshots against the log and the read models.",
-            discussion: "Example: evstore snapshot verify before-the-fair")
+            discussion: """
+                A snapshot that a cut took off is named in a note and is no damage: it can't be gone back to \
+                any more, and `snapshot prune` removes it.
+
+                Example: evstore snapshot verify before-the-fair
+                """)
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
