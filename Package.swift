@@ -160,7 +160,7 @@ let package = Package(
         .target(
             name: "EvstoreService",
             dependencies: [
-                "Evstore",
+                "Platform", "Evstore",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),

@@ -108,19 +108,33 @@ final class Output: Sendable {
         try write(bytes.bytes, &collected)
     }
 
-    /// Twice the number of writes to standard output that have ended, and 1 more while one goes on.
-    private static let writes = Atomic<Int>(0)
+    private struct Writes {
+        var begun = 0
+        /// When each of those that go on began, by its number.
+        var current: [Int: ContinuousClock.Instant] = [:]
+    }
 
-    /// The number of the write that goes on; nil while none does.
-    static var currentWrite: Int? {
-        let count = writes.load(ordering: .relaxed)
-        return count.isMultiple(of: 2) ? nil : count
+    /// The writes of this process to standard output and standard error.
+    private static let writes = Mutex(Writes())
+
+    /// Whether a write has gone on for a second: nobody reads what is printed.
+    static var isUnread: Bool {
+        let latest = ContinuousClock.now - .seconds(1)
+        return writes.withLock { writes in writes.current.values.contains { $0 <= latest } }
+    }
+
+    private static func write(_ bytes: RawSpan, to stream: Descriptor) throws(SystemFailure) {
+        let number = writes.withLock { writes in
+            writes.begun += 1
+            writes.current[writes.begun] = ContinuousClock.now
+            return writes.begun
+        }
+        defer { writes.withLock { $0.current[number] = nil } }
+        try stream.write(bytes)
     }
 
     private static func write(_ bytes: RawSpan, _ collected: inout Collected) throws {
-        writes.add(1, ordering: .relaxed)
-        defer { writes.add(1, ordering: .relaxed) }
-        do { try Descriptor.standardOutput.write(bytes) } catch {
+        do { try write(bytes, to: .standardOutput) } catch {
             let failure: any Error =
                 error == .brokenPipe ? OutputClosed() : EvstoreError.ioFailure(doing: "writing the results", reason: error.description)
             collected.failure = failure
@@ -140,7 +154,7 @@ final class Output: Sendable {
     /// Writes text that may have control sequences to standard error. A failed write is ignored: there is no other place to report it.
     func raw(_ text: String) {
         if !Descriptor.standardError.isStream { return }
-        do { try Descriptor.standardError.write(Array(text.utf8).lent) } catch {}
+        do { try Self.write(Array(text.utf8).lent, to: .standardError) } catch {}
     }
 }
 

@@ -163,14 +163,16 @@ extension Session {
 }
 
 /// Handles ^C, SIGTERM and the closing of the terminal: the first signal cancels the work at its next chunk, the second ends the program
-/// at once, which a store survives as it survives a power cut. So does a first one where nobody reads what is printed, since the work waits
-/// in a write that does not end.
+/// at once, which a store survives as it survives a power cut. So does a first one where the work can't be cancelled: where it waits in a
+/// write that does not end, since nobody reads what is printed, or for something else that hangs.
 final class Interrupts: Sendable {
     private static let interruptedCode: Int32 = 9
+    private static let obstacleTimes = 5
     private let queue = DispatchQueue(label: "evstore.interrupts")
     private let received = Atomic<Bool>(false)
     private let code = Atomic<Int32>(interruptedCode)
     private let onFirst = Mutex<(@Sendable () -> Void)?>(nil)
+    private let obstacle = Mutex<(@Sendable () -> Bool)?>(nil)
 
     /// Handles the signals from here on, and makes a closed pipe the error of a write.
     init() {
@@ -205,20 +207,24 @@ final class Interrupts: Sendable {
 
     private func receive() {
         if received.exchange(true, ordering: .acquiringAndReleasing) { _exit(Self.interruptedCode) }
-        endIfUnread(after: nil)
+        endIfHeld()
         onFirst.withLock(\.self)?()
     }
 
     /// Makes an interruption a normal end of the command, with exit code 0.
     func areTheNormalEnd() { code.store(0, ordering: .relaxed) }
 
-    /// Ends the program once one write has gone on for a second.
-    /// - Parameter seen: the write that went on a second ago.
-    private func endIfUnread(after seen: Int?) {
+    /// Makes an interruption end the program also while something hangs that the work may wait for.
+    /// - Parameter hangs: says, without waiting, whether it does; asked each second from the first signal on.
+    func endProgram(while hangs: @escaping @Sendable () -> Bool) { obstacle.withLock { $0 = hangs } }
+
+    /// Ends the program once one write has gone on for a second, or five times in a row something else has hung.
+    /// - Parameter before: how often in a row it has hung so far.
+    private func endIfHeld(_ before: Int = 0) {
         queue.asyncAfter(deadline: .now() + 1) { [self] in
-            let current = Output.currentWrite
-            if let current, current == seen { _exit(code.load(ordering: .relaxed)) }
-            endIfUnread(after: current)
+            let times = obstacle.withLock(\.self)?() == true ? before + 1 : 0
+            if Output.isUnread || times == Self.obstacleTimes { _exit(code.load(ordering: .relaxed)) }
+            endIfHeld(times)
         }
     }
 

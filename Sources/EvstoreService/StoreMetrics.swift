@@ -16,7 +16,6 @@
         private let commitSeconds, syncSeconds, waitSeconds: Timer
         private let factory: any MetricsFactory
         private let labelled = LabelledGauges()
-        private let backupLook = BackupLook()
 
         public init(factory: any MetricsFactory = MetricsSystem.factory) {
             self.factory = factory
@@ -47,7 +46,8 @@
         }
 
         /// Updates the store's gauges now; destroys those of objects that no longer exist. Blocks the calling thread for short read
-        /// transactions, and for the sizes of the store's files.
+        /// transactions, for the sizes of the store's files, and for a look at the backups; where their directory does not answer, the age is
+        /// that of the newest one that was found before.
         public func take(of store: EventStore, backups: String? = nil) throws(EvstoreError) {
             let status = try store.status()
             set("evstore_position", Double(status.position.rawValue))
@@ -77,8 +77,8 @@
                 set("evstore_last_drill_age_seconds", Timestamp.now.seconds(since: drill.time))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
-            if let backups, let time = backupLook.newest(in: backups) {
-                set("evstore_last_backup_age_seconds", Timestamp.now.seconds(since: time))
+            if let newest = backups.flatMap({ BackupLook.at($0).sight().newest }) {
+                set("evstore_last_backup_age_seconds", Timestamp.now.seconds(since: newest.time))
             }
             if let progress = try store.migrationUnderWay()?.progress, progress.total > 0 {
                 set("evstore_progress_ratio", Double(progress.done) / Double(progress.total), [("step", progress.step)])
@@ -145,27 +145,5 @@
             "evstore_last_backup_age_seconds": "Seconds since the newest backup.",
             "evstore_progress_ratio": "The part that is done of a step of a migration of any process, or of work of this one.",
         ]
-    }
-
-    /// The time of the newest backup. One caller at a time looks at the directory, which may lie on a disk that hangs; meanwhile the others
-    /// are told what was found last.
-    private final class BackupLook: Sendable {
-        private struct State {
-            var isLooking = false
-            var newest: Timestamp?
-        }
-
-        private let state = Mutex(State())
-
-        func newest(in directory: String) -> Timestamp? {
-            let (isOthers, last) = state.withLock { state in
-                defer { state.isLooking = true }
-                return (state.isLooking, state.newest)
-            }
-            if isOthers { return last }
-            let newest = StoreMaintenance.newestBackup(in: directory)?.time
-            state.withLock { $0 = State(newest: newest) }
-            return newest
-        }
     }
 #endif

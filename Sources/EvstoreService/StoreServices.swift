@@ -1,6 +1,7 @@
 #if Service
     public import Evstore
     public import Logging
+    internal import Platform
     public import ServiceLifecycle
 
     /// Closes a store when its service group shuts down. List it first in the group, so that it stops last.
@@ -68,7 +69,7 @@
         ///   - name: the name of the work in the log.
         ///   - interval: from the end of one run to the beginning of the next.
         ///   - last: when the work ran last before the program was started. The first run is one interval after that, or after the start
-        ///     where it is nil.
+        ///     where it is nil, or throws.
         public init(
             _ name: String, every interval: Duration, last: @escaping @Sendable () throws -> Timestamp? = { nil }, logger: Logger,
             _ work: @escaping @Sendable () async throws -> Void
@@ -80,7 +81,12 @@
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
-            ScheduleService("backup", every: interval, last: { StoreMaintenance.newestBackup(in: directory)?.time }, logger: logger) {
+            let last: @Sendable () throws -> Timestamp? = {
+                let sight = BackupLook.at(directory).sight()
+                guard let since = sight.silentSince else { return sight.newest?.time }
+                throw EvstoreError.ioFailure(doing: "looking at the backups in \(directory)", reason: "no answer since \(since)")
+            }
+            return ScheduleService("backup", every: interval, last: last, logger: logger) {
                 _ = try await store.maintenance.backUp(into: directory, keeping: keep)
             }
         }
@@ -105,7 +111,10 @@
         public func run() async throws {
             await cancelWhenGracefulShutdown { [interval] in
                 var pause = interval
-                await attempt { if let last = try last() { pause = Self.pause(interval, since: last) } }
+                await attempt {
+                    let time = try await StoreThreads.run { try last() }
+                    if let time { pause = Self.pause(interval, since: time) }
+                }
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: pause.bounded) } catch { return }
                     await attempt(work)

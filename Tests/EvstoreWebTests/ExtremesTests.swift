@@ -1,6 +1,8 @@
 import Evstore
+import EvstoreService
 import EvstoreTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -61,7 +63,7 @@ struct ExtremesTests {
         let report = #"{"passed":true,"steps":[\#(step),\#(step)],"recoverySeconds":1e300,"recoveryPointEvents":18446744073709551615}"#
         try FileManager.default.createDirectory(atPath: temporary.store.path + "/drills", withIntermediateDirectories: true)
         try Data(report.utf8).write(to: URL(fileURLWithPath: temporary.store.path + "/drills/20260101T000000Z.json"))
-        let page = Page(temporary.store, backups: directory.path + "/copies")
+        let page = Page(temporary.store, backups: BackupLook(directory.path + "/copies", patience: .patience))
         for place in Self.places {
             let answer = await page.answer(PageRequest(path: "/" + place))
             #expect(answer.status == 200, "\(place): \(String(decoding: answer.body, as: UTF8.self).suffix(300))")
@@ -76,12 +78,42 @@ struct ExtremesTests {
             _ = try await temporary.store.append([note(#"{"id":"1","text":"\#(id)"}"#)])
             _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
         }
-        let page = Page(temporary.store, backups: directory.path + "/copies")
+        let page = Page(temporary.store, backups: BackupLook(directory.path + "/copies", patience: .patience))
         func text(of place: String) async -> String { String(decoding: await page.answer(PageRequest(path: place)).body, as: UTF8.self) }
         #expect(await !text(of: "/").contains("can't be read"))
         try directory.write("{", to: "copies/runs/0000000002.json")
         #expect(await text(of: "/").contains("up to position 1, <strong class=\"bad\">and the newest run, 2, can't be read"))
         #expect(await text(of: "/storage").contains("<strong class=\"bad\">can't be read</strong>"))
+    }
+
+    @Test("a directory of backups that hangs is shown as one, since when, with what was found before; one thread waits for it")
+    func hanging() async throws {
+        let temporary = try await store()
+        let directory = try TemporaryDirectory()
+        _ = try await temporary.store.append([note(#"{"id":"1","text":"x"}"#)])
+        _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
+        let (hangs, answers) = (Flag(), Flag())
+        let looks = Atomic(0)
+        let look = BackupLook(directory.path + "/copies", patience: .milliseconds(50)) { directory in
+            looks.add(1, ordering: .relaxed)
+            while hangs.isSet, !answers.isSet { usleep(1_000) }
+            return BackupLook.newestRuns(in: directory)
+        }
+        let page = Page(temporary.store, backups: look)
+        func text(of place: String) async -> String { String(decoding: await page.answer(PageRequest(path: place)).body, as: UTF8.self) }
+        while await text(of: "/storage").contains("not answered") {}
+        hangs.set()
+        let before = looks.load(ordering: .relaxed)
+        for _ in 0 ..< 10 {
+            let overview = await text(of: "/")
+            #expect(overview.contains("up to position 1; <strong class=\"bad\">their directory has not answered since</strong> <time"))
+            let storage = await text(of: "/storage")
+            #expect(storage.contains("/copies has not answered since <time") && storage.contains("Backups in"))
+        }
+        #expect(looks.load(ordering: .relaxed) == before + 1 && look.isSilent)
+        answers.set()
+        while await text(of: "/").contains("not answered") {}
+        #expect(looks.load(ordering: .relaxed) > before + 1)
     }
 
     @Test("an address may say any number, version, key and cursor: each place answers, or says what is wrong with it")

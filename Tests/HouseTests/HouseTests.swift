@@ -39,7 +39,9 @@ let importsByRoom: [String: Set<String>] = [
         "ArgumentParser",
         "Logging", "ServiceLifecycle",
     ],
-    "EvstoreService": ["Evstore", "Logging", "ServiceLifecycle", "Metrics", "Tracing", "Instrumentation", "ServiceContextModule"],
+    "EvstoreService": [
+        "Platform", "Evstore", "Logging", "ServiceLifecycle", "Metrics", "Tracing", "Instrumentation", "ServiceContextModule",
+    ],
     "EvstoreWeb": [
         "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreCluster",
         "EvstoreService", "NIOCore", "NIOHTTP1", "NIOPosix", "Metrics", "Platform",

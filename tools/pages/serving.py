@@ -378,6 +378,36 @@ class Check:
         self.end(process, "schedule")
         self.expect(not self.evstore("verify", "--deep").startswith("NOT"), "the store is not sound after it")
 
+    def hung(self):
+        """A directory of backups that hangs keeps nobody from an answer, and the service neither from its start nor from its end."""
+        library, flag, backups = self.directory / "hung.so", self.directory / "hangs", self.directory / "copies"
+        subprocess.run(["clang", "-shared", "-fPIC", "-o", library, ROOT / "tools/pages/hung.c", "-ldl"], check=True)
+        hung = {"LD_PRELOAD": str(library), "HUNG": str(backups), "HUNG_WHILE": str(flag)}
+        self.evstore("backup", backups)
+        for every in ("1h", "1s"):
+            process, base = self.start("--listen", "127.0.0.1:0", "--page", "--backup", backups, "--backup-every", every, **hung)
+            token = {"Authorization": f"Bearer {self.token}"}
+            self.expect("not answered" not in self.get(base, "/", **token)[1], "the directory does not answer before it hangs")
+            flag.touch()
+            for path in ("/", "/storage"):
+                found = self.until(PATIENCE, lambda: "not answered since" in self.get(base, path, **token)[1])
+                self.expect(found, f"{path} does not say that the directory of backups hangs")
+            self.expect("<td" in self.get(base, "/storage", **token)[1], "the backups that were found before are not shown")
+            self.expect("evstore_last_backup_age_seconds" in self.get(base, "/metrics")[1], "the age of the newest backup is not told")
+            self.end(process, f"where a backup every {every} hangs")
+            flag.unlink()
+        # It hangs from the beginning on.
+        flag.touch()
+        process, base = self.start("--listen", "127.0.0.1:0", "--page", "--backup", backups, "--backup-every", "1h", **hung)
+        status, text = self.get(base, "/", Authorization=f"Bearer {self.token}")
+        self.expect(status == 200 and "not known" in text, f"the page says {status} where no look at the backups has ended")
+        self.expect(self.get(base, "/metrics")[0] == 200, "the metrics wait for the directory of backups")
+        process.terminate()
+        code, said = process.wait(PATIENCE), process.stderr.read()
+        self.expect(code == 0, f"SIGTERM ended it with {code} where the directory of backups has hung from the beginning on")
+        self.expect("note: backup has failed" in said and "no answer since" in said, f"the schedule says {said}")
+        flag.unlink()
+
     def prometheus(self):
         program = shutil.which("prometheus")
         if program is None:
@@ -430,7 +460,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="evstore-serving.") as directory:
         check = Check(os.path.abspath(sys.argv[1]), directory)
         for part in (check.readiness, check.crowd, check.systemd, check.socket, check.prometheus, check.doors, check.schedule,
-                     check.ended_while_busy, check.replaced, check.replay_elsewhere,
+                     check.hung, check.ended_while_busy, check.replaced, check.replay_elsewhere,
                      check.mistakes):
             part()
             print(f"{part.__name__} done")

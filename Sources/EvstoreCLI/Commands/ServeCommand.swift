@@ -76,7 +76,7 @@
                         ScheduleService.drills(
                             of: store, backups: backup, every: every, logger: session.logger, progress: metrics.store.progress))
                 }
-                try await Serving.run(services, session)
+                try await serving.run(services, session)
             }
         }
     }
@@ -103,7 +103,7 @@
         func run(in session: Session) async throws {
             try await session.withStore(.reading) { store in
                 let serving = Serving(address: listen, backups: backup, page: .init(allowsChanges: false, tokenFile: nil))
-                try await Serving.run([serving.service(of: store, ServingMetrics(), session)], session)
+                try await serving.run([serving.service(of: store, ServingMetrics(), session)], session)
             }
         }
     }
@@ -141,21 +141,31 @@
             try EvstoreCLI.requireThreads(Processors.count + 4)
             var token: String?
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
-            let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges(metrics.store.progress) : nil) }
+            let shown = page.map { page in
+                Page(
+                    store, backups: backups.map(BackupLook.at),
+                    changes: page.allowsChanges ? PageChanges(metrics.store.progress) : nil)
+            }
             let server = WebServer(store, metrics.store, metrics.registry, backups: backups, at: address, page: shown, token: token)
             // A token that stays the same is not written to a log.
             let said = token.map { token in page?.tokenFile.map { "(the token in \($0))" } ?? token }
             return ServingService(server: server, address: address, saidToken: said, output: session.output)
         }
 
-        /// Runs services until the command is interrupted, which ends them gracefully, one after the other.
-        static func run(_ services: [any ServiceLifecycle.Service], _ session: Session) async throws {
+        /// Runs services until the command is interrupted, which ends them gracefully, one after the other. A backup or a drill that waits for
+        /// a directory of backups that hangs can't be ended so.
+        func run(_ services: [any ServiceLifecycle.Service], _ session: Session) async throws {
             let group = ServiceGroup(services: services, logger: session.logger)
             let manager = NotifySocket(ProcessInfo.processInfo.environment)
+            session.interrupts.areTheNormalEnd()
+            if let look = backups.map(BackupLook.at) { session.interrupts.endProgram { look.isSilent } }
             session.interrupts.atFirst { [output = session.output] in
                 Task { await group.triggerGracefulShutdown() }
                 // A service manager that no longer listens does not affect the server's clients.
-                do throws(SystemFailure) { try manager?.tell("STOPPING=1") } catch { output.note("note: systemd was not told: \(error)") }
+                do throws(SystemFailure) { try manager?.tell("STOPPING=1") } catch {
+                    // The handling of signals waits for nobody who reads.
+                    Task { output.note("note: systemd was not told: \(error)") }
+                }
             }
             try await group.run()
         }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Evstore
 internal import EvstoreCluster
+internal import EvstoreService
 internal import Foundation
 
 extension Page {
@@ -23,14 +24,7 @@ extension Page {
             ("Last event", "position \(Markup.event(status.position))"),
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
         ]
-        if let backups {
-            let newest = StoreMaintenance.newestBackup(in: backups)
-            let unreadable = StoreMaintenance.newestBackups(in: backups, limit: 1).first { $0.damage != nil }.map { run -> Markup in
-                ", <strong class=\"bad\">and the newest run, \(run.number), can't be read</strong> (<a href=\"/storage\">backups</a>)"
-            }
-            let words = newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? "none"
-            facts.append(("Last backup", "\(words)\(unreadable)"))
-        }
+        if let backups { facts.append(("Last backup", lastBackup(backups.sight()))) }
         return """
             <h1>Overview</h1>
             \(health)
@@ -40,6 +34,18 @@ extension Page {
             \(table(of: status.projections, caption: "Read models of the live version"))
             \(table(of: consumers))
             """
+    }
+
+    private func lastBackup(_ sight: BackupLook.Sight) -> Markup {
+        let unreadable = sight.runs.prefix(1).filter { $0.damage != nil }.map { run -> Markup in
+            ", <strong class=\"bad\">and the newest run, \(run.number), can't be read</strong> (<a href=\"/storage\">backups</a>)"
+        }
+        let silence = sight.silentSince.map { time -> Markup in
+            "; <strong class=\"bad\">their directory has not answered since</strong> \(Markup.moment(time))"
+        }
+        let none = sight.silentSince == nil ? "none" : "not known"
+        let words = sight.newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? none
+        return "\(words)\(unreadable)\(silence)"
     }
 
     /// The pages that show more about a complaint, by its code.
@@ -287,17 +293,21 @@ extension Page {
             """
     }
 
-    private static let backupsShown = 50
-
     private var backupTable: Markup? {
         guard let backups else { return nil }
-        let rows = StoreMaintenance.newestBackups(in: backups, limit: Self.backupsShown).map { run -> [Markup] in
+        let sight = backups.sight()
+        let silence = sight.silentSince.map { time -> Markup in
+            "<p class=\"bad\">\(backups.directory) has not answered since \(Markup.moment(time)): these backups were found before.</p>"
+        }
+        let rows = sight.runs.map { run -> [Markup] in
             if let damage = run.damage {
                 return ["\(run.number)", "", "", "<strong class=\"bad\">can't be read</strong>: \(Markup.name(damage))", ""]
             }
             return ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
         }
-        return .table("Backups in \(backups)", ["Run", "Time", "Up to", "Content", "Size"], rows, empty: "No backups yet.")
+        let titles = ["Run", "Time", "Up to", "Content", "Size"]
+        let none = silence == nil ? "No backups yet." : "No backups are known."
+        return "\(silence)\(Markup.table("Backups in \(backups.directory)", titles, rows, empty: none))"
     }
 }
 

@@ -1,5 +1,6 @@
 internal import EventModel
 package import Evstore
+internal import EvstoreService
 internal import Synchronization
 
 extension Page {
@@ -266,7 +267,7 @@ extension Page {
             return .moved(to: "/migration")
         case "drills/run":
             try changes.work.begin("Drill") { [store, backups] progress in
-                let report = try await store.maintenance.drill(backups: backups, progress: progress)
+                let report = try await store.maintenance.drill(backups: backups?.directory, progress: progress)
                 return report.passed ? "passed" : "failed"
             }
             return .moved(to: "/drills")

@@ -1,6 +1,7 @@
 internal import EventModel
 package import Evstore
 internal import EvstoreCluster
+package import EvstoreService
 internal import Foundation
 
 /// A store's page in a browser: HTML made on the server. None of the pages reads the whole log.
@@ -8,14 +9,15 @@ internal import Foundation
 /// Everything that comes from the store is text (`Markup`). Without `changes` nothing can be changed.
 package struct Page: Sendable {
     let store: EventStore
-    let backups: String?
+    let backups: BackupLook?
     let changes: PageChanges?
 
-    package init(_ store: EventStore, backups: String? = nil, changes: PageChanges? = nil) {
+    package init(_ store: EventStore, backups: BackupLook? = nil, changes: PageChanges? = nil) {
         (self.store, self.backups, self.changes) = (store, backups, changes)
     }
 
-    /// Answers a request. Blocks the calling thread for short read transactions, and waits for read models that it queries.
+    /// Answers a request. Blocks the calling thread for short read transactions and a look at the backups, and waits for read models that it
+    /// queries.
     package func answer(_ request: PageRequest) async -> PageAnswer {
         await PageBudget.$current.withValue(PageBudget()) { await answerWithin(request) }
     }

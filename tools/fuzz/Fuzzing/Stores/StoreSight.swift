@@ -88,7 +88,7 @@ struct StoreSight {
 
     /// An answer of the page is one whatever it says.
     private func page(of store: EventStore, _ trial: inout Trial) async {
-        let page = Page(store, backups: backups)
+        let page = Page(store, backups: BackupLook(backups))
         var paths = ["/", "/events", "/migration", "/consumers", "/quarantine", "/drills", "/census", "/storage", "/read-models"]
         paths += whole.projections.prefix(2).map { "/read-models/\($0)" } + whole.streams.prefix(1).map { "/streams/\($0)" }
         for path in paths { _ = await page.answer(PageRequest(path: path)) }
