@@ -2,7 +2,8 @@ package import Evstore
 internal import Platform
 
 /// What is seen of a directory of backups, which may lie on a disk that hangs: whatever shows backups, or waits for the next one, asks here.
-/// One thread at a time looks at a directory. Who asks waits for it until it has looked for five seconds, and then gets what was found last.
+/// One thread at a time looks at a directory. Who asks waits for it while the directory answers; where it has not for five seconds, who asks
+/// gets what was found last.
 package final class BackupLook: Sendable {
     package struct Sight: Sendable {
         /// The newest runs, newest first, also those whose own file can't be read; among them is the newest whose own file can.
@@ -16,26 +17,26 @@ package final class BackupLook: Sendable {
 
     private struct State {
         var runs: [BackupRun] = []
-        /// When the present look began; nil while none goes on.
-        var began: (time: Timestamp, instant: ContinuousClock.Instant)?
+        /// When the present look began, or the directory answered it last; nil while none goes on.
+        var heard: (time: Timestamp, instant: ContinuousClock.Instant)?
         /// How many looks have ended.
         var ended = 0
     }
+
+    /// Returns the newest runs of a directory, and calls its second argument whenever the directory has answered.
+    package typealias Find = @Sendable (String, () -> Void) -> [BackupRun]
 
     private static let runsMax = 50
     private static let all = Monitor<[String: BackupLook]>([:])
 
     package let directory: String
     private let patience: Duration
-    private let find: @Sendable (String) -> [BackupRun]
+    private let find: Find
     private let state = Monitor(State())
 
     /// - Parameters:
-    ///   - patience: how long a look may go on before the directory counts as one that does not answer.
-    ///   - find: returns the newest runs of the directory.
-    package init(
-        _ directory: String, patience: Duration = .seconds(5), find: @escaping @Sendable (String) -> [BackupRun] = BackupLook.newestRuns
-    ) {
+    ///   - patience: how long a look may go on without an answer before the directory counts as one that does not answer.
+    package init(_ directory: String, patience: Duration = .seconds(5), find: @escaping Find = BackupLook.newestRuns) {
         (self.directory, self.patience, self.find) = (directory, patience, find)
     }
 
@@ -48,41 +49,47 @@ package final class BackupLook: Sendable {
         }
     }
 
-    package static func newestRuns(in directory: String) -> [BackupRun] {
-        let runs = StoreMaintenance.newestBackups(in: directory, limit: runsMax)
+    package static func newestRuns(in directory: String, answered: () -> Void) -> [BackupRun] {
+        let runs = StoreMaintenance.newestBackups(in: directory, limit: runsMax, answered: answered)
         if runs.contains(where: { $0.damage == nil }) { return runs }
-        return runs + [StoreMaintenance.newestBackup(in: directory)].compactMap(\.self)
+        return runs + [StoreMaintenance.newestBackup(in: directory, answered: answered)].compactMap(\.self)
     }
 
-    /// Blocks the calling thread while the directory is looked at, within the patience.
+    /// Blocks the calling thread while the directory is looked at and answers.
     package func sight() -> Sight {
-        let (ended, milliseconds) = begin()
-        _ = state.wait(milliseconds: milliseconds) { $0.ended > ended }
-        return state.withLock { Sight(runs: $0.runs, silentSince: $0.ended > ended ? nil : $0.began?.time) }
+        let ended = begin()
+        while let rest = state.withLock({ rest($0) }), rest > 0 {
+            if state.wait(milliseconds: rest, until: { $0.ended > ended }) { break }
+        }
+        return state.withLock { Sight(runs: $0.runs, silentSince: $0.ended > ended ? nil : $0.heard?.time) }
     }
 
     /// Whether the directory does not answer. Begins to look, and does not wait.
-    package var isSilent: Bool { begin().milliseconds == 0 }
+    package var isSilent: Bool {
+        _ = begin()
+        return state.withLock { rest($0) } == 0
+    }
 
-    /// Begins a look where none goes on.
-    /// - Returns: how many have ended, and how long the present one may still go on.
-    private func begin() -> (ended: Int, milliseconds: Int) {
-        let (isNew, began, ended) = state.withLock { state in
-            let isNew = state.began == nil
-            let began = state.began ?? (time: Timestamp.now, instant: ContinuousClock.now)
-            state.began = began
-            return (isNew, began.instant, state.ended)
+    /// For how many milliseconds the directory may still be silent; nil while nobody looks at it.
+    private func rest(_ state: State) -> Int? {
+        state.heard.map { max(.zero, patience - $0.instant.duration(to: .now)).inMilliseconds }
+    }
+
+    /// Begins a look where none goes on. Returns how many have ended.
+    private func begin() -> Int {
+        let (isNew, ended) = state.withLock { state in
+            defer { state.heard = state.heard ?? (time: .now, instant: .now) }
+            return (state.heard == nil, state.ended)
         }
         if isNew { Task(executorPreference: StoreThreads.shared) { self.look() } }
-        let rest = patience - began.duration(to: .now)
-        return (ended, max(.zero, rest).inMilliseconds)
+        return ended
     }
 
     private func look() {
-        let runs = find(directory)
+        let runs = find(directory) { state.withLock { $0.heard = (time: .now, instant: .now) } }
         state.change { state in
             state.runs = runs
-            state.began = nil
+            state.heard = nil
             state.ended += 1
         }
     }

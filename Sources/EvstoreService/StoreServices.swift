@@ -110,17 +110,32 @@
         /// Returns at a shutdown; running work is cancelled, and leaves the store in a valid state.
         public func run() async throws {
             await cancelWhenGracefulShutdown { [interval] in
-                var pause = interval
-                await attempt {
-                    let time = try await StoreThreads.run { try last() }
-                    if let time { pause = Self.pause(interval, since: time) }
-                }
+                var pause = await firstPause()
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: pause.bounded) } catch { return }
                     await attempt(work)
                     pause = interval
                 }
             }
+        }
+
+        /// How long the first run waits. Where the last run is not known, it asks again, ever more rarely, for one interval.
+        private func firstPause() async -> Duration {
+            let start = ContinuousClock.now
+            var wait = Duration.seconds(10)
+            while !Task.isCancelled {
+                var known: Duration?
+                await attempt {
+                    let time = try await StoreThreads.run { try last() }
+                    known = time.map { Self.pause(interval, since: $0) } ?? interval
+                }
+                if let known { return known }
+                let rest = interval - start.duration(to: .now)
+                if rest <= .zero { break }
+                do { try await Task.sleep(for: min(wait, rest).bounded) } catch { break }
+                wait *= 2
+            }
+            return .zero
         }
 
         /// The rest of an interval that began at a time; that time may lie in the future.

@@ -51,7 +51,8 @@ package enum Consent {
         let (state, flips) = (try context.state(), try FlipHistory(context.log))
         return losses.filter { loss in
             guard loss.asks, let first = loss.first, loss.version > state.floor else { return false }
-            return loss.version > state.live || first > flips.reached(loss.version.previous, state)
+            guard loss.version <= state.live, let reached = flips.reached(loss.version.previous, state) else { return true }
+            return first > reached
         }
     }
 }

@@ -127,9 +127,9 @@ struct FlipHistory {
         return version
     }
 
-    /// The last position when a version above the target became live.
-    func reached(_ target: SchemaVersion, _ state: StoreState) -> Position {
-        list.last { $0.from <= target && $0.to > target && $0.to <= state.top }?.position ?? Position(.max)
+    /// The last position when a version above the target became live; nil where it is not known.
+    func reached(_ target: SchemaVersion, _ state: StoreState) -> Position? {
+        list.last { $0.from <= target && $0.to > target && $0.to <= state.top }?.position
     }
 
     /// The last position before events could be born above a version; the log's start where it is not known.

@@ -175,7 +175,7 @@ extension Plan {
         var models = all
         models.entries.removeAll { names.contains($0.name) || !$0.definition.isAvailable }
         report.opClass = history.opClass(from: state.live, to: target).description
-        report.tail = last.position.events(after: flips.reached(target, state))
+        report.tail = last.position.events(after: flips.reached(target, state) ?? Position(.max))
         report.gone = try evolution.definitions(at: state.live).map(\.name).filter { name in !all.entries.contains { $0.name == name } }
         let loss = try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined)
         (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)

@@ -34,7 +34,7 @@ package enum Rollback {
             let flip = try await move(context, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
             report.position = flip.position
             (report.flipBegan, report.flipPause) = (flip.began, flip.pause)
-            report.tail = flip.position.events(after: flips.reached(target, state))
+            report.tail = flip.position.events(after: flips.reached(target, state) ?? Position(.max))
             context.logger.info(
                 "a rollback ended",
                 metadata: [

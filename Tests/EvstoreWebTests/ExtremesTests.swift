@@ -86,7 +86,9 @@ struct ExtremesTests {
         #expect(await text(of: "/storage").contains("<strong class=\"bad\">can't be read</strong>"))
     }
 
-    @Test("a directory of backups that hangs is shown as one, since when, with what was found before; one thread waits for it")
+    @Test(
+        "a directory of backups that hangs is shown as one, since when, with what was found before; one thread waits for it",
+        .timeLimit(.minutes(5)))
     func hanging() async throws {
         let temporary = try await store()
         let directory = try TemporaryDirectory()
@@ -94,10 +96,10 @@ struct ExtremesTests {
         _ = try await temporary.store.maintenance.backUp(into: directory.path + "/copies")
         let (hangs, answers) = (Flag(), Flag())
         let looks = Atomic(0)
-        let look = BackupLook(directory.path + "/copies", patience: .milliseconds(50)) { directory in
+        let look = BackupLook(directory.path + "/copies", patience: .milliseconds(50)) { directory, answered in
             looks.add(1, ordering: .relaxed)
             while hangs.isSet, !answers.isSet { usleep(1_000) }
-            return BackupLook.newestRuns(in: directory)
+            return BackupLook.newestRuns(in: directory, answered: answered)
         }
         let page = Page(temporary.store, backups: look)
         func text(of place: String) async -> String { String(decoding: await page.answer(PageRequest(path: place)).body, as: UTF8.self) }

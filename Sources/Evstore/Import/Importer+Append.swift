@@ -45,7 +45,7 @@ extension Importer {
                         seen[id] = (line.content, line.line)
                         lines.append(line)
                     }
-                } catch let error as EvstoreError where error.isLineError {
+                } catch let error as EvstoreError where error.isLineError || error.isOfVersions {
                     refused.append(RefusedLine(line: line.line, error: error))
                 }
             }

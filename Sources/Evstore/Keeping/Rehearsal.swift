@@ -339,11 +339,11 @@ final class Rehearsal {
         if let finding = found.findings.first(where: { $0.severity == .error }) {
             throw EvstoreError.verificationFailed(reason: finding.message)
         }
-        // Where no finding is an error, laws fail only by losses that no step declares.
+        // Where no finding is an error, L1 fails only by losses that no step declares.
         let undeclared = found.loss.filter { $0.asks && $0.count > 0 }
         let lacking = try Consent.lacking(for: undeclared, original.context(request.job))
-        if lacking.isEmpty {
-            for index in report.laws.indices {
+        if !undeclared.isEmpty, lacking.isEmpty {
+            for index in report.laws.indices where report.laws[index].law == "L1" {
                 report.laws[index].lossy += report.laws[index].failed
                 report.laws[index].failed = 0
             }

@@ -53,13 +53,13 @@ extension StoreMaintenance {
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
     /// The newest runs of a directory for display, also those whose own file can't be read: see `Backup.newest`.
-    package static func newestBackups(in directory: String, limit: Int) -> [BackupRun] {
-        Backup.newest(directory, limit: limit, readable: false)
+    package static func newestBackups(in directory: String, limit: Int, answered: () -> Void = {}) -> [BackupRun] {
+        Backup.newest(directory, limit: limit, readable: false, answered: answered)
     }
 
     /// The newest run of a directory whose own file can be read; nil where there is none.
-    package static func newestBackup(in directory: String) -> BackupRun? {
-        Backup.newest(directory, limit: 1, readable: true).first
+    package static func newestBackup(in directory: String, answered: () -> Void = {}) -> BackupRun? {
+        Backup.newest(directory, limit: 1, readable: true, answered: answered).first
     }
 
     /// Checks every file of a directory's backups by the hash that links each frame to the one before it; a run without damage can be

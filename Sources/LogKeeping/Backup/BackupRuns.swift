@@ -14,8 +14,10 @@ extension Backup {
 
     /// The newest runs of a directory, newest first, at most `limit`. It takes no lock, and so works while a backup is made. Runs that are
     /// removed meanwhile are left out; empty where there is no directory of backups.
-    /// - Parameter readable: whether runs whose files can't be read are left out.
-    package static func newest(_ path: String, limit: Int, readable: Bool) -> [BackupRun] {
+    /// - Parameters:
+    ///   - readable: whether runs whose files can't be read are left out.
+    ///   - answered: called after each run at which it has looked.
+    package static func newest(_ path: String, limit: Int, readable: Bool, answered: () -> Void = {}) -> [BackupRun] {
         let directory = BackupDirectory(path)
         let numbers: [UInt64]
         do { numbers = try directory.numbers() } catch { return [] }
@@ -25,6 +27,7 @@ extension Backup {
                 let run = try BackupRun(number, directory.read(number), in: directory)
                 if !readable || run.damage == nil { runs.append(run) }
             } catch {}
+            answered()
         }
         return runs
     }

@@ -120,6 +120,7 @@ package final class MergedAppends {
         case .stream: try reader.appendInStream(around: position) { try take($0) }
         }
         guard let key = places.first?.key else { return }
+        defer { events.removeAll(keepingCapacity: true) }
         if places.allSatisfy({ $0.key == key }) {
             try see(events, places.indices, key)
         } else {

@@ -330,7 +330,6 @@ package struct LawTrial {
         if a == b { return true }
         do { return try JSONEquality.same(a.lent, b.lent) } catch { return false }
     }
-
 }
 
 extension JSONValue {

@@ -77,7 +77,7 @@ package struct GroupPart: Hashable, Sendable {
 }
 
 /// The parts of one event in order: those that wait at a junction until all others have arrived or ended, and the images that follow a
-/// waiting part. Once warm, it allocates one array for each match.
+/// waiting part. Once warm, it allocates one array for each match, unless a step made parts of one event or parts divide an object.
 struct JunctionQueue: ~Copyable {
     private enum Stand {
         /// The key is in `texts`.
