@@ -69,7 +69,7 @@
         ///   - name: the name of the work in the log.
         ///   - interval: from the end of one run to the beginning of the next.
         ///   - last: when the work ran last before the program was started. The first run is one interval after that, or after the start
-        ///     where it is nil, or throws.
+        ///     where it is nil. While it throws, it is asked again, ever more rarely; after one interval the work runs.
         public init(
             _ name: String, every interval: Duration, last: @escaping @Sendable () throws -> Timestamp? = { nil }, logger: Logger,
             _ work: @escaping @Sendable () async throws -> Void

@@ -104,6 +104,30 @@
             try await running.value
         }
 
+        @Test("a schedule that can't know at its start when it ran last asks again, and does then what is due", .timeLimit(.minutes(10)))
+        func unknownLast() async throws {
+            struct Silent: Error {}
+            let asked = Mutex(0)
+            let done = Mutex(false)
+            let service = ScheduleService(
+                "work", every: .seconds(86_400),
+                last: {
+                    let isFirst = asked.withLock { asked in
+                        asked += 1
+                        return asked == 1
+                    }
+                    if isFirst { throw Silent() }
+                    return Timestamp(microseconds: 0)
+                }, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            ) { done.withLock { $0 = true } }
+            let group = group([service])
+            let running = Task { try await group.run() }
+            while !done.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(20)) }
+            await group.triggerGracefulShutdown()
+            try await running.value
+            #expect(asked.withLock { $0 } == 2)
+        }
+
         @Test("an error is logged with what to do next")
         func advice() async throws {
             let log = RecordedLog()
