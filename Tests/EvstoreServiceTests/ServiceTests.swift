@@ -2,6 +2,7 @@
     import Evstore
     import EvstoreService
     import EvstoreTesting
+    import Foundation
     import InMemoryTracing
     import Logging
     import MetricsTestKit
@@ -102,6 +103,18 @@
             while times.withLock({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(2)) }
             await group.triggerGracefulShutdown()
             try await running.value
+        }
+
+        @Test("a directory of backups that is slow, but answers, is waited for beyond the patience for one that is silent")
+        func slowDirectory() {
+            let look = BackupLook("backups", patience: .seconds(5)) { _, answered in
+                for _ in 0 ..< 12 {
+                    usleep(500_000)
+                    answered()
+                }
+                return []
+            }
+            #expect(look.sight().silentSince == nil)
         }
 
         @Test("a schedule that can't know at its start when it ran last asks again, and does then what is due", .timeLimit(.minutes(10)))

@@ -13,8 +13,8 @@ struct DrillCommand: Command {
             compares with a replay from the first event, goes forward again, and restores a backup. \
             Each step shows what it claims by digests; what does not hold is a failure, and what could not \
             be tried is named. An event without an image at the live version, which is in its quarantine, \
-            is no failure, and neither is a loss that a replay has accepted. The store itself gets a report in drills/ and a line in its journal. Made to run \
-            from a timer.
+            is no failure, and neither is a loss that a replay has accepted. The store itself gets a report in \
+            drills/ and a line in its journal. Made to run from a timer.
 
             Where the newest version is live, it rehearses the way that `evstore rollback` would take.
 

@@ -39,7 +39,7 @@ struct DriftingMembers {
     private mutating func pass(_ op: any Op, _ way: Direction, in holder: JSONPointer) {
         if let op = op as? Move { return move(op.from, op.path, way, in: holder) }
         let drifts = (op as? Convert)?.codec.drifts ?? false
-        // Of ops that contain others, each of these finds what it changes.
+        // An op that contains others changes what these change, and they are passed below.
         let causes = op.inner.isEmpty ? op.reads + op.writes : op.reads
         if drifts || causes.contains(where: { mayDiffer($0.below(holder)) }) { pointers.formUnion(op.writes.map { $0.below(holder) }) }
         let inner = (op as? Each).map { $0.path.below(holder).appending(JSONPointer.element) } ?? holder
