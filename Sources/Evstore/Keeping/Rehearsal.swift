@@ -350,7 +350,7 @@ final class Rehearsal {
         }
         let losses = undeclared.map { loss in
             let standing = lacking.contains(loss) ? "lost, and nobody has accepted it" : "lost already"
-            return "\(standing): \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event"))"
+            return "\(standing): \(loss.version) \(loss.type): \(loss.what)"
         }
         // A generated event that is valid at the newer version gave a row that its read model's shape refuses.
         let refused = found.findings.filter { $0.id == "ROW101" }.map(\.message)
