@@ -64,6 +64,18 @@ package final class File: Sendable {
         if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing", at: path) }
     }
 
+    /// Asks the kernel to read single pages of the file, not those around them, from now on.
+    package func expectRandomReads() { advise(POSIX_FADV_RANDOM) }
+
+    /// Asks the kernel to drop what it holds of the file in memory and has written to the disk.
+    package func dropCachedPages() { advise(POSIX_FADV_DONTNEED) }
+
+    /// The kernel may ignore advice: then only speed is lost.
+    private func advise(_ advice: Int32) {
+        defer { withExtendedLifetime(self) {} }
+        _ = posix_fadvise(descriptor, 0, 0, advice)
+    }
+
     /// Sets who may read and change the file, whatever the process's mask is.
     package func set(mode: UInt32) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
