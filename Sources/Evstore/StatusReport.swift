@@ -31,6 +31,7 @@ public struct StatusReport: Hashable, Sendable {
     public var types: [TypeCount]
     /// The read models of the live version.
     public var projections: [ProjectionStatus]
+    /// The names of the snapshots that can be gone back to, oldest first.
     public var snapshots: [String]
     public var lastDrill: DrillMark?
     public var oldestReader: OldestReader?
@@ -144,7 +145,7 @@ extension EventStore {
         var report = StatusReport(
             versions: StoreVersions(evolution.state), position: last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
-            projections: projections, snapshots: try snapshots().map(\.name),
+            projections: projections, snapshots: try snapshots().filter { !$0.isCutOff }.map(\.name),
             lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: Keys.list(log).first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,

@@ -363,6 +363,8 @@ public struct SnapshotReport: Hashable, Sendable {
     public var link: String
     /// The read models of the live version at that time.
     public var generations: [SnapshotGeneration]
+    /// Whether a cut has since taken off what it names: it can't be gone back to.
+    public var isCutOff = false
 }
 
 /// One read model as a snapshot records it.

@@ -45,9 +45,13 @@ package enum Snapshot {
 
     /// Lists all snapshots, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [SnapshotReport] {
-        let rows = try log.reading { reader in try reader.rows(.snapshots) }
+        let (rows, cuts) = try log.reading { reader in (try reader.rows(.snapshots), try reader.cuts()) }
         var reports: [SnapshotReport] = []
-        for row in rows { reports.append(try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)) }
+        for row in rows {
+            var report = try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)
+            report.isCutOff = report.checkpoint.cutOff(by: cuts) != nil
+            reports.append(report)
+        }
         return reports.sorted { ($0.time, $0.name) < ($1.time, $1.name) }
     }
 
@@ -64,8 +68,7 @@ package enum Snapshot {
     ) async throws(EvstoreError) -> [String] {
         guard count >= 0 else { throw .usage("the number of snapshots to keep is 0 or more") }
         let chosen = try list(context.log).filter(isChosen)
-        let cuts = try context.log.reading { reader in try reader.cuts() }
-        let kept = Set(chosen.filter { $0.checkpoint.cutOff(by: cuts) == nil }.suffix(count).map(\.name))
+        let kept = Set(chosen.filter { !$0.isCutOff }.suffix(count).map(\.name))
         let forgotten = chosen.map(\.name).filter { !kept.contains($0) }
         if forgotten.isEmpty { return [] }
         try await context.log.changing { update in

@@ -161,7 +161,7 @@ struct ContractTests {
     func records() throws {
         let shop = try Shop.open()
         let taken = try shop.must("snapshot take first --json").line
-        #expect(try keys(taken) == ["name", "position", "epoch", "live", "time"])
+        #expect(try keys(taken) == ["name", "position", "epoch", "live", "time", "cutOff"])
         #expect(try shop.must("snapshot list --json").lines == [taken])
         #expect(try keys(shop.must("snapshot verify first --json").line) == ["ok", "findings"])
         #expect(try shop.must("snapshot prune --keep 0 --json").lines == [#"{"pruned":["first"]}"#])

@@ -28,9 +28,11 @@ struct SnapshotCheckTests {
         let temporary = try await cutStore()
         let store = temporary.store
         #expect(try found(store) == ["STORE303 note the snapshot b", "STORE303 note the snapshot c"])
+        #expect(try store.snapshots().map { "\($0.name) \($0.isCutOff)" } == ["a false", "b true", "c true"])
         #expect(try store.maintenance.verifySnapshots("a").isEmpty)
         #expect(try await store.maintenance.pruneSnapshots(keeping: 9) == ["b", "c"])
         #expect(try found(store).isEmpty)
+        #expect(try store.snapshots().map { "\($0.name) \($0.isCutOff)" } == ["a false"])
     }
 
     @Test("a damaged snapshot is an error also beside those that a cut took off")

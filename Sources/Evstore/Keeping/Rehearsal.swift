@@ -98,7 +98,10 @@ final class Rehearsal {
         let began = ContinuousClock.now
         request.job.report(name)
         var step = DrillStep(name: name, ok: true, duration: .zero, detail: "")
-        do { step.detail = try await work() } catch {
+        do {
+            try request.job.check()
+            step.detail = try await work()
+        } catch {
             let error = EvstoreError(converting: error, at: directory)
             if case .interrupted = error {
                 try await close()

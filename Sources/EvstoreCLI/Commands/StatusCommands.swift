@@ -357,7 +357,13 @@ struct SnapshotCommand: ParsableCommand, Group {
 
     struct List: Command {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "Prints every snapshot, oldest first.", discussion: "Example: evstore snapshot list --json")
+            commandName: "list", abstract: "Prints every snapshot, oldest first.",
+            discussion: """
+                A snapshot that a rollback to an older one took off is marked as cut off: it can't be gone back \
+                to any more, and `snapshot prune` removes it.
+
+                Example: evstore snapshot list --json
+                """)
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
@@ -368,6 +374,7 @@ struct SnapshotCommand: ParsableCommand, Group {
                 try session.output.row(snapshot.members) {
                     "\(snapshot.name.padded(to: width))   at \(grouped(snapshot.position.rawValue).aligned(to: 13))   \(snapshot.live) live   \(snapshot.time)"
                         + (snapshot.epoch > .first ? "   epoch \(snapshot.epoch)" : "")
+                        + (snapshot.isCutOff ? "   cut off" : "")
                 }
             }
         }
@@ -414,5 +421,5 @@ struct SnapshotCommand: ParsableCommand, Group {
 }
 
 extension SnapshotReport {
-    var members: Members { ["name": name, "position": position, "epoch": epoch, "live": live, "time": time] }
+    var members: Members { ["name": name, "position": position, "epoch": epoch, "live": live, "time": time, "cutOff": isCutOff] }
 }

@@ -85,8 +85,8 @@ package enum Backup {
         if Guard.backupRead.isOn {
             let own = (isNew ? [made] : []) + [rowsName]
             try EventLog.checkEnd(
-                from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, position: summary.last.position,
-                content: summary.content.hex)
+                from: FileSequence(own.map { directory.path + "/" + $0 }).reading(context.job), after: shared.last?.base,
+                position: summary.last.position, content: summary.content.hex)
         }
         if isNew {
             let blocksName = BackupDirectory.blocksName(number, summary.last.position)
@@ -164,6 +164,14 @@ final class FileSequence {
         do throws(StorageError) { return try File(path, .read) } catch {
             if error.isMissing { throw EvstoreError.backupDamaged(path: path, reason: "the file is missing") }
             throw error
+        }
+    }
+
+    /// `read`, for a job that may be cancelled between two reads.
+    func reading(_ job: Job) -> (Int) throws -> [UInt8] {
+        { count in
+            try job.check()
+            return try self.read(count)
         }
     }
 

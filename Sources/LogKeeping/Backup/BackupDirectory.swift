@@ -335,7 +335,7 @@ extension BackupDirectory {
         let base = range.lowerBound > 0 ? files[range.lowerBound - 1].base : nil
         do {
             try copy(files[range], context.job)
-            if try damage(of: joined, in: Self.unfinished, after: base) == nil {
+            if try damage(of: joined, in: Self.unfinished, after: base, context.job) == nil {
                 try Directory.rename("\(path)/\(Self.unfinished)", to: "\(path)/\(joined.file)")
                 return files[..<range.lowerBound] + [joined] + files[range.upperBound...]
             }
@@ -349,7 +349,8 @@ extension BackupDirectory {
         try removeUnfinished(context)
         for index in range {
             let file = files[index]
-            guard let damage = try damage(of: file, in: file.file, after: index > 0 ? files[index - 1].base : nil) else { continue }
+            let base = index > 0 ? files[index - 1].base : nil
+            guard let damage = try damage(of: file, in: file.file, after: base, context.job) else { continue }
             context.warn("of the backups in \(path), \(damage): this run has its blocks anew; verify the older runs")
             return Array(files[..<index])
         }
@@ -382,10 +383,9 @@ extension BackupDirectory {
     /// Writes the frames of some files into one.
     private func copy(_ files: some Sequence<Run.Blocks>, _ job: Job) throws {
         var file = FileWriter("\(path)/\(Self.unfinished)")
-        let frames = FileSequence(files.map { "\(path)/\($0.file)" })
+        let read = FileSequence(files.map { "\(path)/\($0.file)" }).reading(job)
         while true {
-            try job.check()
-            let bytes = try frames.read(1 << 20)
+            let bytes = try read(1 << 20)
             if bytes.isEmpty { break }
             try file.write(bytes.lent)
         }

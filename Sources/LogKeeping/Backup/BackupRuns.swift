@@ -49,7 +49,7 @@ extension Backup {
                 let read = directory.read(number)
                 let run = try BackupRun(number, read, in: directory)
                 guard case .success(let files) = read else { return BackupVerdict(run: run, damage: run.damage) }
-                return BackupVerdict(run: run, damage: try directory.damage(of: files, &known) ?? ledgerDamage)
+                return BackupVerdict(run: run, damage: try directory.damage(of: files, &known, job) ?? ledgerDamage)
             }
         }
     }
@@ -69,30 +69,30 @@ extension Backup {
 extension BackupDirectory {
     /// Returns the damage of a run's files, nil where there is none.
     /// - Parameter known: the results for files of other runs, which this one may share.
-    fileprivate func damage(of run: Run, _ known: inout [Run.Blocks: String?]) throws -> String? {
+    fileprivate func damage(of run: Run, _ known: inout [Run.Blocks: String?], _ job: Job) throws -> String? {
         var base: BackupBase?
         for part in run.blocks {
             // The key is the file with its end, which belongs to no other file: names are never used twice.
-            let damage = try known[part] ?? damage(of: part, in: part.file, after: base)
+            let damage = try known[part] ?? damage(of: part, in: part.file, after: base, job)
             known[part] = .some(damage)
             if let damage { return damage }
             base = part.base
         }
-        return try damage(of: run.rows) {
+        return try damage(of: run.rows, job) {
             try EventLog.checkEnd(from: $0, after: base, position: Position(run.position), content: run.content)
         }
     }
 
     /// Returns the damage of a file with the frames of a block file, nil where there is none.
     /// - Parameter base: where the file before it ends.
-    func damage(of blocks: Run.Blocks, in file: String, after base: BackupBase?) throws -> String? {
+    func damage(of blocks: Run.Blocks, in file: String, after base: BackupBase?, _ job: Job) throws -> String? {
         guard let end = blocks.base else { return "\(file): its end is not written down" }
-        return try damage(of: file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
+        return try damage(of: file, job) { try EventLog.checkFrames(from: $0, after: base, through: end) }
     }
 
-    private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
+    private func damage(of file: String, _ job: Job, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
         guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
-        return try damage { try check(FileSequence([path + "/" + file]).read) }.map { "\(file): \($0)" }
+        return try damage { try check(FileSequence([path + "/" + file]).reading(job)) }.map { "\(file): \($0)" }
     }
 
     /// Returns why a check finds damage, nil where it finds none.

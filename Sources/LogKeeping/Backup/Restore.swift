@@ -31,7 +31,7 @@ package enum Restore {
         from path: String, run number: UInt64? = nil, into store: RestoredStore, _ job: Job
     ) throws(EvstoreError) -> RestoreReport {
         let (files, ledger) = try files(of: path, run: number)
-        return try run(from: files.read, named: path, forgetting: ledger, into: store, job)
+        return try run(from: files.reading(job), named: path, forgetting: ledger, into: store, job)
     }
 
     /// - Parameters:
@@ -45,6 +45,7 @@ package enum Restore {
     ) throws(EvstoreError) -> RestoreReport {
         let began = ContinuousClock.now
         do {
+            try job.check()
             let summary = try EventLog.restore(
                 from: source, named: name, into: store.path, to: store.target, options: store.options, forgetting: ledger
             ) { bytes in
