@@ -318,6 +318,22 @@ struct LawTrialTests {
         #expect(try opClass(within, from: "/o/p/m") == .partial)
     }
 
+    @Test("an event that the way back hides is lossy by L1, and no failure of L3: nothing is left that could come forth again")
+    func hidden() throws {
+        let history = try history([
+            "events: {D: {required: [id], properties: {id: {type: string}, t: {type: string}}}}",
+            """
+            upcast:
+              - split-event: {type: D, into: [{type: D, pick: [/id, /t], down: as}, {type: P, pick: [/id], down: {hide: x}}]}
+              - drop-event: {type: D, because: unread}
+            events: {P: {required: [id], properties: {id: {type: string}}}}
+            """,
+        ])
+        let tally = trial(history).tally
+        #expect(!tally.failures.contains { $0.verdict.weight == .required }, "\(tally.failures)")
+        #expect(try #require(tally.counts["L1"]).lossy > 0)
+    }
+
     @Test("a refusal that the step declares is no failure, unless the log has such an event")
     func declaredRefusal() throws {
         let history = try history([

@@ -99,7 +99,7 @@ extension LawTrial {
             for (event, image) in zip(events, images) {
                 let parts = try see(image, of: event, from: target, to: event.born)
                 let again = try see(parts, of: event, from: event.born, to: target)
-                if !Self.isSame(again, image), stable.holds || stable.weight == .measured {
+                if !parts.isEmpty, !Self.isSame(again, image), stable.holds || stable.weight == .measured {
                     stable.holds = false
                     stable.weight = isAllowed(again, image, event, target) ? .measured : .required
                 }

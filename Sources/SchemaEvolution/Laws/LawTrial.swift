@@ -169,7 +169,8 @@ package struct LawTrial {
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
         if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target) }
-        guard isFull else { return [verdict] }
+        // Where the way back hides all images, nothing can come forth again: L1 tells whether that is declared.
+        guard isFull, !back.isEmpty else { return [verdict] }
         do {
             let again = try see(back, of: event, from: event.born, to: target)
             var stable = LawVerdict(law: "L3", holds: Self.isSame(again, images))

@@ -207,7 +207,7 @@ package struct PathInterpreter: ~Copyable {
             let chosen = fan.choose(&doc, at: object)
             if chosen == 0 {
                 throw path.failure(
-                    step: path.target, op: "merge-events", pointer: "", expected: "members of one of the events from which it was merged",
+                    step: fan.step, op: "merge-events", pointer: "", expected: "members of one of the events from which it was merged",
                     found: "none")
             }
             let outer = origin
