@@ -264,7 +264,8 @@ let package = Package(
                 "EvstoreTesting", "TestSupport", "TestStores", "Torturing", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(
-            name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreService", "EvstoreWeb", "EvstoreTesting", "TestSupport"],
+            name: "EvstoreWebTests",
+            dependencies: ["Platform", "Evstore", "EvstoreService", "EvstoreWeb", "EvstoreTesting", "TestSupport"],
             swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),

@@ -1,7 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import FoundationEssentials
-internal import Platform
+package import Platform
 internal import PostgreSQL
 
 /// A connection to the PostgreSQL server of a cluster log, which reconnects after a loss. One thread uses it at a time.
@@ -25,7 +25,7 @@ package final class ClusterConnection {
 
     /// Returns once the server answers; tries again until the deadline.
     /// - Throws: `EvstoreError.logUnavailable` at the deadline, or at once if another attempt would end in the same way.
-    package func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) {
+    package func connect(by deadline: Instant) throws(EvstoreError) {
         if let connection, !connection.isBroken { return }
         var pause = 10
         while true {
@@ -49,7 +49,7 @@ package final class ClusterConnection {
     ///   since the commit would be made without a standby, and be seen.
     /// - Parameter grace: see `PostgresConnection.run`.
     func run(
-        _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant,
+        _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: Instant,
         extending grace: Duration = .zero
     ) throws(StatementError) -> PostgresRows {
         while true {
@@ -81,7 +81,7 @@ package final class ClusterConnection {
     private static let notAllowed = "42501"
 
     /// Adds the columns that tables of an older program lack; adds nothing to tables of another kind of program.
-    private func complete(_ connection: PostgresConnection, by deadline: ContinuousClock.Instant) throws(StatementError) {
+    private func complete(_ connection: PostgresConnection, by deadline: Instant) throws(StatementError) {
         do throws(PostgresError) {
             for statement in [FrameTable.earliest] + FrameTable.completing { _ = try connection.run(statement, deadline: deadline) }
         } catch {
@@ -106,7 +106,7 @@ package final class ClusterConnection {
 
     /// Runs a statement that may be run twice: if the connection is lost, it runs it again until the deadline.
     func ask<R>(
-        _ statement: PostgresStatement, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
+        _ statement: PostgresStatement, _ values: [PostgresValue], by deadline: Instant,
         extending grace: Duration = .zero, _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
@@ -197,7 +197,7 @@ extension ClusterConnection {
     /// Connects to the first server that may be used. If that server was replaced, according to this node or to another host of the
     /// connection string, it tries the others.
     /// - Throws: `PostgresError`; `EvstoreError` where the only server that answers may not be used.
-    func admitted(by deadline: ContinuousClock.Instant) throws -> PostgresConnection {
+    func admitted(by deadline: Instant) throws -> PostgresConnection {
         var (hosts, refusal): ([PostgresHost]?, (any Error)?) = (nil, nil)
         while true {
             let made: PostgresConnection
@@ -225,7 +225,7 @@ extension ClusterConnection {
 
 extension PostgresConnection {
     /// Identifies the server; nil where it takes no writes, or does not say it, such as a server that only speaks the protocol.
-    func serverMark(by deadline: ContinuousClock.Instant) throws(PostgresError) -> ServerMark? {
+    func serverMark(by deadline: Instant) throws(PostgresError) -> ServerMark? {
         do throws(PostgresError) {
             let rows = try run(FrameTable.server, [], deadline: deadline)
             guard let system = rows.int(0, 0), let timeline = rows.int(0, 1), timeline > 0 else { return nil }

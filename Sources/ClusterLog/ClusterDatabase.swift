@@ -2,6 +2,7 @@ internal import Bytes
 package import EventLog
 package import EventModel
 package import Hashing
+internal import Platform
 internal import PostgreSQL
 
 /// The row of a cluster log.
@@ -222,7 +223,7 @@ extension FrameTable {
 
 extension ClusterConnection {
     /// The header of a frame, or of the next one that exists; nil where there is none.
-    func head(_ number: UInt64, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> ClusterFrame.Head? {
+    func head(_ number: UInt64, by deadline: Instant) throws(EvstoreError) -> ClusterFrame.Head? {
         try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))], by: deadline) { rows throws(EvstoreError) in
             rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
         }
@@ -230,7 +231,7 @@ extension ClusterConnection {
 
     /// Fetches a frame piece by piece, so that no answer is larger than a piece; nil where the frame is missing, or its size is not as
     /// expected.
-    func frame(_ number: UInt64, byteCount: Int, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [UInt8]? {
+    func frame(_ number: UInt64, byteCount: Int, by deadline: Instant) throws(EvstoreError) -> [UInt8]? {
         guard byteCount <= ClusterFrame.bytesMax else { return nil }
         var bytes: [UInt8] = []
         while bytes.count < byteCount {

@@ -28,7 +28,7 @@ final class FramePages {
     /// The frames after `end`, where the page before ended; see `PostgresSequencer.frames`.
     /// - Parameter isLast: whether the caller takes no further page, so that none is fetched ahead.
     func page(
-        after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
+        after end: ClusterLogEnd, at position: Position, by deadline: Instant? = nil, isLast: Bool = false
     ) throws -> FramePage {
         let deadline = deadline ?? .now + patience
         let fetched = next
@@ -49,7 +49,7 @@ final class FramePages {
     private final class Fetch: Sendable {
         private let outcome = Monitor<Result<FramePage, any Error>?>(nil)
 
-        init(_ sequencer: PostgresSequencer, after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
+        init(_ sequencer: PostgresSequencer, after end: ClusterLogEnd, at position: Position, by deadline: Instant) throws {
             let outcome = outcome
             _ = try WorkerThread.start("evstore-fetch") {
                 let result = Result<FramePage, any Error> { try sequencer.frames(after: end, at: position, by: deadline) }
@@ -170,7 +170,7 @@ final class FrameFollower: Sendable {
     private let takeIn: @Sendable (_ interval: Duration) throws -> Void
     private let isEnding = Monitor(false)
     private let isRunning = Monitor(false)
-    private let opened = ContinuousClock.now
+    private let opened = Instant.now
 
     /// - Parameters:
     ///   - sequencer: makes a sequencer for this thread.
@@ -210,7 +210,7 @@ final class FrameFollower: Sendable {
     }
 
     /// Reports how far this node is. A handle that was just opened, such as a command's, does not take over from another directory.
-    private func report(_ report: NodeReport, to sequencer: PostgresSequencer, by deadline: ContinuousClock.Instant) throws {
+    private func report(_ report: NodeReport, to sequencer: PostgresSequencer, by deadline: Instant) throws {
         let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
         // Order: durable on this disk first, since frames that every node has are pruned.
         try context.access.makeDurable(at: context.path)
@@ -225,8 +225,8 @@ final class FrameFollower: Sendable {
         var connected: PostgresSequencer?
         var pause = Self.first
         var passed = Position(.max)
-        var lastCome = ContinuousClock.now
-        var reported: (report: NodeReport, at: ContinuousClock.Instant)?
+        var lastCome = Instant.now
+        var reported: (report: NodeReport, at: Instant)?
         while !isEnding.wait(milliseconds: pause, until: { $0 }) {
             do {
                 if connected == nil, let warning = try ConnectionFile.warning(ConnectionFile.find(at: context.path)) {

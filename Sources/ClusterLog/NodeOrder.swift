@@ -50,7 +50,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     }
 
     func isReachable() -> Bool {
-        let end = ContinuousClock.now + Self.waitInterval
+        let end = Instant.now + Self.waitInterval
         do {
             try asked().connection.connect(by: end)
             unreachable.withLock { $0 = nil }
@@ -60,7 +60,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
             guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
             unreachable.withLock { $0 = error }
             // A refusal comes before the time is over: wait for the rest.
-            _ = unreachable.wait(milliseconds: max(nearest(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
+            _ = unreachable.wait(milliseconds: max(nearest(Instant.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
@@ -78,7 +78,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     // MARK: Adding
 
     func place(
-        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
+        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: Instant
     ) throws -> Placement {
         let node = try node(transaction, isLeaving: change.isLeaving)
         // After a power cut the log may be ahead of the node's row: then its frames are taken in first, and their blocks skipped.
@@ -108,7 +108,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
         if let saving { try StateRows.put(saving, &transaction, access.tables) }
     }
 
-    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: ContinuousClock.Instant) throws -> Bool {
+    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: Instant) throws -> Bool {
         let node = try node(transaction)
         if try !asked().isEnd(node.end, by: deadline) { return true }
         try node.requireNoMore(than: last ?? node.last)
@@ -136,7 +136,7 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     private static let firstInterval = Duration.seconds(1)
 
     /// Takes in the missing frames page by page.
-    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
+    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: Instant) throws {
         let pages = FramePages(try asked())
         defer { pages.end() }
         var interval = Self.firstInterval

@@ -27,7 +27,7 @@ final class PostgresSequencer: @unchecked Sendable {
 
     /// Adds a frame directly after `end`, durably; false where the cluster log ends elsewhere, and nothing is added.
     /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
-    func add(_ frame: NewClusterFrame, after end: ClusterLogEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func add(_ frame: NewClusterFrame, after end: ClusterLogEnd, by deadline: Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
             .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
             .int(Int64(clamping: frame.last.epoch.rawValue)),
@@ -61,7 +61,7 @@ final class PostgresSequencer: @unchecked Sendable {
     }
 
     /// Whether the frame that has this number is this one: for a statement whose answer was lost.
-    private func hasSettled(_ frame: NewClusterFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    private func hasSettled(_ frame: NewClusterFrame, by deadline: Instant) throws(EvstoreError) -> Bool {
         // The link covers all bytes of the frame.
         guard try connection.head(frame.end.number, by: deadline)?.end == frame.end else { return false }
         // The commit may have stopped waiting for a standby; once a later commit is on the standby, this one is too.
@@ -75,7 +75,7 @@ final class PostgresSequencer: @unchecked Sendable {
     // MARK: Following
 
     /// Whether the cluster log ends at `end`. Reads one row.
-    func isEnd(_ end: ClusterLogEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func isEnd(_ end: ClusterLogEnd, by deadline: Instant) throws(EvstoreError) -> Bool {
         try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) {
             rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
@@ -87,7 +87,7 @@ final class PostgresSequencer: @unchecked Sendable {
     /// - Parameter position: the node's last position, for the error that the node is ahead.
     /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has
     ///   followed.
-    func frames(after end: ClusterLogEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> FramePage {
+    func frames(after end: ClusterLogEnd, at position: Position, by deadline: Instant) throws(EvstoreError) -> FramePage {
         let asked: [PostgresValue] = [.text(log), .int(Int64(clamping: end.number))]
         var (page, last, large) = try connection.ask(FrameTable.frames, asked, by: deadline, extending: Self.grace) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
@@ -169,7 +169,7 @@ final class PostgresSequencer: @unchecked Sendable {
     /// - Parameter mayTakeOver: whether this directory becomes the reporting one if another directory was, and has not reported for a
     ///   while.
     /// - Returns: false where another directory reports as this node, and nothing was noted.
-    func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+    func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: Instant) throws(EvstoreError) -> Bool {
         if !node.nodes.contains(membership.node) { return true }
         let values: [PostgresValue] = [
             .text(log), .text(membership.node), .int(Int64(clamping: node.live.rawValue)), .int(Int64(clamping: node.position.rawValue)),

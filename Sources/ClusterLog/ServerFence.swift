@@ -113,13 +113,13 @@ package struct ServerProbe: Sendable {
     /// The longest time that connecting takes for asking all other hosts; a process that connects repeatedly asks them only now and then.
     private static let asideInterval = Duration.seconds(1)
     private static let againAfter = Duration.seconds(5)
-    private static let asked = Monitor<[String: (at: ContinuousClock.Instant, newer: PostgresHost?)]>([:])
+    private static let asked = Monitor<[String: (at: Instant, newer: PostgresHost?)]>([:])
 
     /// A host of the connection string that takes writes on a newer timeline than the current host, which then was replaced and started
     /// again; nil where there is none.
     /// - Parameter own: the current host, which takes writes too; only the others are asked, each in its share of the time.
     static func newer(
-        than mark: ServerMark, at own: PostgresHost, _ conninfo: String, by deadline: ContinuousClock.Instant
+        than mark: ServerMark, at own: PostgresHost, _ conninfo: String, by deadline: Instant
     ) -> PostgresHost? {
         if let last = asked.withLock({ $0[conninfo] }), last.at.duration(to: .now) < againAfter { return last.newer }
         let end = min(deadline, .now + asideInterval)
@@ -127,7 +127,7 @@ package struct ServerProbe: Sendable {
         do {
             let others = try PostgresConnection.hosts(conninfo).filter { !$0.names(own) }
             newer = others.indices.first { index in
-                let share = ContinuousClock.now.duration(to: end) / (others.count - index)
+                let share = Instant.now.duration(to: end) / (others.count - index)
                 let look = look(conninfo, others[index], by: .now + share)
                 return look.takesWrites && look.mark.map { $0.system == mark.system && $0.timeline > mark.timeline } ?? false
             }.map { others[$0] }
@@ -136,7 +136,7 @@ package struct ServerProbe: Sendable {
         return newer
     }
 
-    private static func look(_ conninfo: String, _ host: PostgresHost?, by deadline: ContinuousClock.Instant) -> ServerProbe {
+    private static func look(_ conninfo: String, _ host: PostgresHost?, by deadline: Instant) -> ServerProbe {
         let name = host.map { "\($0.host.isEmpty ? $0.address : $0.host)\($0.port.isEmpty ? "" : ":\($0.port)")" } ?? ""
         var look = ServerProbe(host: name)
         do {

@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 internal import LMDB
 package import Logging
-internal import Platform
+package import Platform
 
 /// The state that all parts of an open log share.
 package struct LogContext: Sendable {
@@ -123,7 +123,7 @@ package final class EventLog: Sendable {
     ///   - interval: how long to retry if the cluster log does not answer; nil for as long as an append waits.
     ///   - end: when to stop asking for more if there is much to take in; nil for never.
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
-    package func takeInFrames(within interval: Duration? = nil, until end: ContinuousClock.Instant? = nil) async throws {
+    package func takeInFrames(within interval: Duration? = nil, until end: Instant? = nil) async throws {
         defer { withExtendedLifetime(self) {} }
         guard let committer, membership != nil else { return }
         while true {
@@ -170,7 +170,7 @@ package final class EventLog: Sendable {
 
     /// Waits until there is an event after `position`, or a cut is made; returns the last position,
     /// which is not after it where the deadline passed or a cut came first.
-    package func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {
+    package func wait(after position: Position, deadline: Instant?) async throws -> Position {
         defer { withExtendedLifetime(self) {} }
         do {
             let last = try read { $0.last.position }

@@ -1,3 +1,5 @@
+package import Platform
+
 /// All limits and defaults of a store. Exceeding a limit throws an error that names it. A number below the least that has a meaning counts
 /// as that: a page has one event, and a limit of -1 bytes is one of 0.
 public struct Options: Sendable {
@@ -137,7 +139,7 @@ extension Duration {
     package var inMilliseconds: Int { Int((bounded / .milliseconds(1)).rounded(.up)) }
 }
 
-extension ContinuousClock.Instant {
+extension Instant {
     /// The instant at which a wait of this duration ends.
-    package static func within(_ duration: Duration) -> ContinuousClock.Instant { .now + duration.bounded }
+    package static func within(_ duration: Duration) -> Instant { .now + duration.bounded }
 }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import JSONText
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -41,7 +42,7 @@ extension EventStore {
             throw .appendTooLarge(reason: "\(events.count) events are over the limit of \(options.appendEventsMax)")
         }
         if let receipt = try repeatedGenerated(events, sameID) { return receipt }
-        let since = ContinuousClock.now
+        let since = Instant.now
         let deadline = since + options.appendDeadline.bounded
         var (mustBeFresh, hasCaughtUp) = (false, false)
         while true {

@@ -265,10 +265,10 @@ extension EventStore {
     private func waitingForOthers(
         _ progress: ProgressHandler?, _ work: () async throws(EvstoreError) -> Void
     ) async throws(EvstoreError) {
-        let deadline = ContinuousClock.Instant.within(options.migrationDeadline)
+        let deadline = Instant.within(options.migrationDeadline)
         while true {
             do { return try await work() } catch {
-                guard case .migrationInProgress(let holder) = error, ContinuousClock.now < deadline else { throw error }
+                guard case .migrationInProgress(let holder) = error, Instant.now < deadline else { throw error }
                 progress?(ProgressEvent(step: "wait", note: "for the migration of \(holder)"))
             }
             do { try await Task.sleep(for: options.pollInterval.bounded) } catch {

@@ -83,7 +83,7 @@ extension EventStore {
         var (first, second) = (try await readModel(projection, at: a, to: end), try await readModel(projection, at: b, to: end))
         let range = key.map { KeyRange(from: $0, to: $0 + "\0") } ?? .all
         var pairs = RowPairs(first.generation, second.generation, range, pageRows: options.pageEventsMax)
-        var (rest, deadline) = (pairs.rest, ContinuousClock.Instant.within(options.readModelDeadline))
+        var (rest, deadline) = (pairs.rest, Instant.within(options.readModelDeadline))
         // Versions that share a read model show the same rows.
         while first.generation !== second.generation {
             let isDone = try await StoreThreads.run {

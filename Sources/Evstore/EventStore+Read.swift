@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -349,7 +350,7 @@ struct EventCursor {
         var (events, reached, isStopped): ([RecordedEvent], Position, Bool) = ([], seen.position, false)
         var rest = store.options.followBatchEvents
         let types = visitor.storedTypes
-        let end = ContinuousClock.Instant.within(store.options.readSlice)
+        let end = Instant.within(store.options.readSlice)
         try store.log.reading { reader in
             try reader.requireUncut(top)
             let wanted = try types.map { try reader.wanted($0) }
@@ -362,7 +363,7 @@ struct EventCursor {
                     return rest > 0 && events.count < pageEvents && !isEnough(events, visitor)
                 }
                 if let passedOver { (reached, rest) = (passedOver, rest - 1) }
-                if isStopped || ContinuousClock.now >= end { break }
+                if isStopped || Instant.now >= end { break }
             }
         }
         seen.position = reached

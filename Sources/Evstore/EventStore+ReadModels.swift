@@ -176,12 +176,12 @@ extension EventStore {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
         // Only one of several concurrent callers builds the read model; the others wait, then find it built.
-        let end = ContinuousClock.Instant.within(options.readModelDeadline)
+        let end = Instant.within(options.readModelDeadline)
         while true {
             do throws(EvstoreError) {
                 return try await MissingGenerations.build(context, at: version)
             } catch {
-                guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
+                guard case .migrationInProgress = error, Instant.now < end else { throw error }
             }
             do { try await Task.sleep(for: .milliseconds(10)) } catch { throw .interrupted(again: "run it again") }
         }

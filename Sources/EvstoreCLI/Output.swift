@@ -111,7 +111,7 @@ final class Output: Sendable {
     private struct Writes {
         var begun = 0
         /// When each of those that go on began, by its number.
-        var current: [Int: ContinuousClock.Instant] = [:]
+        var current: [Int: Instant] = [:]
     }
 
     /// The writes of this process to standard output and standard error.
@@ -119,14 +119,14 @@ final class Output: Sendable {
 
     /// Whether a write has gone on for a second: nobody reads what is printed.
     static var isUnread: Bool {
-        let latest = ContinuousClock.now - .seconds(1)
+        let latest = Instant.now + .seconds(-1)
         return writes.withLock { writes in writes.current.values.contains { $0 <= latest } }
     }
 
     private static func write(_ bytes: RawSpan, to stream: Descriptor) throws(SystemFailure) {
         let number = writes.withLock { writes in
             writes.begun += 1
-            writes.current[writes.begun] = ContinuousClock.now
+            writes.current[writes.begun] = Instant.now
             return writes.begun
         }
         defer { writes.withLock { $0.current[number] = nil } }
@@ -191,8 +191,8 @@ final class ProgressBar: Sendable {
 
     private struct Shown {
         var step = ""
-        var began = ContinuousClock.now
-        var last: ContinuousClock.Instant?
+        var began = Instant.now
+        var last: Instant?
         var latest: ProgressEvent?
         var isDrawn = false
     }
@@ -217,7 +217,7 @@ final class ProgressBar: Sendable {
         let isWords = event.done == 0 && event.total == 0
         if form == .nothing || isWords && form != .objects { return }
         shown.withLock { shown in
-            let now = ContinuousClock.now
+            let now = Instant.now
             if shown.step != event.step {
                 end(&shown)
                 shown = Shown(step: event.step, began: now)
@@ -226,7 +226,7 @@ final class ProgressBar: Sendable {
             }
             shown.latest = event
             let isDone = event.total > 0 && event.done >= event.total
-            if let last = shown.last, now - last < interval, !(isDone && form != .lines) { return }
+            if let last = shown.last, last.duration(to: now) < interval, !(isDone && form != .lines) { return }
             draw(event, &shown, at: now)
         }
     }
@@ -242,10 +242,10 @@ final class ProgressBar: Sendable {
         }
     }
 
-    private func draw(_ event: ProgressEvent, _ shown: inout Shown, at now: ContinuousClock.Instant) {
+    private func draw(_ event: ProgressEvent, _ shown: inout Shown, at now: Instant) {
         shown.last = now
         shown.isDrawn = true
-        let seconds = (now - shown.began).inSeconds
+        let seconds = shown.began.duration(to: now).inSeconds
         switch form {
         case .bar:
             let width = (Descriptor.standardError.columns ?? 100) - 1

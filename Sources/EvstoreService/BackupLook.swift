@@ -18,7 +18,7 @@ package final class BackupLook: Sendable {
     private struct State {
         var runs: [BackupRun] = []
         /// When the present look began, or the directory answered it last; nil while none goes on.
-        var heard: (time: Timestamp, instant: ContinuousClock.Instant)?
+        var heard: (time: Timestamp, instant: Instant)?
         /// How many looks have ended.
         var ended = 0
     }

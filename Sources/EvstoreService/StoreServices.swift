@@ -1,3 +1,5 @@
+internal import Platform
+
 #if Service
     public import Evstore
     public import Logging
@@ -121,7 +123,7 @@
 
         /// How long the first run waits. Where the last run is not known, it asks again, ever more rarely, for one interval.
         private func firstPause() async -> Duration {
-            let start = ContinuousClock.now
+            let start = Instant.now
             var wait = Duration.seconds(10)
             while !Task.isCancelled {
                 var known: Duration?

@@ -1,3 +1,5 @@
+internal import Platform
+
 #if Service
     internal import EventModel
     internal import Platform
@@ -14,7 +16,7 @@
         /// The name by which a browser asks for the page; it resolves to this machine, and names the store.
         let host: String
         private let token: String
-        private let ends = Mutex<[String: ContinuousClock.Instant]>([:])
+        private let ends = Mutex<[String: Instant]>([:])
 
         /// - Parameter store: the path of the store.
         init(token: String, store: String) {
@@ -29,7 +31,7 @@
         func isToken(_ text: String) -> Bool { PageSecret.equal(text, token) }
 
         /// Begins a session and returns its value; ends the oldest one where there are too many.
-        func begin(now: ContinuousClock.Instant = .now) -> String {
+        func begin(now: Instant = .now) -> String {
             let value = PageSecret.make()
             ends.withLock { ends in
                 ends = ends.filter { $0.value > now }
@@ -39,7 +41,7 @@
             return value
         }
 
-        func isSession(_ value: String, now: ContinuousClock.Instant = .now) -> Bool {
+        func isSession(_ value: String, now: Instant = .now) -> Bool {
             ends.withLock { $0[value] }.map { $0 > now } ?? false
         }
     }

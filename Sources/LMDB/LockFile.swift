@@ -76,10 +76,10 @@ final class LockFile: Sendable {
     /// Asks until the answer is `wanted`, for at most five seconds, and returns the last answer: the locks of a process that has just ended
     /// do not go at once, and another process may open the file between two questions.
     private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
-        let end = ContinuousClock.now + .seconds(5)
+        let end = Instant.now + .seconds(5)
         while true {
             let answer = try ask()
-            if answer == wanted || ContinuousClock.now > end { return answer }
+            if answer == wanted || Instant.now > end { return answer }
             _ = Monitor(false).wait(milliseconds: 5) { $0 }
         }
     }
@@ -153,7 +153,7 @@ final class ReaderMutex: @unchecked Sendable {
     private let page: SharedPage
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     /// The thread that had the mutex when a wait for it last failed to end soon, and since when it is known to have it.
-    private let holder = Monitor<(thread: Int32, since: ContinuousClock.Instant)?>(nil)
+    private let holder = Monitor<(thread: Int32, since: Instant)?>(nil)
     private let isHolderKnown = Atomic(false)
 
     /// Much longer than the microseconds for which the mutex is held.
@@ -207,7 +207,7 @@ final class ReaderMutex: @unchecked Sendable {
         let thread = unsafe mutex.pointee.__data.__owner
         let since = holder.withLock { holder in
             if let holder, holder.thread == thread { return holder.since }
-            let now = ContinuousClock.now
+            let now = Instant.now
             holder = (thread, now)
             return now
         }

@@ -43,19 +43,19 @@ struct Turns {
     /// False while no thread would end a lease.
     fileprivate var isLeasing = true
     fileprivate var number: UInt64 = 0
-    fileprivate var ended: ContinuousClock.Instant?
+    fileprivate var ended: Instant?
     /// The lock that is kept from turn to turn: since when, and the number under which this process took it.
-    fileprivate var lease: (since: ContinuousClock.Instant, taking: UInt32)?
+    fileprivate var lease: (since: Instant, taking: UInt32)?
     /// When the lock was handed to a writer of another process that had asked for it, and how often it had been taken by then: that writer
     /// goes first.
-    fileprivate var handedOver: (at: ContinuousClock.Instant, taking: UInt32)?
+    fileprivate var handedOver: (at: Instant, taking: UInt32)?
     /// How many threads of this process wait for a turn.
     fileprivate var waiting = 0
 
     /// Whether turns follow each other fast enough for a lease to pay.
-    fileprivate func follows(_ now: ContinuousClock.Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
+    fileprivate func follows(_ now: Instant) -> Bool { ended.map { $0.duration(to: now) < Self.pause } ?? false }
 
-    fileprivate func keeps(_ now: ContinuousClock.Instant) -> Bool {
+    fileprivate func keeps(_ now: Instant) -> Bool {
         mayLease && isLeasing && lease.map { $0.since.duration(to: now) < Self.leaseMax } ?? false
     }
 }
@@ -75,7 +75,7 @@ extension Environment {
         try checkProcess()
         let taken = try turns.withLock { (turns) throws(StorageError) -> (UInt64, Bool)? in
             if turns.isTaken { return nil }
-            let now = ContinuousClock.now
+            let now = Instant.now
             if let handed = turns.handedOver {
                 let isOver = turnPage?.lastTaken != handed.taking || handed.at.duration(to: now) >= Turns.pause
                 if isOver || waiting { turns.handedOver = nil }
@@ -100,13 +100,13 @@ extension Environment {
         // In the child of a fork, the flag's lock may be held by a thread that exists only in the parent.
         guard isOfThisProcess else { return }
         turns.withLock { turns in
-            let now = ContinuousClock.now
+            let now = Instant.now
             (turns.isTaken, turns.ended) = (false, now)
             if turnPage?.isWanted == true || !turns.keeps(now) { unlock(&turns, now) }
         }
     }
 
-    private func unlock(_ turns: inout Turns, _ now: ContinuousClock.Instant) {
+    private func unlock(_ turns: inout Turns, _ now: Instant) {
         turns.lease = nil
         let taken = turnPage?.lastTaken ?? 0
         // Unlocking fails only for a closed file, whose locks are gone already.
@@ -120,7 +120,7 @@ extension Environment {
         return turns.withLock { turns in
             if turns.isTaken { return true }
             if turns.lease == nil { return false }
-            let now = ContinuousClock.now
+            let now = Instant.now
             if !atOnce, turnPage?.isWanted == false, turns.follows(now) { return true }
             unlock(&turns, now)
             return false
@@ -192,7 +192,7 @@ extension Environment {
 private struct TurnWaiting {
     private let environment: Environment
     private let limit: Duration?
-    private let began = ContinuousClock.now
+    private let began = Instant.now
 
     init(_ environment: Environment, _ limit: Duration?) { (self.environment, self.limit) = (environment, limit) }
 

@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Platform
 internal import Projections
 
 /// Closes the window or makes it narrower: moves the floor, the oldest promised version, up.
@@ -13,7 +14,7 @@ package enum Finalize {
         _ context: MigrationContext, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false,
         withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         try context.log.requireOwn()
         return try await context.locked { () async throws(EvstoreError) in
             let (floor, top, named) = try await move(context, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
@@ -27,7 +28,7 @@ package enum Finalize {
     /// - Returns: the floor, the top, and the fingerprints of the read models that stay.
     private static func move(
         _ context: MigrationContext, _ version: SchemaVersion, floor: SchemaVersion?, leaving: (consumers: Bool, nodes: [String]),
-        _ began: ContinuousClock.Instant
+        _ began: Instant
     ) async throws(EvstoreError) -> (floor: SchemaVersion, top: SchemaVersion, named: Set<String>) {
         let planned = try context.state()
         guard planned.live == version else { throw .notLive(version, live: planned.live) }

@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Platform
 internal import Projections
 
 /// The one transaction that makes read models live: those of another version in a replay or rollback, or rebuilt ones of the same version.
@@ -38,7 +39,7 @@ enum Flip {
         var definitions: Register?
         /// The outcome for the journal.
         var outcome = "done"
-        var began: ContinuousClock.Instant
+        var began: Instant
     }
 
     struct Outcome: Sendable {
@@ -56,8 +57,8 @@ enum Flip {
     /// Order: every generation is synced and ready before this call, which writes only the log's transaction.
     static func run(_ order: Order, _ context: MigrationContext) async throws(EvstoreError) -> Outcome? {
         let bytes = try order.generationSet.bytesOnDisk()
-        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await context.log.changing { update in
-            let (time, began) = (Timestamp.now, ContinuousClock.now)
+        let flipped: (position: Position, time: Timestamp, began: Instant)? = try await context.log.changing { update in
+            let (time, began) = (Timestamp.now, Instant.now)
             try update.requireStamp(of: order.planned)
             guard try order.generationSet.isReady(context, at: update.last) else { return nil }
             try move(order, digest: try order.generationSet.digest(context), bytes, in: &update)

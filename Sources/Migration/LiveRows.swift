@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Logging
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -119,7 +120,7 @@ extension GenerationSet {
         var mapped: Set<String> = []
         for index in entries.indices where entries[index].directory == nil {
             try context.job.check()
-            let (name, began) = (entries[index].name, ContinuousClock.now)
+            let (name, began) = (entries[index].name, Instant.now)
             do throws(EvstoreError) {
                 switch try rows.way(to: entries[index], of: self, context) {
                 case .events(let reason): report.ways.append(PlannedWay(projection: name, rows: nil, because: reason))

@@ -1,6 +1,7 @@
 package import EventLog
 package import EventModel
 internal import Logging
+internal import Platform
 package import Projections
 
 /// The store that a migration works on, with its job, whose name the locks are held under.
@@ -47,10 +48,10 @@ package struct MigrationContext: Sendable {
     /// migrate at the same time all finish.
     /// - Throws: `EvstoreError.migrationInProgress` where others keep changing them for `Options.migrationDeadline`.
     func replanning<R>(_ work: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
-        let end = ContinuousClock.Instant.within(options.migrationDeadline)
+        let end = Instant.within(options.migrationDeadline)
         while true {
             do { return try await work() } catch {
-                guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
+                guard case .migrationInProgress = error, Instant.now < end else { throw error }
                 logger.info("another node has changed the versions meanwhile: planned again", metadata: ["task": "\(job.name)"])
             }
         }

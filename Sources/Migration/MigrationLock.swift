@@ -57,7 +57,7 @@ package struct MigrationLock: Sendable {
 final class LockProgress: Sendable {
     private struct State {
         var lock: (held: HeldLock, what: String)?
-        var told: ContinuousClock.Instant?
+        var told: Instant?
     }
 
     private static let pause = Duration.milliseconds(500)
@@ -70,7 +70,7 @@ final class LockProgress: Sendable {
     func take(_ event: ProgressEvent) {
         if event.total == 0 { return }
         state.withLock { state in
-            let now = ContinuousClock.now
+            let now = Instant.now
             guard let lock = state.lock, state.told.map({ $0.duration(to: now) >= Self.pause }) ?? true else { return }
             state.told = now
             lock.held.tell(event, of: lock.what)
@@ -82,7 +82,7 @@ final class LockProgress: Sendable {
 final class ProgressLog: Sendable {
     private struct State {
         var step = ""
-        var said = ContinuousClock.now
+        var said = Instant.now
     }
 
     private let logger: Logger
@@ -93,7 +93,7 @@ final class ProgressLog: Sendable {
 
     func take(_ event: ProgressEvent) {
         guard logger.logLevel <= .debug else { return }
-        let now = ContinuousClock.now
+        let now = Instant.now
         let isNew: Bool? = state.withLock { state in
             let isNew = state.step != event.step
             guard isNew || state.said.duration(to: now) >= every else { return nil }

@@ -1,6 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import Logging
+internal import Platform
 internal import Projections
 
 /// Builds the missing read models of a promised version: a new store has none, and a definition may be newer than the read models.
@@ -9,7 +10,7 @@ package enum MissingGenerations {
     ///
     /// An event without an image goes into the quarantine, as when read models follow.
     package static func build(_ context: MigrationContext, at version: SchemaVersion) async throws(EvstoreError) {
-        let began = ContinuousClock.now
+        let began = Instant.now
         if try wanted(context, at: version).isMapped(in: try context.state()) { return }
         try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in
             let state = try context.state()

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 package import EventModel
+internal import Platform
 package import Projections
 package import SchemaEvolution
 
@@ -131,7 +132,7 @@ package enum Plan {
         let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         generationSet.root = scratch.path
-        var began = ContinuousClock.now
+        var began = Instant.now
         do { _ = try generationSet.build(context, onError: onError, through: trial.measured) } catch {
             switch error {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
@@ -222,7 +223,7 @@ extension Plan {
         try generation.begin(at: start)
         let behind = try context.last().position.events(after: start.position)
         let measured = min(behind, eventsMeasured)
-        let began = ContinuousClock.now
+        let began = Instant.now
         try Follower(evolving).catchUp(generation, entry.definition, to: start.position.plus(measured), context.job.silent)
         return began.duration(to: .now).scaled(by: Double(behind) / Double(measured))
     }

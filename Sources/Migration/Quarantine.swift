@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Platform
 internal import Projections
 
 /// Lists the events that read models could not take in, and rebuilds those read models once they can.
@@ -43,7 +44,7 @@ package enum Quarantine {
     ///
     /// An event is never applied late, since later events were folded without it.
     package static func retry(_ context: MigrationContext) async throws(EvstoreError) -> QuarantineRetryReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         return try await context.locked(takingInFrames: false) { () async throws(EvstoreError) in
             let state = try context.state()
             try GenerationSweep.run(context)

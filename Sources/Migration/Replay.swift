@@ -14,7 +14,7 @@ package enum Replay {
         _ context: MigrationContext, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
         options: MigrationOptions = .init()
     ) async throws(EvstoreError) -> MigrationReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         if options.fromEvents, let only = options.only {
             throw .usage(
                 "a replay from events makes what it builds live; one of \(only) alone makes nothing live", fix: "give one of the two")
@@ -32,7 +32,7 @@ package enum Replay {
 
     private static func locked(
         _ context: MigrationContext, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
-        _ began: ContinuousClock.Instant
+        _ began: Instant
     ) async throws(EvstoreError) -> MigrationReport {
         let live = register.state.live
         if options.only == nil { try Consent.requireNotBelow(live, version) }
@@ -136,7 +136,7 @@ package enum Replay {
     /// Builds every read model of the version in a scratch directory, which is removed afterwards.
     private static func dryRun(
         _ context: MigrationContext, _ register: Register, to version: SchemaVersion, _ options: MigrationOptions,
-        _ began: ContinuousClock.Instant
+        _ began: Instant
     ) throws(EvstoreError) -> MigrationReport {
         try register.history.requireSwiftSteps(through: version)
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
@@ -166,7 +166,7 @@ package enum Replay {
 
     private static func finish(
         _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ context: MigrationContext,
-        _ began: ContinuousClock.Instant
+        _ began: Instant
     ) throws(EvstoreError) -> MigrationReport {
         var report = report
         report.rebuilt = built.map(\.name)
@@ -181,7 +181,7 @@ package enum Replay {
     /// Records a failed replay in the journal. Beside that row it leaves the versions that it has registered, and its snapshot: the next
     /// replay goes on with both.
     private static func note(
-        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: ContinuousClock.Instant
+        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: Instant
     ) async {
         // This replay is planned again.
         if case .migrationInProgress = error { return }

@@ -363,7 +363,7 @@ public struct SnapshotReport: Hashable, Sendable {
     public var link: String
     /// The read models of the live version at that time.
     public var generations: [SnapshotGeneration]
-    /// Whether a cut has since taken off what it names: it can't be gone back to.
+    /// Whether a later cut has removed events that the snapshot includes: no rollback leads back to it.
     public var isCutOff = false
 }
 

@@ -3,6 +3,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import Logging
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -12,7 +13,7 @@ package enum Rollback {
     package static func run(
         _ context: MigrationContext, to version: SchemaVersion? = nil, without: Set<String> = []
     ) async throws(EvstoreError) -> RollbackReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         try context.log.requireOwn()
         return try await context.locked { () async throws(EvstoreError) in
             try await locked(context, to: version, without: without, began)
@@ -20,7 +21,7 @@ package enum Rollback {
     }
 
     private static func locked(
-        _ context: MigrationContext, to version: SchemaVersion?, without: Set<String>, _ began: ContinuousClock.Instant
+        _ context: MigrationContext, to version: SchemaVersion?, without: Set<String>, _ began: Instant
     ) async throws(EvstoreError) -> RollbackReport {
         let state = try context.state()
         let flips = try FlipHistory(context.log)
@@ -162,7 +163,7 @@ package enum CutRollback {
     package static func run(
         _ context: MigrationContext, toSnapshot name: String, _ consent: TailConsent
     ) async throws(EvstoreError) -> RollbackReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         try context.log.requireOwn()
         let snapshot = try Snapshot.named(name, context.log)
         let isNode = context.log.membership != nil

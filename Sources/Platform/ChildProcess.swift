@@ -90,10 +90,10 @@ package final class ChildProcess {
 
     /// Whether the program and all processes of its group end within this time.
     package func groupEnds(within time: Duration) -> Bool {
-        let end = ContinuousClock.now + time
+        let end = Instant.now + time
         guard ends(within: time) else { return false }
         while kill(-id, 0) == 0 || errno != ESRCH {
-            if ContinuousClock.now >= end { return false }
+            if Instant.now >= end { return false }
             _ = poll(nil, 0, 10)
         }
         return true
@@ -102,10 +102,10 @@ package final class ChildProcess {
     /// Whether the program ends within this time. Polls with growing pauses: the end is noticed late by at most the time waited so far, and
     /// by at most 50 ms.
     package func ends(within time: Duration) -> Bool {
-        let end = ContinuousClock.now + time
+        let end = Instant.now + time
         var milliseconds: Int32 = 1
         while isRunning(after: milliseconds) {
-            let rest = ContinuousClock.now.duration(to: end)
+            let rest = Instant.now.duration(to: end)
             if rest <= .zero { return false }
             milliseconds = rest < .milliseconds(100) ? 1 : min(2 * milliseconds, 50)
         }

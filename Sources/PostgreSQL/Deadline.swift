@@ -1,9 +1,10 @@
 internal import Glibc
+internal import Platform
 
-extension ContinuousClock.Instant {
+extension Instant {
     /// The time left in milliseconds for `poll(2)`, rounded up; 0 where it has passed.
     var millisecondsLeft: Int32 {
-        let (seconds, attoseconds) = ContinuousClock.now.duration(to: self).components
+        let (seconds, attoseconds) = Instant.now.duration(to: self).components
         if seconds < 0 || attoseconds < 0 { return 0 }
         // At most a day: a longer wait looks at the clock again.
         if seconds >= 86_400 { return 86_400_000 }
@@ -21,7 +22,7 @@ struct Readiness: OptionSet {
 
     /// Waits until a socket is ready, or has failed, which counts as ready for everything that was asked.
     /// - Returns: empty where the time has passed, even if the socket is ready: a socket that is always ready would never time out.
-    static func wait(_ socket: Int32, for wanted: Readiness, until deadline: ContinuousClock.Instant) -> Readiness {
+    static func wait(_ socket: Int32, for wanted: Readiness, until deadline: Instant) -> Readiness {
         while true {
             let left = deadline.millisecondsLeft
             if left == 0 { return [] }

@@ -1,4 +1,4 @@
-internal import Platform
+package import Platform
 
 /// One connection to a PostgreSQL server, by libpq.
 ///
@@ -23,7 +23,7 @@ package final class PostgresConnection {
     ///   - choice: which of the hosts to try.
     /// - Throws: `PostgresError` of the kind `unreachable`; `refused` where the string can't be parsed; `noLibrary`.
     package init(
-        _ conninfo: String, deadline: ContinuousClock.Instant, application: String, _ choice: HostChoice = .init()
+        _ conninfo: String, deadline: Instant, application: String, _ choice: HostChoice = .init()
     ) throws(PostgresError) {
         libpq = try Libpq.shared
         string = try ConnectionString(conninfo, libpq)
@@ -143,7 +143,7 @@ extension Libpq {
 /// Connecting step by step, so that a deadline can end it (PostgreSQL's documentation, 34.1: `PQconnectPoll`).
 extension PostgresConnection {
     /// Goes on with the next hosts where one does not answer: libpq does not watch the time when it connects step by step.
-    func connect(application: String, _ choice: HostChoice, deadline: ContinuousClock.Instant) throws(PostgresError) {
+    func connect(application: String, _ choice: HostChoice, deadline: Instant) throws(PostgresError) {
         var hosts = choice.hosts ?? PostgresHost.all(string.members)
         var silent: [String] = []
         let kind = choice.takesAny ? [("target_session_attrs", "any")] : []
@@ -178,7 +178,7 @@ extension PostgresConnection {
     /// Waits until the connection is made.
     /// - Returns: nil then; else the host that did not answer in its time.
     private func awaitConnection(
-        _ hosts: [PostgresHost], _ deadline: ContinuousClock.Instant, _ silent: [String]
+        _ hosts: [PostgresHost], _ deadline: Instant, _ silent: [String]
     ) throws(PostgresError) -> PostgresHost? {
         guard let handle = unsafe handle else { return nil }
         allowance = Self.unaskedBytesMax
@@ -229,8 +229,8 @@ extension PostgresConnection {
 
     /// When a host's time is over: after as long as the string allows, but not after more than an equal share of what is left for all
     /// remaining hosts.
-    private func share(of deadline: ContinuousClock.Instant, _ hosts: some Collection<PostgresHost>) -> ContinuousClock.Instant {
-        let now = ContinuousClock.now
+    private func share(of deadline: Instant, _ hosts: some Collection<PostgresHost>) -> Instant {
+        let now = Instant.now
         let share = now + now.duration(to: deadline) / max(hosts.count, 1)
         return min(share, string.patience.map { now + $0 } ?? share)
     }
@@ -250,7 +250,7 @@ extension PostgresConnection {
     ///   - grace: how much longer than the deadline the answer may take after bytes of it have come.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
-        _ statement: PostgresStatement, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant,
+        _ statement: PostgresStatement, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: Instant,
         extending grace: Duration = .zero
     ) throws(PostgresError) -> PostgresRows {
         defer { withExtendedLifetime(self) {} }
@@ -286,7 +286,7 @@ extension PostgresConnection {
 
     /// Prepares a statement on the server; false where the server has another one of this name, as behind a pooler.
     private func keep(
-        _ sql: String, as name: String, _ types: [UInt32], _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant
+        _ sql: String, as name: String, _ types: [UInt32], _ handle: OpaquePointer, _ deadline: Instant
     ) throws(PostgresError) -> Bool {
         do throws(PostgresError) {
             _ = try unsafe answer(handle, isSent: libpq.sendPrepare(handle, name, sql, Int32(types.count), types), deadline)
@@ -301,7 +301,7 @@ extension PostgresConnection {
 
     /// Sends what libpq was given, and waits for the server's answer.
     private func answer(
-        _ handle: OpaquePointer, isSent: Int32, _ deadline: ContinuousClock.Instant, extending grace: Duration = .zero
+        _ handle: OpaquePointer, isSent: Int32, _ deadline: Instant, extending grace: Duration = .zero
     ) throws(PostgresError) -> PostgresRows {
         // Libpq may have sent a part of it.
         if isSent == 0 { throw unsafe giveUp(.connectionLost, "the statement can't be sent: \(libpq.message(handle))") }
@@ -310,7 +310,7 @@ extension PostgresConnection {
     }
 
     /// The handle, after a check that the connection was there a moment ago.
-    private func idleHandle(_ deadline: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer {
+    private func idleHandle(_ deadline: Instant) throws(PostgresError) -> OpaquePointer {
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "the connection was given up before") }
         if deadline.millisecondsLeft == 0 { throw PostgresError(.unreachable, "the deadline passed before the statement was sent") }
         allowance = Self.unaskedBytesMax
@@ -326,7 +326,7 @@ extension PostgresConnection {
 
     /// Sends what waits to be sent, and reads meanwhile: a server that answers before it has received everything would otherwise wait for
     /// this side.
-    private func flush(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
+    private func flush(_ handle: OpaquePointer, _ deadline: Instant) throws(PostgresError) {
         while true {
             // Where this fails, the server's last message, read with the answer, says more.
             if unsafe libpq.flush(handle) <= 0 { return }
@@ -338,7 +338,7 @@ extension PostgresConnection {
 
     /// Reads the server's whole answer: the result, and that it is ready for another statement.
     private func answer(
-        _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant, extending grace: Duration
+        _ handle: OpaquePointer, _ deadline: Instant, extending grace: Duration
     ) throws(PostgresError) -> PostgresRows {
         var failure: PostgresError?
         var rows: PostgresRows?
@@ -369,7 +369,7 @@ extension PostgresConnection {
 
     /// - Returns: libpq's message where the connection has ended; the last result may have the server's own message.
     private func awaitResult(
-        _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant, extending grace: Duration
+        _ handle: OpaquePointer, _ deadline: Instant, extending grace: Duration
     ) throws(PostgresError) -> String? {
         var deadline = deadline
         while unsafe libpq.isBusy(handle) != 0 {

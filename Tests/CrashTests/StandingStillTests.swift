@@ -160,9 +160,9 @@ struct StandingStillTests {
         let log = try Environment.open(directory: directory, .init(tables: ["types"], mapBytes: 1 << 26))
         defer { log.close() }
         let stopped = try await StoppedWriter("stop-readers", of: notes)
-        var first: (waited: Duration, at: ContinuousClock.Instant)?
+        var first: (waited: Duration, at: Instant)?
         for _ in 0 ..< 3 {
-            let start = ContinuousClock.now
+            let start = Instant.now
             // Those that have ended have left slots, which need no mutex.
             let error = #expect(throws: StorageError.self) {
                 try log.read { _ in try log.read { _ in try log.read { _ in try log.read { _ in } } } }

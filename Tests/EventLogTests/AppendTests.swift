@@ -2,6 +2,7 @@ import EventLog
 import EventModel
 import EvstoreTesting
 import Foundation
+import Platform
 import TestStores
 import TestSupport
 import Testing
@@ -148,7 +149,7 @@ struct AppendTests {
         for await _ in held.stream {}
         do {
             // As the last of the tries that an append makes.
-            let request = AppendRequest(events: [try event("a")], since: .now - .seconds(5), deadline: .now + .milliseconds(50))
+            let request = AppendRequest(events: [try event("a")], since: .now + .seconds(-5), deadline: .now + .milliseconds(50))
             _ = try await log.append(request)
             Issue.record("the append was made")
         } catch EvstoreError.deadlinePassed(let waited, let holder) {

@@ -2,6 +2,7 @@ import EventLog
 import EventModel
 import EvstoreTesting
 import Foundation
+import Platform
 import TestStores
 import TestSupport
 import Testing

@@ -4,6 +4,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import Platform
 import PostgreSQL
 import TestSupport
 import Testing
@@ -127,7 +128,7 @@ struct FailoverTests {
 
     private static func isFollowed(by standby: PostgresServer, _ name: String, at position: Int64) async throws -> Bool {
         let connection = try standby.connect()
-        let end = ContinuousClock.now + .patience
+        let end = Instant.now + .patience
         while .now < end {
             let rows = try connection.run("SELECT position FROM evstore_log WHERE name = $1", [.text(name)])
             if rows.count == 1, rows.int(0, 0) == position { return true }

@@ -4,6 +4,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import Platform
 import PostgreSQL
 import Synchronization
 import TestSupport
@@ -20,7 +21,7 @@ struct LivingOnNodesTests {
             let consuming = Task {
                 try await store.consume("mailer") { event, _ in self.positions.withLock { $0.append(event.position.rawValue) } }
             }
-            let end = ContinuousClock.now + .patience
+            let end = Instant.now + .patience
             while positions.withLock({ $0.last ?? 0 }) < last, .now < end { try await Task.sleep(for: .milliseconds(5)) }
             consuming.cancel()
             try await consuming.value

@@ -4,6 +4,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import Platform
 import PostgreSQL
 import TestSupport
 import Testing
@@ -43,7 +44,7 @@ struct NodeTests {
                 closed.append(try await shop.open("a"))
             }
             try await shop.close()
-            let end = ContinuousClock.now + .patience
+            let end = Instant.now + .patience
             // The server notices an end a moment later.
             while try observer.run(left).int(0, 0) != 0, .now < end {
                 try await Task.sleep(for: .milliseconds(20))
@@ -91,7 +92,7 @@ struct NodeTests {
             let shop = try await ShopCluster(server)
             var (a, count) = (try await shop.join("a"), 200)
             for number in 0 ..< count { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
-            let end = ContinuousClock.now + .patience
+            let end = Instant.now + .patience
             while try await shop.cluster().status().nodes.first?.position == .start, .now < end {
                 try await Task.sleep(for: .milliseconds(20))
             }

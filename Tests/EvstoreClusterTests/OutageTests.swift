@@ -4,6 +4,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import Platform
 import PostgreSQL
 import SchemaEvolution
 import TestSupport
@@ -21,7 +22,7 @@ struct OutageTests {
             try await ShopCluster.patiently { try await a.append([ShopCluster.placed("1", id: "one")]) }
             server.stop()
             let took = await shortest(.seconds(5)) {
-                let begin = ContinuousClock.now
+                let begin = Instant.now
                 let refused = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("2")]) }
                 // On a busy machine it may have passed before the log was missed.
                 if refused?.code == "deadlinePassed" { return .patience }
@@ -45,7 +46,7 @@ struct OutageTests {
 
     /// For how long a node could not follow, once that is as expected, or after a while.
     private static func trouble(of store: EventStore, until isSo: (Duration) -> Bool) async throws -> Duration {
-        let end = ContinuousClock.now + .patience
+        let end = Instant.now + .patience
         while true {
             let trouble = try store.status().cluster?.trouble ?? .seconds(-1)
             if isSo(trouble) || .now > end { return trouble }
@@ -69,7 +70,7 @@ struct OutageTests {
             // An answer of which some bytes have come would have five seconds each time; a busy machine may take as long at times.
             var shortest = Duration.seconds(10)
             for _ in 0 ..< 5 where shortest >= .seconds(4) {
-                let begin = ContinuousClock.now
+                let begin = Instant.now
                 let b = try await EventStore.open(shop.path("b"), schemas: shop.schemas, options: options)
                 shortest = min(shortest, begin.duration(to: .now))
                 #expect(try b.status().complaints.map(\.code).contains("clusterUnreachable"))

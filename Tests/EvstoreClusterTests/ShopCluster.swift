@@ -3,6 +3,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import Platform
 import PostgreSQL
 import SchemaEvolution
 import TestSupport
@@ -83,7 +84,7 @@ final class ShopCluster {
     /// made twice so has an id.
     @discardableResult
     static func patiently<R>(_ body: () async throws -> R) async throws -> R {
-        let end = ContinuousClock.now + .patience
+        let end = Instant.now + .patience
         while true {
             do { return try await body() } catch let error as EvstoreError {
                 let isLate = ["deadlinePassed", "logUnavailable", "commitOutcomeUnknown"].contains(error.code)

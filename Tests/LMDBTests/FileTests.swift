@@ -60,7 +60,7 @@ struct FileTests {
         #expect(!holder.isFrozen)
         try write("1", "cgroup.freeze")
         func wait(until isSo: () -> Bool) {
-            let end = ContinuousClock.now + .patience
+            let end = Instant.now + .patience
             while !isSo(), .now < end { Thread.sleep(forTimeInterval: 0.01) }
         }
         wait { holder.isFrozen }

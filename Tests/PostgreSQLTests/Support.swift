@@ -1,8 +1,9 @@
+import Platform
 import PostgreSQL
 import TestSupport
 
 /// Long enough for whatever should succeed.
-var soon: ContinuousClock.Instant { .now + .patience }
+var soon: Instant { .now + .patience }
 
 func open(_ conninfo: String) throws(PostgresError) -> PostgresConnection {
     try PostgresConnection(conninfo, deadline: soon, application: "the tests")
@@ -19,14 +20,14 @@ func open(_ conninfo: String, seconds: Int) throws(PostgresError) -> PostgresCon
 }
 
 /// Why a string does not lead to a connection; nil where it does.
-func refusal(_ conninfo: String, deadline: ContinuousClock.Instant = soon) -> PostgresError? {
+func refusal(_ conninfo: String, deadline: Instant = soon) -> PostgresError? {
     do throws(PostgresError) { _ = try PostgresConnection(conninfo, deadline: deadline, application: "the tests") } catch { return error }
     return nil
 }
 
 /// Why a statement has no answer; nil where it has.
 func failure(
-    _ connection: PostgresConnection, _ sql: String, _ parameters: [PostgresValue] = [], deadline: ContinuousClock.Instant = soon
+    _ connection: PostgresConnection, _ sql: String, _ parameters: [PostgresValue] = [], deadline: Instant = soon
 ) -> PostgresError? {
     do throws(PostgresError) { _ = try connection.run(sql, parameters, deadline: deadline) } catch { return error }
     return nil

@@ -54,7 +54,7 @@ struct GenerationMarkTests {
             return (generation.name, generation.directory)
         }()
         // A thread that has helped to build it may be at its end still.
-        let end = ContinuousClock.now + .patience
+        let end = Instant.now + .patience
         while try !mark(directory).isClosed, .now < end { try await Task.sleep(for: .milliseconds(5)) }
         return (store, name, directory)
     }

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import Platform
+package import Platform
 package import PostgreSQL
 
 /// A real PostgreSQL server of one test, in a directory of its own. It ends with the process of the tests at the latest: a shell beside it
@@ -160,13 +160,13 @@ package final class PostgresServer: Sendable {
     package func send(_ signal: Int32, toBackend id: Int64) {
         kill(Int32(id), signal)
         // The server has noticed when it has taken what was left of the process.
-        let deadline = ContinuousClock.now + .patience
+        let deadline = Instant.now + .patience
         while signal == SIGKILL, .now < deadline, FileManager.default.fileExists(atPath: "/proc/\(id)") { usleep(5_000) }
     }
 
     /// A connection; waits for a server that recovers from a crash.
     package func connect() throws(PostgresError) -> PostgresConnection {
-        let deadline = ContinuousClock.now + .patience
+        let deadline = Instant.now + .patience
         while true {
             do throws(PostgresError) {
                 return try PostgresConnection(
@@ -188,7 +188,7 @@ package final class PostgresServer: Sendable {
 
     /// Waits until something is so, as long as the server runs.
     package func waitUntil(_ what: String, until isSo: () throws -> Bool) throws {
-        let deadline = ContinuousClock.now + .patience
+        let deadline = Instant.now + .patience
         while try !isSo() {
             guard isRunning, .now < deadline else { throw PostgresPrograms.Failure(description: "\(what) failed: \(try log)") }
             usleep(10_000)
@@ -224,7 +224,7 @@ extension PostgresConnection {
     /// Runs a statement whose answer may have whatever columns and rows the test then looks at.
     package func run(
         _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil,
-        deadline: ContinuousClock.Instant = .now + .patience
+        deadline: Instant = .now + .patience
     ) throws(PostgresError) -> PostgresRows {
         let statement = PostgresStatement(sql, answers: nil, keptAs: name, bytesMax: .max)
         return try run(statement, parameters, deadline: deadline)

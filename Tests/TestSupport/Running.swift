@@ -97,7 +97,7 @@ package final class Running {
     /// Waits for the end of the process, and kills it where it writes nothing for too long; whether that was so.
     private func killIfSilent(for patience: Duration) throws -> Bool {
         var (hung, pause) = (false, Int32(1))
-        var (written, since) = (0, ContinuousClock.now)
+        var (written, since) = (0, Instant.now)
         while process.isRunning(after: pause) {
             pause = min(pause * 2, 20)
             let now = try FileManager.default.attributesOfItem(atPath: files + ".out")[.size] as? Int ?? 0

@@ -1,4 +1,5 @@
 package import EventModel
+package import Platform
 
 /// An event in its stored form: checked by the room above, and complete except for its position.
 package struct StoredEvent: Hashable, Sendable {
@@ -46,12 +47,12 @@ package struct AppendRequest: Sendable {
     package var validated: StateStamp?
     package var rows: [AttachedRow]
     /// When the caller began to append, which may be before an earlier attempt.
-    let since: ContinuousClock.Instant
-    package var deadline: ContinuousClock.Instant
+    let since: Instant
+    package var deadline: Instant
 
     package init(
         events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [AttachedRow] = [],
-        since: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant = .now + .seconds(30)
+        since: Instant = .now, deadline: Instant = .now + .seconds(30)
     ) {
         (self.events, self.conditions, self.validated) = (events, conditions, validated)
         (self.rows, self.since, self.deadline) = (rows, since, deadline)

@@ -115,7 +115,7 @@ struct FreeSpace {
     private let path: String
     private let floorBytes: Int
     /// The free bytes when the disk was last asked, less those appended since.
-    private var known: (bytes: UInt64, asked: ContinuousClock.Instant)?
+    private var known: (bytes: UInt64, asked: Instant)?
     private static let interval = Duration.milliseconds(100)
 
     init(_ path: String, floorBytes: Int) { (self.path, self.floorBytes) = (path, floorBytes) }

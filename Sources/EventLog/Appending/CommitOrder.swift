@@ -1,7 +1,7 @@
 package import EventModel
 package import Hashing
 package import LMDB
-internal import Platform
+package import Platform
 
 /// Orders the commits of a node among those of all nodes of its cluster log. A store that is alone has none: LMDB's lock decides.
 ///
@@ -18,16 +18,16 @@ package protocol CommitOrder: AnyObject, Sendable {
     /// bytes, keeps its place.
     /// - Throws: `EvstoreError`: clusterMismatch where the store is no longer a node, appendTooLarge, logUnavailable, commitOutcomeUnknown.
     func place(
-        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
+        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: Instant
     ) throws -> Placement
 
     /// Whether the cluster log has commits that this node lacks, so that a refusal was based on an older state.
     /// - Parameter last: the end of the log; nil where the transaction has changed it.
     /// - Throws: `EvstoreError.clusterWentBack` where the cluster log ends before the log.
-    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: ContinuousClock.Instant) throws -> Bool
+    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: Instant) throws -> Bool
 
     /// Takes in the commits of the cluster log that this node lacks, each part in transactions of its own.
-    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws
+    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: Instant) throws
 
     /// Whether the order has rows of its own to write in the next commit.
     var hasRows: Bool { get }
@@ -118,14 +118,14 @@ final class UnavailableOrder: CommitOrder {
     func isReachable() -> Bool { true }
 
     func place(
-        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: ContinuousClock.Instant
+        _ change: OrderedChange, _ blocks: BlockBatch, _ transaction: borrowing ReadTransaction, by deadline: Instant
     ) throws -> Placement { throw unknown }
 
-    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: ContinuousClock.Instant) throws -> Bool {
+    func isBehind(_ transaction: borrowing ReadTransaction, last: Position?, by deadline: Instant) throws -> Bool {
         throw unknown
     }
 
-    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws { throw unknown }
+    func takeIn(_ session: inout CommitSession, _ turn: WriteTurn, by deadline: Instant) throws { throw unknown }
     var hasRows: Bool { false }
     func putRows(_ transaction: inout WriteTransaction) throws {}
     func confirm() {}

@@ -12,14 +12,14 @@ final class CommitQueue: Sendable {
         var taken = 0
         var isClosed = false
         /// After closing: until when the waiting work is still done.
-        var end: ContinuousClock.Instant?
+        var end: Instant?
         var numbers: UInt64 = 0
         /// Whether a thread commits. Only that thread uses the session.
         var isCommitting = false
         /// Whether the last commit of appends was quick and held one: then the next one is likely to be short, and alone.
         var isSingle = false
         /// When LMDB takes in what is ahead of it, unless another commit comes first.
-        var roundEnd: ContinuousClock.Instant?
+        var roundEnd: Instant?
         var gathering = Gathering()
 
         var count: Int { waiting.count - taken }
@@ -88,7 +88,7 @@ final class CommitQueue: Sendable {
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
     /// Refuses further work; what waits already is still done, until a deadline.
-    func close(_ end: ContinuousClock.Instant) { state.change { ($0.isClosed, $0.end) = (true, end) } }
+    func close(_ end: Instant) { state.change { ($0.isClosed, $0.end) = (true, end) } }
 
     /// Whether the queue is closed and this deadline has passed.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
@@ -105,7 +105,7 @@ final class CommitQueue: Sendable {
             spin()
             let roundEnd = state.withLock { $0.isCommitting ? .now + Self.roundPause : $0.roundEnd }
             if let roundEnd {
-                let left = ContinuousClock.now.duration(to: roundEnd)
+                let left = Instant.now.duration(to: roundEnd)
                 if left > .zero, !state.wait(milliseconds: nearest(left / .milliseconds(1)).plus(1), until: { $0.hasDuty }) { continue }
             } else {
                 state.wait(until: { $0.hasDuty || $0.roundEnd != nil }, { _ in })
@@ -119,7 +119,7 @@ final class CommitQueue: Sendable {
     /// Stays awake for a moment where several callers are expected, and yields the processor to others: waking up would take as long as
     /// their coming.
     private func spin() {
-        let end = ContinuousClock.now + Self.spinInterval
+        let end = Instant.now + Self.spinInterval
         while state.withLock({ $0.isGathering }), .now < end { sched_yield() }
     }
 
@@ -208,7 +208,7 @@ final class CommitQueue: Sendable {
 
     /// Removes the work whose deadline has passed.
     func takeOverdue() -> [Work] {
-        let now = ContinuousClock.now
+        let now = Instant.now
         return state.withLock { state in state.takeOut { $0.deadline <= now } }
     }
 
@@ -293,16 +293,15 @@ extension CommitQueue {
         typealias Body = @Sendable (inout LogUpdate) throws -> Void
 
         let number: UInt64
-        let since: ContinuousClock.Instant
-        let deadline: ContinuousClock.Instant
+        let since: Instant
+        let deadline: Instant
         /// Whether the update is known to change what all nodes of a cluster share, or only asks the cluster log.
         let needsCluster: Bool
         /// Nil for an update that takes in what a node's cluster log has.
         let body: Body?
         let finish: @Sendable (Result<Void, any Error>) -> Void
 
-        init(number: UInt64, deadline: ContinuousClock.Instant, body: Body?, finish: @escaping @Sendable (Result<Void, any Error>) -> Void)
-        {
+        init(number: UInt64, deadline: Instant, body: Body?, finish: @escaping @Sendable (Result<Void, any Error>) -> Void) {
             (self.number, since, self.deadline, needsCluster) = (number, .now, deadline, body == nil)
             (self.body, self.finish) = (body, finish)
         }
@@ -318,7 +317,7 @@ extension CommitQueue {
         case append(Append)
         case update(Update)
 
-        private var times: (number: UInt64, since: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
+        private var times: (number: UInt64, since: Instant, deadline: Instant) {
             switch self {
             case .append(let append): (append.number, append.request.since, append.request.deadline)
             case .update(let update): (update.number, update.since, update.deadline)
@@ -326,7 +325,7 @@ extension CommitQueue {
         }
 
         var number: UInt64 { times.number }
-        var deadline: ContinuousClock.Instant { times.deadline }
+        var deadline: Instant { times.deadline }
 
         /// How long its caller has waited.
         var waited: Duration { times.since.duration(to: .now) }
@@ -349,7 +348,7 @@ extension CommitQueue {
 
         /// When the last of its callers stops waiting. A caller with an earlier deadline is answered late, which is better than an unknown
         /// outcome.
-        var deadline: ContinuousClock.Instant { works.map(\.deadline).max() ?? .now }
+        var deadline: Instant { works.map(\.deadline).max() ?? .now }
 
         func fail(_ error: any Error) { for work in works { work.fail(error) } }
 

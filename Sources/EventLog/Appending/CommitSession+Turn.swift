@@ -53,7 +53,7 @@ extension CommitSession {
 
     /// Takes the writer's turn for work that no caller waits for. Waits for the holder until closing may wait no longer.
     mutating func turn(_ queue: CommitQueue) throws -> WriteTurn {
-        let began = ContinuousClock.now
+        let began = Instant.now
         if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) {
             try begin(turn)
             return turn

@@ -26,7 +26,7 @@ package struct CommitSession: ~Copyable {
     private var note = ByteBuffer(capacity: 256)
     private let mark: FileMark
     /// When the last commit ended: after a pause, LMDB itself makes the next commit durable.
-    private var ended: ContinuousClock.Instant?
+    private var ended: Instant?
     /// The log as this process has left it; nil where it must be read.
     var left: KnownLogEnd?
     /// Whether the words of the page were compared with the header of `log/ahead`.
@@ -163,12 +163,12 @@ package struct CommitSession: ~Copyable {
         }
         // Order: the keys are durable before anything sealed under them.
         try access.keys?.subjects.flush()
-        let began = ContinuousClock.now
+        let began = Instant.now
         switch try place(appends, admitted) {
         case .unplaced(let reason): return .unplaced(reason)
         case .placed(let node): if try !writeAhead(&admitted, node, turn) { try writeToLMDB(&admitted, node, turn) }
         }
-        let now = ContinuousClock.now
+        let now = Instant.now
         order?.confirm()
         learn(admitted, at: now)
         return .made(
@@ -306,7 +306,7 @@ package struct CommitSession: ~Copyable {
     }
 
     /// Notes that what was admitted has been committed.
-    private mutating func learn(_ admitted: borrowing Admission, at now: ContinuousClock.Instant) {
+    private mutating func learn(_ admitted: borrowing Admission, at now: Instant) {
         let (moment, last) = (admitted.moment, admitted.last.position)
         (ended, lastCommitted) = (now, last)
         // What the next commit begins with is known if this one has moved nothing but the end.
@@ -342,7 +342,7 @@ package struct CommitSession: ~Copyable {
 
     /// Runs the transaction of an update.
     private mutating func update(_ update: CommitQueue.Update, _ turn: WriteTurn) throws -> Attempt {
-        let began = ContinuousClock.now
+        let began = Instant.now
         guard let body = update.body else { return try isBehind(update) ? .unplaced(.behind) : .made(unchanged()) }
         left = nil
         let attempt = try write(turn) { session, transaction in try session.update(update, body, transaction) }

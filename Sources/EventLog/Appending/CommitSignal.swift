@@ -7,7 +7,7 @@ internal import Platform
 final class CommitSignal: Sendable {
     fileprivate struct Waiter {
         let after: Position
-        let deadline: ContinuousClock.Instant?
+        let deadline: Instant?
         let continuation: CheckedContinuation<Position, any Error>
     }
 
@@ -47,7 +47,7 @@ final class CommitSignal: Sendable {
     }
 
     /// Returns when the log reaches beyond `position`, a cut is made, or the deadline passes.
-    func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {
+    func wait(after position: Position, deadline: Instant?) async throws -> Position {
         let id = try state.withLock { state in
             // Order: the thread runs before anyone relies on it. Where it can't be started, the next one to wait tries again.
             if !state.isWatching { _ = try WorkerThread.start("evstore-signal") { self.run() } }
@@ -95,7 +95,7 @@ final class CommitSignal: Sendable {
             } catch {
                 for waiter in state.withLock({ $0.take { _ in true } }) { waiter.continuation.resume(throwing: error) }
             }
-            let now = ContinuousClock.now
+            let now = Instant.now
             let (late, next, last) = state.withLock { state in
                 let late = state.take { waiter in waiter.deadline.map { $0 <= now } ?? false }
                 return (late, state.waiters.values.compactMap(\.deadline).min(), state.last.position)

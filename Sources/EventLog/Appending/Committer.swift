@@ -19,7 +19,7 @@ final class Committer: @unchecked Sendable {
 
     private var session: CommitSession?
     /// When a thread that commits in place last yielded to other tasks.
-    private var lent = ContinuousClock.now
+    private var lent = Instant.now
     private let context: LogContext
     private let signal: CommitSignal
     private let anchor: AnchorFile
@@ -92,13 +92,13 @@ final class Committer: @unchecked Sendable {
 
     /// - Parameter body: nil for an update that takes in what a node's cluster log has.
     func update(within interval: Duration? = nil, _ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
-        let deadline = ContinuousClock.Instant.within(interval ?? options.appendDeadline)
+        let deadline = Instant.within(interval ?? options.appendDeadline)
         try await submitted { number, finish in .update(.init(number: number, deadline: deadline, body: body, finish: finish)) }
     }
 
     /// Takes in what the cluster log has; blocks the calling thread.
     func takeIn(within interval: Duration) throws {
-        let deadline = ContinuousClock.now + interval
+        let deadline = Instant.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
         let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
         submit(.update(.init(number: queue.number(), deadline: deadline, body: nil, finish: finish)))
@@ -174,11 +174,11 @@ final class Committer: @unchecked Sendable {
     /// - Returns: the outcome of its first append.
     @discardableResult
     private func commit(
-        _ given: CommitQueue.Batch?, _ takeTurn: (ContinuousClock.Instant) throws -> WriteTurn?
+        _ given: CommitQueue.Batch?, _ takeTurn: (Instant) throws -> WriteTurn?
     ) -> Result<AppendOutcome, any Error>? {
         // In any case: the anchor may be due, and a lease may be left.
         defer { deadlineTimer.wake(isLeased: context.access.environment.isLeased) }
-        var began = ContinuousClock.now
+        var began = Instant.now
         let committed: CommitSession.Committed
         do {
             try begin()
@@ -251,7 +251,7 @@ final class Committer: @unchecked Sendable {
 
     /// Reports the commit to the observer, if the program has set one.
     private func observe(
-        _ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch, since began: ContinuousClock.Instant, _ took: Duration
+        _ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch, since began: Instant, _ took: Duration
     ) {
         guard let observer, case .appends(let appends) = batch else { return }
         var figures = CommitFigures(duration: took, sync: done.sync)

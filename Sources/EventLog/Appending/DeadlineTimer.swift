@@ -52,7 +52,7 @@ final class DeadlineTimer: Sendable {
     }
 
     private func run() {
-        var looked = ContinuousClock.now
+        var looked = Instant.now
         while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
             let wasLeased = state.withLock { $0.isLeased }
             let tick = wasLeased ? Self.leaseMilliseconds : Self.tickMilliseconds

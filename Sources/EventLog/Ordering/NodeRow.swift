@@ -3,7 +3,7 @@ package import EventModel
 package import Hashing
 package import LMDB
 internal import Logging
-internal import Platform
+package import Platform
 
 /// A node of the cluster log that the store belongs to. It is a row of the table `notes`, equal on all nodes: the key is "node/" and the
 /// name; the value is the node's live version, u32, and 8 bytes that tell this store from earlier ones with the same name. Changes to the
@@ -173,7 +173,7 @@ extension StateRows {
 
 /// What a node learned when it last asked its cluster log.
 package final class NodeHealth: Sendable {
-    package typealias Trouble = (error: EvstoreError, since: ContinuousClock.Instant)
+    package typealias Trouble = (error: EvstoreError, since: Instant)
 
     private struct State {
         var trouble: Trouble?

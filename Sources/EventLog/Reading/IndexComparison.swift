@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 
 /// Compares the indexes with the log: collects during the walk over the log what they must hold, and compares their rows at its end. Its
 /// memory does not grow with the log.
@@ -61,14 +62,14 @@ struct IndexComparison {
 
     /// Checks rows of `heads` until a time; returns the streams whose row is wrong.
     mutating func lookAtHeads(
-        until end: ContinuousClock.Instant, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+        until end: Instant, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> [Position] {
         guard let first = nextHead else { return [] }
         var next: UInt64?
         var wrong: [Position] = []
         try access.tables.heads.forEach(from: bytes(first), proving: false, transaction) { key, row in
             let (stream, head) = try Self.head(key, row)
-            if stream > first, ContinuousClock.now >= end {
+            if stream > first, Instant.now >= end {
                 next = stream
                 return false
             }

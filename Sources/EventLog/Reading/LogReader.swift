@@ -308,7 +308,7 @@ package struct LogScan {
         let wanted = try types.map { try WantedTypes($0, transaction, access.tables) }
         if let wanted, wanted.ids.isEmpty { return false }
         let persons = try personalParts(transaction)
-        let end = ContinuousClock.Instant.within(options.readSlice)
+        let end = Instant.within(options.readSlice)
         var bytes = 0
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()
@@ -331,7 +331,7 @@ package struct LogScan {
             if !isProved { try Blocks.prove(block, access) }
             if done >= through { return false }
             isThere = try cursor.next()
-            if bytes >= options.readSliceBytes || ContinuousClock.now >= end { return isThere }
+            if bytes >= options.readSliceBytes || Instant.now >= end { return isThere }
         }
         return false
     }

@@ -80,13 +80,13 @@ struct LogVerifier {
         epoch = moment.epoch
         types = try Indexes.types(transaction, access.tables)
         try readLedger(transaction)
-        let end = ContinuousClock.Instant.within(options.readSlice)
+        let end = Instant.within(options.readSlice)
         var cursor = transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > last { try take(cursor, moment, transaction) }
             isThere = try cursor.next()
-            if isThere && ContinuousClock.now >= end {
+            if isThere && Instant.now >= end {
                 progress(last.rawValue, moment.last.rawValue)
                 return true
             }
@@ -258,7 +258,7 @@ struct LogVerifier {
 
     /// Compares the indexes with the walked events; false where another transaction has to go on.
     private mutating func compareIndexes(
-        _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, until end: ContinuousClock.Instant
+        _ moment: LogSnapshot, _ transaction: borrowing ReadTransaction, until end: Instant
     ) throws -> Bool {
         do throws {
             for stream in try indexes.lookAtHeads(until: end, transaction, access) { note("STORE005", at: stream, Self.wrongHead) }

@@ -82,8 +82,8 @@ struct StoppedHolder {
     private let lock: StoreLock
     private let store: String
     private let patience: Duration
-    private var since: (holder: LockHolder, time: ContinuousClock.Instant)?
-    private var next = ContinuousClock.now + .seconds(1)
+    private var since: (holder: LockHolder, time: Instant)?
+    private var next = Instant.now + .seconds(1)
     private var pause = Duration.seconds(1)
 
     init(of lock: StoreLock, at store: String, for patience: Duration) {
@@ -93,7 +93,7 @@ struct StoppedHolder {
     /// Looks at most once a second, and less and less often while no holder can be seen. Returns the holder, in words for messages, once it
     /// was found stopped at each look for as long as `patience`.
     mutating func look() throws -> String? {
-        let now = ContinuousClock.now
+        let now = Instant.now
         if now < next { return nil }
         let holder = try lock.holderProcess(at: store)
         // Each look reads the open files of all processes.
@@ -296,7 +296,7 @@ enum StoreOpening {
 
     /// Waits for the opening lock; nil where the store can't be written and no recovery is needed.
     private static func wait(for store: String, _ storeID: StoreID) throws -> HeldLock? {
-        let end = ContinuousClock.now + .seconds(waitSeconds)
+        let end = Instant.now + .seconds(waitSeconds)
         var watch = StoppedHolder(of: .opening, at: store, for: .seconds(stoppedSeconds))
         while true {
             do {
@@ -310,7 +310,7 @@ enum StoreOpening {
             }
             try checkCancellation(store)
             if let holder = try watch.look() { throw EvstoreError.locked(path: store, holder: holder) }
-            if ContinuousClock.now > end { return try StoreLock.opening.acquire(at: store, what: "opens it after a crash") }
+            if Instant.now > end { return try StoreLock.opening.acquire(at: store, what: "opens it after a crash") }
             _ = Monitor(false).wait(milliseconds: 5) { $0 }
         }
     }

@@ -112,7 +112,7 @@ final class AnchorFile: Sendable {
         var noted: Anchor?
         /// The epoch of the anchor in the file; nil while the file has no anchor that could be marked as doubtful.
         var epoch: Epoch?
-        var synced = ContinuousClock.now
+        var synced = Instant.now
     }
 
     private static let waitMilliseconds = 1_000

@@ -13,7 +13,7 @@ final class ConsumerCheckpoint: Sendable {
         var isSaved = true
         /// Whether events were handled since the last save.
         var hasHandled = false
-        var savedAt = ContinuousClock.now
+        var savedAt = Instant.now
         /// The event that was failing when the events at the place were read, and how many attempts it had had.
         var resumed: (event: Checkpoint, attempts: Int)?
     }

@@ -61,11 +61,11 @@ extension EventStore {
     /// Takes the lock of imports; waits for another import as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, which names the other one.
     func importLock(_ name: String, _ job: Job) async throws(EvstoreError) -> HeldLock {
-        let end = ContinuousClock.Instant.within(options.appendDeadline)
+        let end = Instant.within(options.appendDeadline)
         while true {
             do { return try StoreLock.importing.acquire(at: path, what: "imports \(name)") } catch {
                 let failure = EvstoreError(converting: error, at: path)
-                guard case .locked = failure, ContinuousClock.now < end else { throw failure }
+                guard case .locked = failure, Instant.now < end else { throw failure }
             }
             do { try await Task.sleep(for: .milliseconds(20)) } catch {}
             try job.check()

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Platform
 internal import Projections
 
 /// One run of an import: reads chunks, checks them on several threads, and appends them in order.
@@ -32,7 +33,7 @@ final class Importer {
     /// Chunks that a mark at a later line may cover.
     private var waiting: [Entry] = []
     /// When the first of these chunks began to wait that was not yet compared with what such a mark covers.
-    private var waitingSince: ContinuousClock.Instant?
+    private var waitingSince: Instant?
     /// How long lines of a pipe wait for the lines with which a mark would cover them.
     private static let patience = Duration.seconds(1)
     /// The append that is under way while the next lines are read; nil where there is none.

@@ -75,7 +75,7 @@ final class LineInput {
     private var ends: [Int] = []
     private var scanned = 0
     /// Since when lines are waiting that may be merged with later ones.
-    private var leftSince: ContinuousClock.Instant?
+    private var leftSince: Instant?
     private var nextLine: UInt64 = 1
     /// Whether the buffer held the input's first bytes, without a byte order mark.
     private var hasBegun = false
@@ -146,7 +146,7 @@ final class LineInput {
     ///
     /// Where a slow writer has given whole lines, this does not wait for more, even if the next line has begun.
     func next() throws(EvstoreError) -> Piece {
-        let began = ContinuousClock.now
+        let began = Instant.now
         while true {
             findEnds()
             if ended || isFull { break }
@@ -170,7 +170,7 @@ final class LineInput {
     }
 
     /// Waits until there is more to read, until `end`, or until the waiting lines have waited long enough.
-    func wait(until end: ContinuousClock.Instant?) throws(EvstoreError) {
+    func wait(until end: Instant?) throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
             try job.check()
             if isLate || end.map({ $0 <= .now }) ?? false { return }

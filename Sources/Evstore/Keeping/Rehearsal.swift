@@ -95,7 +95,7 @@ final class Rehearsal {
     }
 
     private func step(_ name: String, _ work: () async throws -> String) async throws(EvstoreError) -> Bool {
-        let began = ContinuousClock.now
+        let began = Instant.now
         request.job.report(name)
         var step = DrillStep(name: name, ok: true, duration: .zero, detail: "")
         do {
@@ -363,7 +363,7 @@ final class Rehearsal {
 
     private func restore() async throws -> String {
         try await close()
-        let (backup, began) = (request.backups ?? directory + "/backup", ContinuousClock.now)
+        let (backup, began) = (request.backups ?? directory + "/backup", Instant.now)
         let restored = try await StoreMaintenance.restore(
             from: backup, into: directory + "/restored", options: scratchOptions)
         let store = try open("restored")

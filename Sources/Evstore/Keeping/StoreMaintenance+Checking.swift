@@ -3,6 +3,7 @@ public import EventModel
 internal import Hashing
 public import LogKeeping
 public import Migration
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
@@ -152,7 +153,7 @@ extension StoreMaintenance {
         of stream: StreamName? = nil, at version: SchemaVersion? = nil, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) -> ConversionReport {
         let report = try await store.working("convert the events", progress) { (context) async throws(EvstoreError) in
-            let (began, evolution) = (ContinuousClock.now, try store.evolving.current())
+            let (began, evolution) = (Instant.now, try store.evolving.current())
             let version = store.effective(version, evolution)
             let converter = try EventConverter(
                 store, store.history(serving: version, evolution.history), .version(version), in: stream == nil ? .log : .stream)

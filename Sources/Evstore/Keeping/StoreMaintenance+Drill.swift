@@ -42,7 +42,7 @@ extension StoreMaintenance {
     }
 
     private func rehearse(_ request: DrillRequest, _ context: MigrationContext) async throws(EvstoreError) -> DrillReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         let rehearsal = try Rehearsal(store, request, in: scratch.path)

@@ -1,6 +1,7 @@
 internal import EventModel
 package import Evstore
 internal import EvstoreService
+internal import Platform
 internal import Synchronization
 
 extension Page {
@@ -166,7 +167,7 @@ final class PageWork: Sendable {
     private struct State {
         var title = ""
         var progress: ProgressEvent?
-        var began = ContinuousClock.now
+        var began = Instant.now
         var isRunning = false
         var outcome: String?
         var task: Task<Void, Never>?

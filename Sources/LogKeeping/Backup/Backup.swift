@@ -13,7 +13,7 @@ package enum Backup {
     /// `keep`.
     /// - Throws: `EvstoreError`: otherBackup, backupDamaged, locked, epochChanged, diskFull, interrupted.
     package static func run(_ context: MigrationContext, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         if let keep, keep < 1 { throw .misuse("of a directory's backups one at least is kept") }
         do {
             let directory = try BackupDirectory(making: path)
@@ -39,7 +39,7 @@ package enum Backup {
     /// Passes the frames of a complete backup to `sink`.
     /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; an error of `sink` is converted to one.
     package static func run(_ context: MigrationContext, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         let summary = try converting {
             try context.log.backUp {
                 try context.job.advance("backup", done: $0, total: $1)

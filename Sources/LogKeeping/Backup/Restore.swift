@@ -43,7 +43,7 @@ package enum Restore {
         from source: @escaping (Int) throws -> [UInt8], named name: String, forgetting ledger: [ForgottenLedger.Entry] = [],
         into store: RestoredStore, _ job: Job
     ) throws(EvstoreError) -> RestoreReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         do {
             try job.check()
             let summary = try EventLog.restore(

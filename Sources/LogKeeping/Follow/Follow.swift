@@ -64,7 +64,7 @@ package enum Follow {
     private static func run(
         from source: BackupSource, _ number: UInt64?, into replica: String, _ options: Options, _ job: Job
     ) async throws -> FollowReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         let run = try number.map { try BackupDirectory(source.name).run($0) }
         let origin = ReplicaOrigin(source: run == nil ? "" : Directory.absolute(source.name), run: run)
         var report: FollowReport

@@ -15,7 +15,7 @@ package enum Recipher {
     package static func run(
         _ context: MigrationContext, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         // A `forget` during the copy would not reach the new store.
         let lock = try MigrationLock.takeForReading(context)
         defer { lock.release() }

@@ -18,7 +18,7 @@ package enum SalvageRun {
     package static func run(
         at source: String, into target: String, _ options: Options, history: History? = nil, definitions: DefinitionSet? = nil, _ job: Job
     ) throws(EvstoreError) -> SalvageReport {
-        let began = ContinuousClock.now
+        let began = Instant.now
         do {
             var report = try EventLog.salvage(
                 at: source, into: target, options: options,

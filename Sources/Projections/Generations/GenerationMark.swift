@@ -47,8 +47,8 @@ final class GenerationMark: Sendable {
     /// - Throws: `EvstoreError.storeDamaged`, after recording the damage; `locked` if the time has passed.
     func enter(_ note: DamageNote, within limit: Duration) throws {
         guard let file else { return try walk(note, isShared: true) }
-        let end = ContinuousClock.Instant.within(limit)
-        while ContinuousClock.now < end {
+        let end = Instant.within(limit)
+        while Instant.now < end {
             if try matches() {
                 guard try file.lock(byte: 0, shared: true) else {
                     wait()

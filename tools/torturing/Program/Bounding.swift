@@ -46,7 +46,7 @@ struct Bounding {
 
     /// Appends one event after the other, each a commit, until the time is over, and says how many; the read model follows.
     private func append(_ count: Int, seconds: Double?) async throws {
-        let end = seconds.map { ContinuousClock.now + .seconds($0) }
+        let end = seconds.map { Instant.now + .seconds($0) }
         var number = 0
         let store = try await EventStore.open(store, options: Self.options)
         while number < count, end.map({ .now < $0 }) ?? true {
@@ -140,7 +140,7 @@ extension TortureCase {
         let words = ["bound", scene + "/store"]
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         guard try trial.stage.start(words + ["make", "0"]).wait().ending == .exit(0) else { throw Failure("a store can't be made") }
-        let time = trial.deadline.map { ["\(ContinuousClock.now.duration(to: $0) / .seconds(1))"] } ?? []
+        let time = trial.deadline.map { ["\(Instant.now.duration(to: $0) / .seconds(1))"] } ?? []
         let appender = try trial.stage.start(words + ["append", "\(trial.wanted)"] + time, seconds: 600)
         let others = try [["read", "1"], ["pipe", "0"]].map { try trial.stage.start(words + $0) }
         var killed = 0

@@ -1,6 +1,7 @@
 import Evstore
 import Foundation
 import LMDB
+import Platform
 import Synchronization
 import TestSupport
 import Torturing
@@ -131,10 +132,10 @@ final class Bystander: Sendable {
 
 /// The longest time between two ticks.
 private final class Pauses: Sendable {
-    private let state = Mutex((last: ContinuousClock.now, longest: Duration.zero))
+    private let state = Mutex((last: Instant.now, longest: Duration.zero))
 
     func tick() {
-        let now = ContinuousClock.now
+        let now = Instant.now
         state.withLock { $0 = (now, max($0.longest, $0.last.duration(to: now))) }
     }
 

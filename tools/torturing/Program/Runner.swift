@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Synchronization
 import Torturing
 
@@ -49,7 +50,7 @@ final class Runner: Sendable {
                 rows[rows.count - 1].skipped = obstacle
             }
         }
-        let begin = ContinuousClock.now
+        let begin = Instant.now
         let deadline = effort.seconds.map { begin + .seconds($0) }
         let all = (try item.all?(stage)).map { ($0 + item.runsPerTrial - 1) / item.runsPerTrial }
         // A trial may come to fewer runs than it is meant to, so that the number of trials has no end but that of all that there are.
@@ -96,7 +97,7 @@ final class Runner: Sendable {
         rows.withLock { $0.append(done) }
     }
 
-    private func run(_ item: TortureCase, _ index: Int, of runs: Int, until deadline: ContinuousClock.Instant?) -> Trial {
+    private func run(_ item: TortureCase, _ index: Int, of runs: Int, until deadline: Instant?) -> Trial {
         var trial = Trial(item.name, stage, seed: seed, index: index, wanted: runs, deadline: deadline)
         do {
             do { try item.trial(&trial) } catch { try trial.fail("the trial came to no end: \(error)") }

@@ -34,7 +34,7 @@ extension TortureCase {
                 // Most moments are those of a group at work; some are of one that has hardly begun.
                 let moment: Int32 = Int.random(in: 0 ..< 5, using: &trial.chance) == 0 ? 20 : 900
                 _ = group.isRunning(after: Int32.random(in: 0 ... moment, using: &trial.chance))
-                let asked = ContinuousClock.now
+                let asked = Instant.now
                 group.send(signal: SIGTERM)
                 let outcome = try group.wait()
                 let seconds = asked.duration(to: .now) / .seconds(1)

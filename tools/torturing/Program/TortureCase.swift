@@ -53,7 +53,7 @@ struct Trial {
     /// How many runs of the case were asked for.
     let wanted: Int
     /// When its case has had its time; nil where it takes as long as it takes. A trial that has begun is done.
-    let deadline: ContinuousClock.Instant?
+    let deadline: Instant?
     var chance: SeededGenerator
     /// States, processes or files that were tried.
     var runs = 0
@@ -63,7 +63,7 @@ struct Trial {
     /// Why a part of the case can't be run here.
     var skipped: String?
 
-    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int, deadline: ContinuousClock.Instant?) {
+    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int, deadline: Instant?) {
         (self.stage, self.name, self.seed, self.index) = (stage, name, seed, index)
         (self.wanted, self.deadline) = (wanted, deadline)
         chance = SeededGenerator(seed: seed, name, index)
