@@ -166,10 +166,7 @@ extension EvstoreError {
             .init(
                 "epochChanged",
                 "the log was cut at position \(cut.position) (epoch \(cut.epoch)); what was read up to \(seen.position) of epoch \(seen.epoch) is no longer its history",
-                fix: """
-                    start again from the beginning, or from a position at or below the cut; for an append, read the stream again; to go \
-                    back, name a snapshot that is not cut off
-                    """,
+                fix: "start again from the beginning, or from a position at or below the cut; for an append, read the stream again",
                 place: .init(position: seen.position))
         case .unknownVersion(let text, let known):
             .init(

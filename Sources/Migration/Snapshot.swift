@@ -58,7 +58,9 @@ package enum Snapshot {
     /// - Throws: `EvstoreError.unknownSnapshot`.
     package static func named(_ name: String, _ log: EventLog) throws(EvstoreError) -> SnapshotReport {
         let all = try list(log)
-        guard let found = all.first(where: { $0.name == name }) else { throw .unknownSnapshot(name, known: all.map(\.name)) }
+        guard let found = all.first(where: { $0.name == name }) else {
+            throw .unknownSnapshot(name, known: all.filter { !$0.isCutOff }.map(\.name))
+        }
         return found
     }
 

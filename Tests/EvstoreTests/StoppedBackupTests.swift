@@ -21,8 +21,15 @@ struct StoppedBackupTests {
         let job = Job("look")
         let cancelling = job.reporting { _ in job.cancel() }
         #expect(throws: EvstoreError.interrupted(again: "look again")) { try Backup.verify(copies, cancelling) }
-        let restored = RestoredStore(at: temporary.path + "-restored", to: nil, options: temporary.store.options)
-        #expect(throws: EvstoreError.interrupted(again: "look again")) { try Restore.run(from: copies, into: restored, job) }
-        #expect(!FileManager.default.fileExists(atPath: temporary.path + "-restored"))
+        let place = temporary.path + "-restored"
+        let restored = RestoredStore(at: place + "/store", to: nil, options: temporary.store.options)
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        for isBegun in [false, true] {
+            let job = Job("restore")
+            if !isBegun { job.cancel() }
+            let cancelling = job.reporting { _ in job.cancel() }
+            #expect(throws: EvstoreError.interrupted(again: "restore again")) { try Restore.run(from: copies, into: restored, cancelling) }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: place) == [])
+        }
     }
 }

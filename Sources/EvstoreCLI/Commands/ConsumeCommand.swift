@@ -62,7 +62,7 @@ struct ConsumeCommand: Command {
         if program.isEmpty { throw ValidationError("which program? It stands behind two dashes: -- ./send.sh") }
         if batch < 1 || concurrency < 1 || attempts < 1 { throw ValidationError("--batch, --concurrency and --attempts are at least 1") }
         if let timeLimit, !(0.001 ... 1e9).contains(timeLimit) {
-            throw ValidationError("--time-limit is a number of seconds above 0")
+            throw ValidationError("--time-limit is a number of seconds from 0.001 to a billion")
         }
         try ConsumerStart.check(from, of: "--from")
     }
@@ -76,15 +76,22 @@ struct ConsumeCommand: Command {
             }
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let handled = Monitor<UInt64>(0)
-            // An interruption is a normal end: then it returns.
-            try await store.consume(
-                name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
-            ) { events, context in
-                var lines: [UInt8] = []
-                for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
-                let run = ProgramRun(path: path, arguments: Array(program.dropFirst()), lines: lines, context: context)
-                try await run.run(limit: timeLimit)
-                handled.withLock { $0 += UInt64(events.count) }
+            do {
+                // An interruption is a normal end: then it returns.
+                try await store.consume(
+                    name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
+                ) { events, context in
+                    var lines: [UInt8] = []
+                    for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
+                    let run = ProgramRun(path: path, arguments: Array(program.dropFirst()), lines: lines, context: context)
+                    try await run.run(limit: timeLimit)
+                    handled.withLock { $0 += UInt64(events.count) }
+                }
+            } catch {
+                if case EvstoreError.noImage(let failure) = error, let position = failure.position {
+                    session.output.note("note: to move past it: evstore consumers reset \(name.shellWord) --to \(position)")
+                }
+                throw error
             }
             if let after = try store.consumers().first(where: { $0.name == name }) {
                 let handled = handled.withLock(\.self)

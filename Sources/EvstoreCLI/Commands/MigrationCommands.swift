@@ -365,10 +365,7 @@ struct RollbackCommand: Command {
     func run(in session: Session) async throws {
         if plan { return try await showPlan(session) }
         let report = try await session.withStore { store in
-            if let toSnapshot {
-                return try await store.rollback(
-                    toSnapshot: toSnapshot, discardTail: discardTail, epoch: epoch.map { Epoch($0) }, progress: session.progress)
-            }
+            if let toSnapshot { return try await cut(store, to: toSnapshot, session) }
             return try await store.rollback(to: store.version(ifNamed: to), without: Set(without), progress: session.progress)
         }
         try session.output.print(report)
@@ -377,6 +374,20 @@ struct RollbackCommand: Command {
 }
 
 extension RollbackCommand {
+    private func cut(_ store: EventStore, to snapshot: String, _ session: Session) async throws -> RollbackReport {
+        do {
+            return try await store.rollback(
+                toSnapshot: snapshot, discardTail: discardTail, epoch: epoch.map { Epoch($0) }, progress: session.progress)
+        } catch {
+            if case .epochChanged = error {
+                session.output.note(
+                    "note: the snapshot \(snapshot) can't be gone back to, since that cut took off what it names: "
+                        + "evstore snapshot list marks such snapshots")
+            }
+            throw error
+        }
+    }
+
     private func showPlan(_ session: Session) async throws {
         let report = try await session.withStore { store in
             try await store.planRollback(to: store.version(ifNamed: to), without: Set(without))
@@ -399,6 +410,7 @@ extension RollbackReport: Report {
             "cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)"
             "live       \(to), in \(duration.inWords)"
             "again      evstore import \(archive.shellWord) --as \(from) brings them back"
+                + (from > to ? ", after evstore replay --to \(from)" : "")
         } else if from == to && floor == nil && nodes.isEmpty {
             "nothing    \(to) is live already, at position \(grouped(position.rawValue))"
         } else if from == to {

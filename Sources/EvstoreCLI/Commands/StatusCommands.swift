@@ -10,8 +10,8 @@ struct StatusCommand: Command {
         abstract: "What the store holds and whether it is well.",
         discussion: """
             Shows the four versions, how many events were born at each, the read models and how far \
-            they lag, what is quarantined, the snapshots, and the room on the disk with the ballast \
-            that is kept for the commands which lead out of a full one. Changes nothing.
+            they lag, what is quarantined, the snapshots that can be gone back to, and the room on the \
+            disk with the ballast that is kept for the commands which lead out of a full one. Changes nothing.
 
             Example: evstore --store shop status
             In a deployment: evstore status --expect v5 || evstore replay --to v5 --schemas Schemas/shop
@@ -359,8 +359,8 @@ struct SnapshotCommand: ParsableCommand, Group {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "Prints every snapshot, oldest first.",
             discussion: """
-                A snapshot that a rollback to an older one took off is marked as cut off: it can't be gone back \
-                to any more, and `snapshot prune` removes it.
+                A snapshot that a cut took off is marked as cut off: it can't be gone back to any more, and \
+                `snapshot prune` removes it.
 
                 Example: evstore snapshot list --json
                 """)
