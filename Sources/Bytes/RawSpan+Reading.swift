@@ -117,9 +117,8 @@ extension String {
     /// The text of strictly valid UTF-8, or nil.
     @inlinable
     package init?(utf8 bytes: RawSpan) {
-        let text = unsafe bytes.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
-        guard let text else { return nil }
-        self = text
+        // `String(validating:as:)` looks up types at each call, which takes four times as long (Swift 6.3).
+        do { self = String(copying: try UTF8Span(validating: unsafe bytes._unsafeView(as: UInt8.self))) } catch { return nil }
     }
 }
 

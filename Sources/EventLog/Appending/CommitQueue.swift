@@ -30,7 +30,8 @@ final class CommitQueue: Sendable {
     fileprivate struct Gathering {
         /// How many callers came together with the last commit: it has answered them, or they waited when it ended.
         var expected = 0
-        var patienceMicroseconds = 0
+        /// How long the last commit took.
+        var took = Duration.zero
         /// While the writing thread waits: how many callers wake it; else 0.
         var wanted = 0
         /// How many commits still begin without waiting, since expected callers did not come; and how many will do so after the next such
@@ -40,10 +41,11 @@ final class CommitQueue: Sendable {
         static let patience = 20 ... 1_000
         static let penalties = 4 ... 256
 
-        mutating func expect(_ count: Int, afterCommitOf duration: Duration) {
-            expected = count
-            let half = nearest(duration / .microseconds(2))
-            patienceMicroseconds = min(max(half, Self.patience.lowerBound), Self.patience.upperBound)
+        mutating func expect(_ count: Int, afterCommitOf duration: Duration) { (expected, took) = (count, duration) }
+
+        /// Half the time of the last commit, within bounds.
+        var patienceMicroseconds: Int {
+            min(max(nearest(took / .microseconds(2)), Self.patience.lowerBound), Self.patience.upperBound)
         }
 
         mutating func end(haveCome: Bool) {
