@@ -2,6 +2,7 @@
 
 P11 to P16 are in `further.py`, P17 in `clusters.py`."""
 import dataclasses
+import json
 import os
 import pathlib
 import signal
@@ -16,6 +17,7 @@ from driver.running import SCHEMAS, SCHEMAS_AT_ONCE, Failed, Missing, compile_li
 
 WRITERS = [1, 4, 16, 64, 256]
 QUICK_WRITERS = [1, 4]
+PROCESS_WRITERS = [1, 4]
 PAYLOAD = 200
 
 
@@ -132,6 +134,35 @@ class Goals(Further, Clustering):
                 Entry("raw file", "the same", lambda: self.on_quick_disk(self.scene.peer("rawfile"), count, *k)),
                 Entry("SQLite", "the same", lambda: self.on_quick_disk(self.scene.peer("sqlite"), count, *k)),
             ], [Target("at least 0.8 of the raw file", "raw file", 0.8), Target("ahead of SQLite", "SQLite", 1)])
+
+        for writers in PROCESS_WRITERS:
+            count, k = self.sizes.appends[1] * writers, ["--writers", writers]
+            of_each = f"of {writers} writer{'s' if writers > 1 else ''} each"
+            yield Case("P1", f"durable append, 2 processes {of_each}", "events/s", [
+                Entry("evstore", "one store, each process its own streams",
+                      lambda: self.in_two_processes(self.scene.ours(), "ours", count, *k, "--schemas", SCHEMAS)),
+                Entry("SQLite", "the same; a process that finds the base locked asks again after 20 µs",
+                      lambda: self.in_two_processes(self.scene.peer("sqlite"), "sqlite", count, *k)),
+            ], [Target("ahead of SQLite", "SQLite", 1)])
+
+    def in_two_processes(self, program, name, events, *more):
+        """Two processes append at once to a store that a third one has made; the events of both by the time of the slower one."""
+        with self.scene.store(name) as store:
+            def begun(part, count):
+                frames = self.scene.events(events, first=part * 10_000)
+                words = [program, "append", "--store", store, "--frames", frames, "--events", count, *more]
+                return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+            def said(process):
+                output, errors = process.communicate()
+                if process.returncode != 0:
+                    raise Failed(errors.decode(errors="replace").strip()[-600:])
+                return json.loads(output)
+
+            said(begun(2, 1))
+            both = [said(process) for process in [begun(0, events), begun(1, events)]]
+            return {"value": sum(one["events"] for one in both) / max(one["seconds"] for one in both),
+                    **{word: max(one[word] for one in both) for word in ("p50", "p99", "max")}}
 
     def on_quick_disk(self, program, events, *more):
         """A file system in memory, with a library that makes each sync take 60 µs."""

@@ -126,17 +126,17 @@ class Scene:
 
     # --- events and stores
 
-    def events(self, count, streams=10_000, order="random", lines=False):
-        """A file of events; the same numbers give the same events."""
+    def events(self, count, streams=10_000, order="random", lines=False, first=0):
+        """A file of events of the streams from `first` on; the same numbers give the same events."""
         kind = "lines" if lines else "frames"
 
         def make():
-            path = self.directory / f"events-{count}-{streams}-{order}.{kind}"
+            path = self.directory / f"events-{count}-{streams}-{order}-{first}.{kind}"
             if not path.exists():
-                run([self.peer("events"), "--events", count, "--streams", streams, "--order", order, f"--{kind}", path])
+                run([self.peer("events"), "--events", count, "--streams", streams, "--from", first, "--order", order, f"--{kind}", path])
             return path
 
-        return self.once((kind, count, streams, order), make)
+        return self.once((kind, count, streams, order, first), make)
 
     def log(self, count, streams=10_000, order="random"):
         """A store of ours with these events, born at version 1, that nobody changes."""

@@ -1,8 +1,9 @@
 // Makes the events that every driver is given: 200 bytes of JSON each, the same ones for the same numbers.
 //
-// usage: events --events N [--streams S] [--order random|round] [--frames FILE] [--lines FILE]
+// usage: events --events N [--streams S] [--from N] [--order random|round] [--frames FILE] [--lines FILE]
 //
-// `random` draws each event's stream; `round` gives every stream the same number of events, interleaved.
+// `--from` numbers the streams from there on. `random` draws each event's stream; `round` gives every stream the same number of events,
+// interleaved.
 // Frames: u32 stream, u32 size, payload. Lines: what `evstore import` reads.
 #include "common.h"
 
@@ -35,6 +36,7 @@ static int write_payload(char *text, uint64_t index, uint32_t stream, uint64_t *
 int main(int argc, char **argv) {
     words w = read_words(argc - 1, argv + 1);
     uint64_t events = number(&w, "events", 0), streams = number(&w, "streams", 10000), state = 20261121;
+    uint32_t from = (uint32_t)number(&w, "from", 0);
     int round = strcmp(text(&w, "order", "random"), "round") == 0;
     const char *frames = text(&w, "frames", NULL), *lines = text(&w, "lines", NULL);
     FILE *binary = frames ? fopen(frames, "w") : NULL, *plain = lines ? fopen(lines, "w") : NULL;
@@ -42,7 +44,7 @@ int main(int argc, char **argv) {
     char payload[256];
     for (uint64_t i = 0; i < events; i++) {
         // An odd multiplier mixes the streams of a round.
-        uint32_t stream = (uint32_t)(round ? (i * 2654435761u) % streams : draw(&state) % streams);
+        uint32_t stream = (uint32_t)(round ? (i * 2654435761u) % streams : draw(&state) % streams) + from;
         uint32_t size = (uint32_t)write_payload(payload, i, stream, &state);
         if (binary) {
             fwrite(&stream, 4, 1, binary);
