@@ -200,7 +200,6 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "making \(store)") }
     }
 
-    /// Where to make a store, and a new directory for it there.
     private static func takePlace(_ store: String, _ options: Options) throws -> (StoreLocation, OwnedDirectory) {
         while true {
             let place = try StoreLocation(store)

@@ -66,7 +66,6 @@ package final class EventLog: Sendable {
         context.tailKeeping?.begin(self)
     }
 
-    /// Starts the threads of the log.
     func start() throws {
         try committer?.start()
         try healthMonitor.start()

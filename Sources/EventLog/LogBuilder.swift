@@ -44,7 +44,6 @@ package struct LogBuilder {
 
     // MARK: Filling
 
-    /// Runs one durable transaction.
     package func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
         try access.environment.write(nil, body)
     }

@@ -44,7 +44,6 @@ struct Admission: ~Copyable {
         (first, next) = (moment.last.next, moment.last.next)
     }
 
-    /// How many events have been admitted.
     var count: Int { Int(clamping: next.events(after: first)) }
 
     /// The end of the log after the commit.

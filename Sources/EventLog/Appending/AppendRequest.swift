@@ -68,7 +68,6 @@ package struct AppendRequest: Sendable {
     }
 }
 
-/// The outcome of an append that threw no error.
 package enum AppendOutcome: Hashable, Sendable {
     case appended(AppendReceipt)
     /// The given id of the first event is in the store, at this position: nothing was appended.

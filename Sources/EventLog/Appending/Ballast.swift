@@ -26,7 +26,6 @@ struct Ballast: Sendable {
         try File(store + Self.fileName, .create).reserve(bytes)
     }
 
-    /// The bytes that the file reserves now.
     var bytesKept: UInt64 {
         get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
     }

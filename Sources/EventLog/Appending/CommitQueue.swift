@@ -30,7 +30,6 @@ final class CommitQueue: Sendable {
     fileprivate struct Gathering {
         /// How many callers came together with the last commit: it has answered them, or they waited when it ended.
         var expected = 0
-        /// How long the last commit took.
         var took = Duration.zero
         /// While the writing thread waits: how many callers wake it; else 0.
         var wanted = 0
@@ -55,7 +54,6 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// The next task of the writing thread.
     enum Duty: Sendable { case commit, endRound, end }
 
     /// The largest append that the caller's own thread commits.
@@ -236,12 +234,10 @@ extension CommitQueue.State {
         return appends.count > before
     }
 
-    /// The first of the waiting work.
     fileprivate var first: CommitQueue.Work? { taken < waiting.count ? waiting[taken] : nil }
 
     var isGivenUp: Bool { isClosed && end.map { $0 <= .now } ?? false }
 
-    /// Whether more appends are expected than wait.
     fileprivate var isGathering: Bool {
         !isCommitting && !isClosed && gathering.expected > 1 && count < gathering.expected && gathering.hurried == 0
     }
@@ -329,7 +325,6 @@ extension CommitQueue {
         var number: UInt64 { times.number }
         var deadline: Instant { times.deadline }
 
-        /// How long its caller has waited.
         var waited: Duration { times.since.duration(to: .now) }
 
         /// Whether a node can do it without the cluster log.

@@ -82,7 +82,6 @@ extension CommitSession {
         return true
     }
 
-    /// Writes the rest of a sweep that has begun.
     mutating func finishSweep(_ queue: CommitQueue) throws {
         guard var rest = sweep else { return }
         sweep = nil

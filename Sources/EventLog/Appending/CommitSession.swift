@@ -39,7 +39,6 @@ package struct CommitSession: ~Copyable {
     /// How long a refused update may ask whether this state was the newest, while it has LMDB's lock.
     private static let askInterval = Duration.seconds(1)
 
-    /// - Parameter mark: the mark of the log's file.
     init(_ context: LogContext, _ overlays: Overlays, _ mark: FileMark) throws {
         self.mark = mark
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
@@ -50,7 +49,6 @@ package struct CommitSession: ~Copyable {
         making = BlockAssembler(access)
     }
 
-    /// The result of a commit, for its callers.
     struct CommitResult {
         var outcomes: [Result<AppendOutcome, any Error>] = []
         /// The log's end; the last block, with its link, may be of an earlier epoch.
@@ -75,7 +73,6 @@ package struct CommitSession: ~Copyable {
         let link: Digest
     }
 
-    /// What became of a batch.
     enum Committed {
         /// There was no turn, or nothing waits any more. For a node also: the waiting work needs the cluster log, which can't be asked, and
         /// stays.
@@ -305,7 +302,6 @@ package struct CommitSession: ~Copyable {
         return hasSwept
     }
 
-    /// Notes that what was admitted has been committed.
     private mutating func learn(_ admitted: borrowing Admission, at now: Instant) {
         let (moment, last) = (admitted.moment, admitted.last.position)
         (ended, lastCommitted) = (now, last)
@@ -340,7 +336,6 @@ package struct CommitSession: ~Copyable {
 
     // MARK: Updates
 
-    /// Runs the transaction of an update.
     private mutating func update(_ update: CommitQueue.Update, _ turn: WriteTurn) throws -> Attempt {
         let began = Instant.now
         guard let body = update.body else { return try isBehind(update) ? .unplaced(.behind) : .made(unchanged()) }

@@ -31,7 +31,6 @@ final class CommitSignal: Sendable {
         state = Monitor(State(last: try readLast()))
     }
 
-    /// The end of the log that was seen last.
     var last: Position { state.withLock { $0.last.position } }
 
     /// Announces the log's end. A new epoch wakes every waiter, since the end may have moved back.

@@ -130,7 +130,6 @@ final class Committer: @unchecked Sendable {
     /// The error of closing if another writer kept its turn until the deadline; else nil.
     var closingFailure: EvstoreError? { state.withLock { $0.late } }
 
-    /// Whether anything may have been written.
     var hasWritten: Bool { state.withLock { $0.hasBegun } }
 
     private func run() {

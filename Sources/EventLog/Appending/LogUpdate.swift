@@ -68,7 +68,6 @@ package struct LogUpdate: ~Copyable {
         try Rows.all(prefix, transaction.reads, access.tables[catalogue], from: start, limit: limit)
     }
 
-    /// The link of the block that holds a position.
     package func link(at position: Position) throws -> Digest? {
         position > .start ? try Blocks.holding(position, transaction.reads, access)?.link : nil
     }
@@ -139,7 +138,6 @@ package struct LogUpdate: ~Copyable {
         lastLink = try Blocks.lastLink(transaction.reads, access, last.epoch)
     }
 
-    /// Writes the changes of `state`.
     mutating func finish() throws {
         if state == before { return }
         var allowed = before

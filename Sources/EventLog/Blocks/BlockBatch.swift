@@ -40,12 +40,10 @@ package final class BlockBatch {
         }
     }
 
-    /// Lends the bytes of all blocks.
     package func lend<R>(_ body: (RawSpan) throws -> R) rethrows -> R { try Self.lend(text, body) }
 
     private static func lend<R>(_ text: borrowing ByteBuffer, _ body: (RawSpan) throws -> R) rethrows -> R { try body(text.bytes) }
 
-    /// Adds the blocks to the log.
     func put(_ transaction: inout WriteTransaction) throws { try Self.put(text, table, &transaction) }
 
     private static func put(_ text: borrowing ByteBuffer, _ table: Table, _ transaction: inout WriteTransaction) throws {
@@ -60,7 +58,6 @@ package final class BlockBatch {
 /// Makes the blocks of commits, one commit after the other.
 struct BlockAssembler: ~Copyable {
     private var writer: BlockWriter
-    /// The blocks of the current commit.
     let blocks: BlockBatch
     var random = Xoshiro256()
 
@@ -69,7 +66,6 @@ struct BlockAssembler: ~Copyable {
         blocks = BlockBatch(access)
     }
 
-    /// The link of the last finished block.
     var lastLink: Digest { writer.lastLink }
 
     /// Begins a commit: `first` is the next position, `link` the link for its first block.
@@ -84,7 +80,6 @@ struct BlockAssembler: ~Copyable {
         try writer.add(events, index, place) { blocks.add($1) }
     }
 
-    /// Completes the last block.
     mutating func finish() throws {
         let blocks = blocks
         try writer.finish { blocks.add($1) }

@@ -50,7 +50,6 @@ package struct BlockDraft: ~Copyable {
     private var suite: Suite?
     private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
 
-    /// The completed block.
     var text: RawSpan {
         @_lifetime(borrow self)
         get { block.bytes }
@@ -58,7 +57,6 @@ package struct BlockDraft: ~Copyable {
 
     var isEmpty: Bool { offsets.isEmpty }
 
-    /// The position after its last record.
     var next: Position { first.plus(UInt64(offsets.count)) }
 
     /// The memory that the draft takes once completed.

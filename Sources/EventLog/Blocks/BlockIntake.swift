@@ -51,7 +51,6 @@ package struct BlockIntake {
         case gap(Position)
     }
 
-    /// Takes in the block at the beginning of `rest`.
     private mutating func addFirst(of rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Step {
         let isWhole = rest.byteCount >= BlockLayout.headerBytes
         let claimed = isWhole ? Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes)) : 0

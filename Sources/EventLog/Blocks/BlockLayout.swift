@@ -131,7 +131,6 @@ package enum BlockLayout {
         package static let offsets = 84
     }
 
-    /// Flags of a block.
     package enum Mark {
         package static let sealed: UInt32 = 1
         package static let coded: UInt32 = 2
@@ -306,7 +305,6 @@ extension BlockLayout {
         private var mask: UInt64 = 0
         private var last: TypeID = 0
 
-        /// Nil where the names break the rule.
         init?(_ bytes: RawSpan, before limit: Int) {
             self.limit = limit
             var offset = headerBytes

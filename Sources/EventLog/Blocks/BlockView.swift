@@ -34,7 +34,6 @@ package struct BlockView: ~Escapable {
     /// Whether envelopes replace the payloads.
     package var isSealed: Bool { flags & BlockLayout.Mark.sealed != 0 }
 
-    /// Whether there is one envelope for all records.
     package var isWhole: Bool { flags & BlockLayout.Mark.whole != 0 }
 
     /// Lends the block's envelopes: one for each record, or one for all.
@@ -69,9 +68,7 @@ package struct BlockView: ~Escapable {
     }
 
     package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
-    /// The position of the last record.
     package var last: Position { first.plus(UInt64(count) - 1) }
-    /// When the block was committed.
     package var time: Timestamp { Timestamp(microseconds: bytes.load(Int64.self, at: BlockLayout.Header.time)) }
     /// Bit (type id mod 64) for each type inside: a hint, never a proof.
     package var mask: UInt64 { bytes.load(UInt64.self, at: BlockLayout.Header.mask) }
@@ -100,7 +97,6 @@ package struct BlockView: ~Escapable {
         return RecordView(bytes, at: start, first.plus(UInt64(index)))
     }
 
-    /// The ids and names of the types inside.
     package var types: [(id: TypeID, name: String)] {
         var types: [(id: TypeID, name: String)] = []
         var offset = BlockLayout.headerBytes
@@ -169,7 +165,6 @@ package struct RecordView: ~Escapable {
     /// Whether a shadow, which older versions see of the event, is stored with it.
     package var hasShadow: Bool { flags & BlockLayout.Flag.shadow != 0 }
 
-    /// The whole record, as it is in its block.
     var bytes: RawSpan {
         @_lifetime(copy self)
         get { block.slice(start, afterShadow - start) }
@@ -181,10 +176,8 @@ package struct RecordView: ~Escapable {
         get { block }
     }
 
-    /// Whether its block has one envelope for all records.
     var isWhole: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.whole != 0 }
 
-    /// The header of its block.
     var blockHeader: RawSpan {
         @_lifetime(copy self)
         get { block.slice(0, BlockLayout.headerBytes) }

@@ -40,7 +40,6 @@ package struct BlockWriter: ~Copyable {
     private var sealing: RecordSealing
     private var link = Digest.zero
     private var draft = BlockDraft()
-    /// How many blocks the commit has so far.
     private var count = 0
     private let chain = BlockChain()
     /// Full drafts to be handed to the chain, and empty ones to go on with.
@@ -66,7 +65,6 @@ package struct BlockWriter: ~Copyable {
 
     deinit { chain.close() }
 
-    /// The link of the last finished block.
     package var lastLink: Digest { link }
 
     /// Begins a commit: `first` is the next position, `link` the link for its first block.
@@ -169,9 +167,7 @@ final class BlockChain: Sendable {
         /// How many drafts wait or are being completed.
         var underWay = 0
         var commit: BlockDraft.Commit?
-        /// The link of the block that was completed last.
         var link = Digest.zero
-        /// Why a block could not be completed.
         var failure: EvstoreError?
         var hasThread = false
         var isClosed = false
@@ -214,7 +210,6 @@ final class BlockChain: Sendable {
         }
     }
 
-    /// Ends the thread.
     func close() { state.change { $0.isClosed = true } }
 
     private func start() {

@@ -15,7 +15,6 @@ package final class LogAccess: Sendable {
     let isOrderedElsewhere: Bool
     /// The events that LMDB does not have yet; nil in a store of an older format, where LMDB has all.
     let ahead: AheadBlocks?
-    /// Whether the store seals its blocks as a whole.
     let sealsBlocks: Bool
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
     package let keys: StoreKeys?
@@ -56,7 +55,6 @@ package final class LogAccess: Sendable {
         }
     }
 
-    /// Lends one record, opened if it is sealed.
     func open<R>(
         _ record: borrowing RecordView, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> R
     ) throws -> R {
@@ -83,7 +81,6 @@ package final class LogAccess: Sendable {
         .storeDamaged(path: keys?.store ?? "", reason: damage.words(of: try name(ofStream: damage.stream, transaction)))
     }
 
-    /// The name of the stream that begins at a position.
     func name(ofStream id: UInt64, _ transaction: borrowing ReadTransaction) throws -> StreamName? {
         guard id > 0, let record = try Blocks.record(at: Position(id), transaction, self) else { return nil }
         return record.streamName
@@ -202,7 +199,6 @@ package enum Blocks {
         }
     }
 
-    /// The checked block at a cursor.
     @_lifetime(copy cursor)
     static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
         try checked(cursor.value, at: position(cursor.key), access)
@@ -289,7 +285,6 @@ package enum Blocks {
         return try start(of: block.epoch, transaction, access)
     }
 
-    /// The link for the first block of an epoch.
     static func start(of epoch: Epoch, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         guard let cut = try Epochs.cut(epoch, transaction, access.tables) else { return Epochs.genesis(access.storeID) }
         return Epochs.link(epoch, cut: cut.at, link: cut.link)

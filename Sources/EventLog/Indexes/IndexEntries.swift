@@ -23,7 +23,6 @@ struct IndexEntries: Sendable {
     var census: [CensusKey: UInt64] = [:]
     var events: UInt64 = 0
 
-    /// Adds the events of a block after a position.
     mutating func add(_ block: BlockView, after position: Position) {
         let start = block.index(after: position)
         var kinds = CensusCount()
@@ -87,7 +86,6 @@ package enum Indexes {
         return row.load(TypeID.self, at: 0)
     }
 
-    /// The names of all types in the store, by id.
     package static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
         var types: [TypeID: String] = [:]
         try tables.types.forEach(transaction) { key, value in
@@ -98,7 +96,6 @@ package enum Indexes {
         return types
     }
 
-    /// Whether the types have the numbers 1, 2, 3 … without a gap.
     package static func areTypesNumbered(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
         let types = try types(transaction, tables)
         return try tables.types.count(transaction) == types.count && types.keys.allSatisfy { $0 >= 1 && $0 <= types.count }

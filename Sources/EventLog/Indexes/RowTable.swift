@@ -126,7 +126,6 @@ package enum Rows {
         return rows
     }
 
-    /// How many rows have keys that begin with a prefix.
     package static func count(_ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable) throws -> UInt64 {
         var count: UInt64 = 0
         try table.forEach(from: prefix, transaction) { key, _ in
@@ -195,7 +194,6 @@ package struct RowCode: Sendable {
     /// - Parameter checksum: that of the table; the code uses its number.
     package init(_ checksum: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(checksum.number), codes.rows) }
 
-    /// Appends a value and its code.
     func append(_ key: RawSpan, _ value: RawSpan, to row: inout ByteBuffer) {
         row.append(value)
         codes.appendCode(of: place(key).bytes, value, to: &row)

@@ -8,7 +8,6 @@ struct Sweep {
     /// The value of `indexed` while the sweep runs; another value means that another process has swept.
     let from: Position
     let epoch: Epoch
-    /// The value of `indexed` after the sweep.
     let target: Position
     private let streams: [(name: String, id: UInt64)]
     private let ids: [(key: IDKey, position: UInt64)]
@@ -34,7 +33,6 @@ struct Sweep {
     private var total: Int { streams.count + ids.count + heads.count }
     var isFinished: Bool { done == total }
 
-    /// Whether the indexes are still where the sweep began.
     func fits(_ numbers: StateRows.Numbers) -> Bool { numbers.epoch == epoch && numbers.indexed == from }
 
     /// Writes the next entries. `head` returns a stream's head under LMDB's lock, which may be beyond the target.
@@ -112,9 +110,7 @@ enum IndexTruncation {
         let kept: Position
         /// How far the census counts.
         let indexed: Position
-        /// The last event of the run.
         var through: Position
-        /// The names of the streams that began in the run.
         var streams: [[UInt8]] = []
         /// The streams whose heads change, with the event that becomes the last one; nil where none is left.
         var heads: [(stream: UInt64, head: StreamHead?)] = []

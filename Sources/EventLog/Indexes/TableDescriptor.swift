@@ -48,7 +48,6 @@ package struct TableDescriptor: Sendable {
         (self.name, self.key, self.number, self.content, self.isInEveryStore) = (name, key, number, content, isInEveryStore)
     }
 
-    /// Whether the rows are derived from the events.
     var isIndex: Bool { if case .index = content { true } else { false } }
 
     /// How rows that no event contains are kept; nil for other tables.
@@ -67,7 +66,6 @@ package struct TableDescriptor: Sendable {
     /// The other rows say how far indexes are and which generations exist: a restored store has neither.
     package static let state = TableDescriptor("state", number: 6, .kept(Retention(backedUp: StateRows.numbersKey)))
 
-    /// All tables of the log.
     package static let log = [blocks, types, streams, heads, ids, census, epochs, state] + Catalogue.allCases.map(\.table)
 }
 
@@ -109,7 +107,6 @@ extension [TableDescriptor] {
         return checks
     }
 
-    /// The configuration for an environment with these tables.
     func configuration(_ options: Options, readOnly: Bool, creating: Bool = false) -> Environment.Configuration {
         var configuration = Environment.Configuration(
             tables: map(\.name), integerKeyTables: Set(filter { $0.key == .integer }.map(\.name)), mapBytes: options.mapBytes,

@@ -11,7 +11,6 @@ package import Platform
 package struct NodeRow: Hashable, Sendable {
     package var name: String
     package var live: SchemaVersion
-    /// Tells the stores apart that have had this name.
     package var incarnation: [UInt8]
 
     package static let prefix = Array("node/".utf8)
@@ -72,7 +71,6 @@ extension LogUpdate {
     /// Takes a node out of the cluster log: it can't append any more, and no other node waits for it.
     package mutating func removeNode(_ name: String) throws { try delete(.notes, NodeRow.key(name)) }
 
-    /// Lowers every node above a version to that version.
     package mutating func lowerNodes(to top: SchemaVersion) throws {
         for var row in try nodes() where row.live > top {
             row.live = top
@@ -80,7 +78,6 @@ extension LogUpdate {
         }
     }
 
-    /// Adds the node, or updates its live version.
     package mutating func putNode(_ membership: ClusterMembership, live: SchemaVersion) throws {
         let row = NodeRow(membership, live: live)
         try put(.notes, NodeRow.key(row.name), row.value)

@@ -57,7 +57,6 @@ struct IndexComparison {
 
     // MARK: Heads
 
-    /// Whether rows of `heads` are left to check.
     var hasHeads: Bool { nextHead != nil }
 
     /// Checks rows of `heads` until a time; returns the streams whose row is wrong.

@@ -61,10 +61,8 @@ package struct LogReader: ~Copyable {
         try access.tables[catalogue].forEachBackwards(transaction) { try body([UInt8](copying: $0), [UInt8](copying: $1)) }
     }
 
-    /// How many rows a catalogue has.
     package func count(_ catalogue: Catalogue) throws -> Int { try access.tables[catalogue].count(transaction) }
 
-    /// Lends the event at a position; nil where there is none.
     package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
         return try access.open(record, transaction, body)
@@ -78,7 +76,6 @@ package struct LogReader: ~Copyable {
         return try body(record)
     }
 
-    /// The last event of a stream; nil where it has none.
     package func head(of stream: StreamName) throws -> StreamHead? { try walk(stream)?.head }
 
     /// Lends up to `limit` events of a stream, upwards or downwards from revision `from`, until `body` returns false. Downwards, a `from`
@@ -147,7 +144,6 @@ package struct LogReader: ~Copyable {
         try CensusRow.rows(moment.census(transaction, access), names: Indexes.types(transaction, access.tables))
     }
 
-    /// The link of the block that holds a position.
     package func link(at position: Position) throws -> Digest? {
         guard position > .start else { return nil }
         return try Blocks.holding(position, transaction, access)?.link
@@ -272,7 +268,6 @@ extension EventLog {
     }
 }
 
-/// The state of a scan between its chunks.
 package struct LogScan {
     private let access: LogAccess
     private let options: Options

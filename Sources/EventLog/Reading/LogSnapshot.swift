@@ -13,7 +13,6 @@ struct LogSnapshot {
 
     var epoch: Epoch { numbers.epoch }
 
-    /// How many events the index tables lack.
     var unswept: UInt64 { last.events(after: numbers.indexed) }
 
     /// Nil where the transaction is too old and must be begun again.

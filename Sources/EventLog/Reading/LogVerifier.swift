@@ -44,7 +44,6 @@ struct LogVerifier {
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
 
-    /// The result, once the walk has ended.
     var walk: LogWalk {
         let end = last == .start ? Epochs.genesis(access.storeID) : link?.link
         return LogWalk(
@@ -280,7 +279,6 @@ struct LogVerifier {
     }
 }
 
-/// A block's link and its epoch.
 private struct BlockLink {
     var epoch: Epoch
     var link: Digest

@@ -91,7 +91,6 @@ struct StreamWalk {
         var position: Position
     }
 
-    /// Lends the events of a run, upwards.
     private func lend(_ run: Run, _ cursor: inout Cursor, _ body: (borrowing RecordView) throws -> Bool) throws -> Bool {
         let record = try record(run.last, at: run.position, &cursor)
         if run.last > run.first {

@@ -29,7 +29,6 @@ package struct ReplicaMark: Hashable, Sendable {
 /// Where the blocks of a backup's file end, and the frame that ends them: a later backup continues from here.
 package struct BackupBase: Hashable, Sendable {
     package var last: Checkpoint
-    /// The link of the last block.
     package var link: Digest
     /// The number and the link of the frame that holds it.
     package var frame: UInt64
@@ -77,7 +76,6 @@ extension StateRows {
 }
 
 extension EventLog {
-    /// The replica's mark; nil where the store is no replica.
     package func replica() throws -> ReplicaMark? {
         defer { withExtendedLifetime(self) {} }
         guard isReplica else { return nil }
@@ -105,7 +103,6 @@ extension LogUpdate {
         try readEnd()
     }
 
-    /// Marks the store as a replica, or updates its mark.
     package mutating func put(_ mark: ReplicaMark) throws {
         try StateRows.put(mark, &transaction, access.tables)
         try readEnd()

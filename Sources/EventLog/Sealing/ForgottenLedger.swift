@@ -24,7 +24,6 @@ package enum ForgottenLedger {
     static let prefix = Array("forgotten/".utf8)
     private static let rowBytes = 36
 
-    /// A row of the ledger.
     package struct Entry: Hashable, Sendable {
         package var number: UInt64
         package var forgotten: ForgottenSubject

@@ -23,7 +23,6 @@ package final class LineSealer {
     /// The slot of the key that a line's envelope names; nil where it names none.
     package static func slot(of envelope: RawSpan) -> UInt32? { Envelope.keyID(of: envelope).flatMap { $0 == 0 ? nil : $0 } }
 
-    /// Appends the envelope of a line.
     package func seal(_ line: RawSpan, _ epoch: Epoch, _ position: Position, into envelope: inout ByteBuffer) throws(EvstoreError) {
         guard let writing else { throw .misuse("lines are sealed under a key of their file") }
         let (place, none) = (place(epoch, position), [UInt8]())

@@ -30,7 +30,6 @@ package struct RecordOpener: ~Copyable {
         }
     }
 
-    /// How personal parts are treated.
     package enum PersonalPartPolicy {
         case opened
         /// No part is opened: records read as if their personal data had been forgotten.

@@ -36,7 +36,6 @@ struct OpenedRecord: ~Copyable {
         get { text.slice(parts.payload + parts.metadata + parts.shadow, parts.personal) }
     }
 
-    /// Takes the parts of an opened body.
     mutating func fill(from body: RawSpan) throws(SealError) {
         guard let parts = OpenedParts(body), Envelope.lengthsBytes + parts.count == body.byteCount else {
             throw .broken("its parts do not add up to its body")

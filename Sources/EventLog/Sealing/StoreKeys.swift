@@ -63,7 +63,6 @@ package final class StoreKeys: Sendable {
         return StoreKeys(ring, at: store)
     }
 
-    /// The key that records are sealed under.
     var writing: DataKey { ring.withLock { $0.writing } }
 
     /// A data key by its number. If it is unknown, another process may have made it since: then the file is read again.
@@ -204,7 +203,6 @@ extension StoreSecret {
     }
 }
 
-/// Where the keys of a new store come from.
 package enum KeySource {
     /// New keys, which a secret opens.
     case made(StoreSecret, Suite)
@@ -213,7 +211,6 @@ package enum KeySource {
 
     package static func made(_ secret: StoreSecret) -> KeySource { .made(secret, .gcm) }
 
-    /// Writes the key file.
     func writeKeyFile(_ store: String, _ storeID: StoreID) throws -> StoreKeys {
         switch self {
         case .made(let secret, let suite): return try StoreKeys.make(at: store, storeID, secret, suite)
@@ -290,7 +287,6 @@ extension EventLog {
         return used
     }
 
-    /// The keys of a log that can be written.
     private func changeableKeys(_ lack: String) throws -> StoreKeys {
         guard let keys = access.keys else { throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: \(lack)") }
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
@@ -335,7 +331,6 @@ extension EventLog {
         try converting("reading the keys of streams") { try access.keys?.subjects.keyed(among: streams) ?? [] }
     }
 
-    /// The slots that the events of a stream name.
     private func slots(of stream: StreamName, _ keys: StoreKeys) throws -> Set<UInt32> {
         var slots: Set<UInt32> = []
         var next: Revision? = Revision(.max)

@@ -8,7 +8,6 @@ internal import Sealing
 package struct SlotDamage: Error, CustomStringConvertible {
     let number: UInt32
     let reason: String
-    /// The code that the slot has.
     let code: [UInt8]
     /// Whether the key is that of a file of lines.
     var isOfLines = false
@@ -84,7 +83,6 @@ extension SubjectKeys {
     /// Whether no slot was ever written; then the head may be incomplete too.
     private func isUnbegun(_ file: File) throws -> Bool { try file.status().bytes <= SubjectSlot.byteCount }
 
-    /// Damage of the file as a whole.
     func headDamage(_ file: File) throws -> SlotDamage? {
         if try file.status().bytes / SubjectSlot.byteCount > Self.slotsMax + 1 {
             return SlotDamage(0, "has more than \(Self.slotsMax) slots")
@@ -165,7 +163,6 @@ extension SubjectKeys {
     /// Proving this few slots takes less time than starting another thread.
     private static let slotsAloneMax = 64
 
-    /// The damaged slots of the file.
     func damages() throws -> [SlotDamage] {
         guard let file = try reading(), try !isUnbegun(file) else { return [] }
         var damages = try [headDamage(file)].compactMap(\.self)
@@ -252,7 +249,6 @@ extension SubjectKeys {
         if !part.isEmpty { try take(part) }
     }
 
-    /// Writes the next part of a copy.
     package func put(_ bytes: [UInt8]) throws {
         let file = try File(path, .create)
         try file.write(bytes, at: file.status().bytes)

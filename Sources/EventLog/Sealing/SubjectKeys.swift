@@ -27,7 +27,6 @@ package final class SubjectKeys: Sendable {
     private struct State {
         /// The newest slot of each subject, by the mark of the subject's code, as far as the file was read.
         var numbers: [UInt64: UInt32] = [:]
-        /// How many slots were read.
         var count: UInt32 = 0
         /// What the file lacked when the current commit began; nil where it has every slot that was handed out.
         var lack: Lack?
@@ -37,7 +36,6 @@ package final class SubjectKeys: Sendable {
         var opened: [UInt32: (slot: [UInt8], key: DataKey)] = [:]
         /// The keys that the current commit has used: no slot changes while it holds the write lock.
         var used: [StreamName: DataKey] = [:]
-        /// The file as it was opened last.
         var file: (file: File, status: FileStatus)?
 
         mutating func use(_ key: DataKey, for stream: StreamName) {

@@ -16,7 +16,6 @@ package struct LogUsage: Hashable, Sendable {
     package var readersMax: Int
     /// The reader of the oldest commit; nil where there is no reader.
     package var oldestReader: Reader?
-    /// The number of the newest commit.
     package var transaction: UInt64
     /// The number of events whose index entries are only in memory.
     package var overlayEvents: UInt64
@@ -35,7 +34,6 @@ extension EventLog {
         return "the disk has \(free) bytes free, and appends are refused below \(options.freeDiskFloorBytes)"
     }
 
-    /// Whether the files at the path are those that are open.
     package var isInPlace: Bool {
         do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         return true

@@ -44,7 +44,6 @@ package struct Manifest: Codable {
         return StoreIdentity(id: storeID, format: layout, goesAhead: true, isSealed: isSealed)
     }
 
-    /// Whether a store has the format that this program writes.
     static func isFormatCurrent(at store: String) throws -> Bool { try whole(at: store).format >= format }
 
     /// Replaces a lower format by this program's format, durably, completely or not at all; no other process may have the store open.
@@ -116,7 +115,6 @@ package struct StoreIdentity: Hashable, Sendable {
     /// Whether envelopes replace the payloads.
     let isSealed: Bool
 
-    /// Whether a `RowChecksum` follows each value.
     package var hasRowChecksums: Bool { format >= 4 }
 
     /// Whether the order of its events comes from elsewhere, as for a node or a replica.
@@ -125,7 +123,6 @@ package struct StoreIdentity: Hashable, Sendable {
     /// Whether new blocks are sealed as a whole, in place of each record by itself.
     var sealsBlocks: Bool { isSealed && format >= Manifest.formatWithSealedBlocks }
 
-    /// Whether rows and blocks have codes (`StoreCodes`).
     var hasCodes: Bool { isSealed && format >= Manifest.formatWithCodes }
 }
 
@@ -135,13 +132,11 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
     package let tag: UInt64
     private let rest: UInt64
 
-    /// Nil unless there are exactly 16 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         (tag, rest) = (bytes.lent.load(UInt64.self, at: 0), bytes.lent.load(UInt64.self, at: 8))
     }
 
-    /// Nil unless the text is 32 hexadecimal digits.
     package init?(hex text: String) {
         guard let bytes = Bytes.bytes(hex: text) else { return nil }
         self.init(bytes)

@@ -186,10 +186,8 @@ package struct VersionNumbers: Hashable, Sendable {
         (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
     }
 
-    /// The numbers of a store without versions.
     static let none = VersionNumbers(floor: SchemaVersion(0), live: SchemaVersion(0), top: SchemaVersion(0), head: SchemaVersion(0))
 
-    /// Whether `floor <= live <= top <= head`, as in every store.
     package var isInOrder: Bool { floor <= live && live <= top && top <= head }
 
     /// Whether a store with this many registered versions may have these numbers: all are registered versions, and 0 is none.

@@ -8,7 +8,6 @@ package struct StoreLock: Sendable {
     /// Determines the lock's byte, and the line about its holder.
     package let number: Int
 
-    /// One migration at a time.
     package static let migration = StoreLock(number: 1)
     /// Held shared by every process that has the store open; exclusively by one that needs it alone.
     package static let presence = StoreLock(number: 2)
@@ -144,7 +143,6 @@ package final class HeldLock: Sendable {
     package func release() throws { try file.unlock(byte: lock.byte) }
 }
 
-/// Work that a lock is held for.
 package struct HeldWork: Hashable, Sendable {
     /// The process and its work, such as `process 42 (replay to v5)`.
     package var holder: String

@@ -75,7 +75,6 @@ final class AheadBlocks: AheadSource {
         return .rows(view)
     }
 
-    /// Where LMDB's blocks end.
     private func end(_ transaction: borrowing ReadTransaction) throws -> Checkpoint {
         let id = transaction.id
         if let seen = state.withLock({ $0.seen }), seen.transaction == id { return seen.end }
@@ -176,7 +175,6 @@ final class AheadBlocks: AheadSource {
         }
     }
 
-    /// Whether this many blocks and bytes fit in.
     func hasRoom(_ count: Int, _ bytes: Int) -> Bool { state.withLock { $0.rows.hasRoom(count, bytes) } }
 
     /// Adds an entry that this process has written. If it does not follow the rows here, readers copy it from the file.

@@ -27,10 +27,8 @@ struct AheadPage: Sendable {
 
     var isWritable: Bool { page.isWritable }
 
-    /// Whether the words belong to this store and this file.
     var areValid: Bool { page.longWord(Self.whose) { $0.load(ordering: .acquiring) } == own }
 
-    /// Resets the words: nothing is known.
     func begin() {
         page.longWord(Self.whose) { $0.store(0, ordering: .sequentiallyConsistent) }
         page.longWord(Self.acknowledged) { $0.store(0, ordering: .relaxed) }

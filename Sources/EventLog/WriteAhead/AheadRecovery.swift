@@ -64,7 +64,6 @@ enum AheadRecovery {
         try LogFile.markChecked(at: store)
     }
 
-    /// The store that is being recovered.
     struct RecoveryContext {
         let store: String
         let identity: StoreIdentity

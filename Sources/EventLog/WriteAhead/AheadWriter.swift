@@ -20,7 +20,6 @@ struct AheadWriter: ~Copyable {
     /// Nil until it is needed.
     private var file: File?
     private var cannotOpen = false
-    /// Whether the file's name is durable.
     private var isNamed = false
     /// Whether the kernel may hold the file in pieces (folios) that are larger than small entries: a piece is as large as what was written
     /// or read at once. Ext4 walks all blocks of a piece for each write and each sync, which costs 20 µs for 2 MiB (Linux 6.18).
@@ -35,7 +34,6 @@ struct AheadWriter: ~Copyable {
         memory = words == nil ? nil : access.ahead
     }
 
-    /// The result of writing an entry.
     enum Written { case written, full, unfit }
 
     /// Writes the blocks ahead, durably if entries are synced; the caller acknowledges them.

@@ -185,7 +185,6 @@ final class AnchorFile: Sendable {
     /// Whether a note is still to be written and the last write is at least this old.
     func isDue(_ age: Duration) -> Bool { state.withLock { $0.noted != nil && $0.synced.duration(to: .now) >= age } }
 
-    /// Whether a note is still to be written.
     var isDirty: Bool { state.withLock { $0.noted != nil } }
 
     /// Makes the note durable; if another process is writing the anchor at the moment, the next call does so.

@@ -151,7 +151,6 @@ package enum OlderRound {
             else { return nil }
         }
 
-        /// The distance to the next entry.
         package var pagesBytes: Int {
             (blocksBytes + Self.frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
         }

@@ -83,7 +83,6 @@ package enum WriteAhead {
         }
     }
 
-    /// The header of an entry.
     package struct Entry {
         private static let magic: UInt32 = 0x02_65_76_65
         package static let headerBytes = 96
@@ -116,7 +115,6 @@ package enum WriteAhead {
 
         var byteCount: Int { Self.headerBytes + blocksBytes + 8 }
 
-        /// The distance to the next entry.
         package var pagesBytes: Int { Self.pagesBytes(ofBlocks: blocksBytes) }
 
         static func pagesBytes(ofBlocks bytes: Int) -> Int { (headerBytes + bytes + 8 + pageBytes - 1) / pageBytes * pageBytes }
@@ -156,7 +154,6 @@ package enum WriteAhead {
     struct Walk {
         let storeTag: UInt64
         let epoch: Epoch
-        /// The offset of the next entry.
         private(set) var offset = WriteAhead.entriesStart
         /// The pass of the entries so far; nil before the first one.
         private(set) var pass: UInt64?
