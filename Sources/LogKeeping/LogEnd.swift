@@ -15,7 +15,6 @@ struct LogEnd: Hashable, Sendable {
 
     private static let byteCount = 76
 
-    /// The body of a frame.
     var encoded: [UInt8] {
         var row = ByteBuffer(capacity: Self.byteCount)
         row.append(littleEndian: last.epoch.rawValue)

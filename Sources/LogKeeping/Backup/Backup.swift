@@ -236,12 +236,10 @@ final class EarlierRun {
     }
 }
 
-/// What a backup has written.
 package struct BackupSummary: Hashable, Sendable {
     package var last: Checkpoint
     /// The digest of the events up to `last`.
     package var content: Digest
-    /// The bytes of the frames that were written.
     package var bytes: UInt64
     /// Where the next backup can continue.
     package var base: BackupBase
@@ -336,7 +334,6 @@ private struct BackupPass {
         var link: Digest
         /// How many slots of the file of subjects' keys events may name.
         var slots: UInt32
-        /// The bodies of frames.
         var rows: [[UInt8]]
     }
 

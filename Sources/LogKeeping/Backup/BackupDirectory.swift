@@ -21,7 +21,6 @@ internal import Sealing
 /// The files of a run, one after the other, have the form of a backup in a pipe (`BackupFrame`). Names are numbers of ten and of twenty
 /// digits.
 struct BackupDirectory {
-    /// The content of a run's file.
     struct Run: Codable {
         struct Blocks: Codable, Hashable {
             var file: String

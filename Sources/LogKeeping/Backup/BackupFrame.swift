@@ -61,12 +61,9 @@ enum BackupFrame {
     }
 }
 
-/// Writes frames, each linked to the one before it.
 struct FrameWriter {
     private var number: UInt64
-    /// The link of the last frame.
     private(set) var link: Digest
-    /// Bytes written so far.
     private(set) var bytes: UInt64 = 0
     private let codes: StoreCodes?
 
@@ -76,7 +73,6 @@ struct FrameWriter {
         self.codes = codes
     }
 
-    /// The number of the last frame.
     var last: UInt64 { number &- 1 }
 
     /// - Throws: `BackupDamage` where the frame is larger than readers accept.
@@ -171,11 +167,9 @@ struct FrameReader {
         return (kind, body)
     }
 
-    /// Whether the input ends here.
     func isAtEnd() throws -> Bool { try source(1).isEmpty }
 }
 
-/// Why a backup is damaged.
 struct BackupDamage: Error, CustomStringConvertible {
     let reason: String
 

@@ -21,7 +21,6 @@ package struct RestoredStore {
     }
 }
 
-/// Makes a store from a backup.
 package enum Restore {
     /// - Parameters:
     ///   - path: a backup's directory, or a file of frames.
@@ -95,15 +94,12 @@ package enum Restore {
     }
 }
 
-/// The result of a restore.
 package struct RestoreSummary: Hashable, Sendable {
     /// The end of the new log, in an epoch of its own, so that a reader with a later checkpoint gets an error.
     package var last: Checkpoint
-    /// The last position of the backup.
     package var backup: Checkpoint
     /// The append that contains the requested position and ends after it; nil where that position ends an append.
     package var leftOut: ClosedRange<UInt64>?
-    /// The digest of the restored events.
     package var content: Digest
     package var bytes: UInt64
 }
@@ -133,7 +129,6 @@ extension EventLog {
     }
 }
 
-/// The state of a running restore.
 private struct Restoring {
     let log: LogBuilder
     /// The second frame, read early to learn whether the store is sealed.
@@ -143,7 +138,6 @@ private struct Restoring {
     private let options: Options
     private let store: String
     private let origin: ReplicaOrigin?
-    /// When the backup was begun.
     private let madeAt: Timestamp
     private var frames: FrameReader
     private var hasher = ContentHasher()

@@ -7,7 +7,6 @@ package import Migration
 internal import Platform
 internal import Projections
 
-/// Where a replica gets backups from.
 package enum BackupSource {
     /// A directory, of which the newest run is used.
     case directory(String)
@@ -221,7 +220,6 @@ extension Follow {
 
     static func promoted(_ path: String) -> EvstoreError { .usage("\(path) is a store of its own: it was promoted") }
 
-    /// The changes of one transaction to a replica.
     private struct Change: Sendable {
         /// All rows of the log; nil where it has them already.
         let rows: [String: [[UInt8]: [UInt8]]]?
@@ -274,7 +272,6 @@ public struct PromoteReport: Hashable, Sendable {
     public var backupTime: Timestamp
 }
 
-/// Makes a replica a store of its own.
 package enum Promote {
     /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly.
     package static func run(_ context: MigrationContext) async throws(EvstoreError) -> PromoteReport {

@@ -17,7 +17,6 @@ struct NewerBackup: Sendable {
     }
 
     let blocks: Blocks
-    /// All rows of the backup, by table and key.
     let rows: [String: [[UInt8]: [UInt8]]]
     let end: LogEnd
     let mark: ReplicaMark
@@ -162,7 +161,6 @@ struct FrameSpool {
         blocks = NewerBackup.Blocks(files: [], after: nil, start: end)
     }
 
-    /// Adds a frame of blocks unchanged.
     mutating func write(_ body: [UInt8], after before: (number: UInt64, link: Digest), from start: Position) throws {
         if frames == nil {
             frames = FrameWriter(after: before)

@@ -141,7 +141,6 @@ struct SealedLineFiles {
         } catch { context.warn("\(unfinished) could not be removed; another forget does that", error) }
     }
 
-    /// Lends each line that can be opened.
     func forEachOpenLine(_ body: (RawSpan) throws(EvstoreError) -> Void) throws {
         let sealer = context.log.lineSealer
         for path in try paths({ name, isOurs in isOurs(name[...]) }) {

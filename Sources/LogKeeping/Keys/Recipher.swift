@@ -72,7 +72,6 @@ extension EventLog {
     }
 }
 
-/// The state of a running recipher.
 private struct Reciphering {
     /// The part of the state that is copied before each transaction, since a transaction may run again.
     private struct State {

@@ -140,7 +140,6 @@ struct FoundBlock: Hashable {
 
     var last: Position { first.plus(UInt64(count) - 1) }
 
-    /// Reads the header of a checked block.
     init(_ block: RawSpan, in file: File, at offset: Int, isPlaced: Bool) {
         first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
         count = block.load(UInt32.self, at: BlockLayout.Header.count)

@@ -180,7 +180,6 @@ struct FoundLog {
         return answer
     }
 
-    /// The block that a block links to.
     private mutating func parent(of block: FoundBlock) throws -> Int? {
         guard block.first > Position(1), let candidates = byLast[block.first.previous] else { return nil }
         let bytes = try read(block)

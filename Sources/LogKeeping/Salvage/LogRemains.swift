@@ -16,7 +16,6 @@ struct LogRemains {
         var link: Digest?
     }
 
-    /// The rows of a table, by key.
     typealias Rows = [[UInt8]: [UInt8]]
 
     /// The store's id according to each source, the most reliable first.
@@ -42,7 +41,6 @@ struct LogRemains {
     private(set) var hasBothCommits = false
     /// Tables other than the blocks whose newest rows may be missing.
     private(set) var lostRows = Set(TableDescriptor.log.filter { $0.kept?.isMissed == true }.map(\.name))
-    /// Whether all cuts are known.
     private(set) var hasAllEpochs = false
     private var newest: TreeRemains?
     private var rowCheck = RowCheck.unknown

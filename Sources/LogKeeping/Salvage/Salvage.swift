@@ -51,7 +51,6 @@ struct Salvage {
         try log.choose { try progress("chain", $0, $1) }
     }
 
-    /// The bytes of a found block.
     func read(_ block: FoundBlock) throws -> [UInt8] { try Self.read(block, source) }
 
     private static func read(_ block: FoundBlock, _ source: SalvageSource) throws -> [UInt8] {
@@ -63,10 +62,8 @@ struct Salvage {
         return bytes
     }
 
-    /// Removes blocks that no key opens.
     mutating func leaveOut(_ unopenable: Set<FoundBlock>) { log.leaveOut(unopenable) }
 
-    /// How many events the blocks hold.
     var events: UInt64 { log.blocks.sum { UInt64($0.count) } }
 
     /// Whether no event is missing from the first to the last one, so that the blocks can be copied unchanged.

@@ -112,7 +112,6 @@ public struct SignedHead: Hashable, Sendable {
         line = try Self.canonical(value)
     }
 
-    /// The bytes that the signature covers.
     private static func signed(_ unsigned: JSONValue, _ format: Int) throws(EvstoreError) -> [UInt8] {
         Array("evstore head \(format)\n".utf8) + Array(try canonical(unsigned).utf8)
     }

@@ -234,7 +234,6 @@ private struct Comparison {
 extension SignedState {
     static let names = ["versions", "definitions", "keys", "forgotten"]
 
-    /// Sets the four members.
     func set(in fields: inout JSONRow) {
         var versions = JSONRow()
         for (name, version) in [("floor", floor), ("live", live), ("top", top), ("fixed", fixed)] {

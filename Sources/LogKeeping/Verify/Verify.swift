@@ -136,7 +136,6 @@ public struct SinceReport: Hashable, Sendable {
 }
 
 extension VerifyReport {
-    /// Adds the results of trying the laws.
     mutating func add(_ proved: LawReport) {
         (laws, exercised, notExercised, cases) = (proved.laws, proved.exercised, proved.notExercised, proved.cases)
         (seed, loss) = (proved.seed, proved.loss)
