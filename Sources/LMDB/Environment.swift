@@ -176,7 +176,6 @@ package final class Environment: @unchecked Sendable {
         package var mapBytes: Int
         package var readers: Int
         package var readersMax: Int
-        /// The newest committed transaction.
         package var transaction: UInt
     }
 
@@ -457,7 +456,6 @@ package final class CommitPin: @unchecked Sendable {
     // Sound to share: the transaction is only ended, once.
     private let environment: Environment
     private let pointer: OpaquePointer
-    /// The commit whose pages are kept.
     package let transaction: UInt
 
     init(_ environment: Environment) throws(StorageError) {

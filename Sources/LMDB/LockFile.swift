@@ -23,7 +23,6 @@ final class LockFile: Sendable {
     private static let format: UInt32 = 1 | 1 << 16
     private static let lineBytes = 64
     private static let mutexBytes = unsafe MemoryLayout<pthread_mutex_t>.size
-    /// The offset of the readers' mutex.
     static let mutexOffset = 8
     private static let countOffset = mutexOffset + mutexBytes + 8
     private static let slotsOffset = lines(countOffset + 4) + lines(mutexBytes)
@@ -184,7 +183,6 @@ final class ReaderMutex: @unchecked Sendable {
         if isHolderKnown.load(ordering: .relaxed) { forgetHolder() }
     }
 
-    /// Returns the result of taking the mutex.
     private func wait(_ isOpen: (Int32) throws(StorageError) -> Bool) throws(StorageError) -> Int32 {
         var looks = 0
         while true {

@@ -29,7 +29,6 @@ package struct ReadTransaction: ~Copyable {
     /// The number of the newest commit that this transaction sees.
     package var id: UInt { unsafe UInt(mdb_txn_id(pointer)) }
 
-    /// The value of a key, or nil.
     @_lifetime(borrow self)
     package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? {
         var value = unsafe MDB_val()
@@ -48,7 +47,6 @@ package struct ReadTransaction: ~Copyable {
         unsafe _overrideLifetime(Cursor(pointer, table, ahead?.table.handle == table.handle ? ahead : nil), borrowing: self)
     }
 
-    /// How many keys a table has.
     package func count(_ table: Table) throws(StorageError) -> Int {
         var stat = MDB_stat()
         try check(unsafe mdb_stat(pointer, table.handle, &stat), "counting the table \(table.name)")

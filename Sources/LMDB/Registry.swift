@@ -47,7 +47,6 @@ final class Registry: Sendable {
         }
     }
 
-    /// The environments that this process has open.
     var environments: [Environment] { entries.withLock { $0.values.map(\.environment).filter(\.isOfThisProcess) } }
 
     func close(_ environment: Environment) {

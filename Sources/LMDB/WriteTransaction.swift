@@ -53,7 +53,6 @@ package struct WriteTransaction: ~Copyable {
         return true
     }
 
-    /// Empties a table.
     package mutating func removeAll(_ table: Table) throws(StorageError) {
         try state.checkUse()
         try require(unsafe mdb_drop(reads.pointer, table.handle, 0), table)

@@ -32,7 +32,6 @@ package final class WriteTurn: Sendable {
     deinit { environment.endTurn() }
 }
 
-/// The state of this process's turns.
 struct Turns {
     fileprivate static let pause = Duration.milliseconds(1)
     private static let leaseMax = Duration.milliseconds(5)
@@ -261,7 +260,6 @@ package final class TurnPage: Sendable {
         try file.write([UInt8](repeating: 0, count: SharedPage.bytes - start), at: start)
     }
 
-    /// Whether a writer waits for the turn.
     var isWanted: Bool { page.word(Self.wanted) { $0.load(ordering: .acquiring) } != 0 }
 
     /// Asks the process that has leased the turn to hand it over.

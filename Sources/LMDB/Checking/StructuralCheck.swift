@@ -155,7 +155,6 @@ package struct StructureDamage: Error, Hashable, Sendable, CustomStringConvertib
     package var description: String { "page \(page), in the tree \(tree): \(reason) (rule \(rule))" }
 }
 
-/// The result of a walk over all pages.
 package struct StructureReport: Hashable, Sendable {
     package internal(set) var branchPages: UInt64 = 0
     package internal(set) var leafPages: UInt64 = 0
@@ -164,7 +163,6 @@ package struct StructureReport: Hashable, Sendable {
     package internal(set) var freePages: UInt64 = 0
     /// Pages that nothing leads to: leaked space, and no damage.
     package internal(set) var lostPages: UInt64 = 0
-    /// How many entries each table has.
     package internal(set) var entries: [String: UInt64] = [:]
     /// The commit that was walked.
     package internal(set) var transaction: UInt64
