@@ -46,7 +46,6 @@ extension File {
         return found.l_type == Int16(F_UNLCK) ? nil : found.l_pid
     }
 
-    /// Whether another process has a lock on the byte.
     package func isLockedByOtherProcess(byte: Int) throws(StorageError) -> Bool { try asksLock(byte, F_GETLK) }
 
     // F_OFD_GETLK and F_OFD_SETLK of Linux, which the C library hides behind a feature macro.
@@ -80,7 +79,6 @@ extension File {
 /// The process that holds a lock on a byte of a file.
 package struct LockHolder: Hashable, Sendable {
     package let process: Int32
-    /// Whether the lock is a shared one.
     package let isShared: Bool
 
     package init(process: Int32, isShared: Bool) { (self.process, self.isShared) = (process, isShared) }

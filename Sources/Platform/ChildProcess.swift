@@ -5,7 +5,6 @@ internal import Glibc
 /// Another program, run by this process (POSIX `posix_spawn`). It starts with no signal blocked or
 /// ignored, and inherits the open files of this process that are not close-on-exec.
 package final class ChildProcess {
-    /// How a program ended.
     package enum Ending: Equatable, Sendable {
         case exit(Int32)
         case signal(Int32)
@@ -70,7 +69,6 @@ package final class ChildProcess {
         return unsafe body(pointers)
     }
 
-    /// Whether the program has not ended yet.
     package var isRunning: Bool {
         if ending == nil { look(WNOHANG) }
         return ending == nil
@@ -88,7 +86,6 @@ package final class ChildProcess {
     /// has ended: its id is not given to another process while one of the group is left.
     package func sendGroup(signal: Int32) { kill(-id, signal) }
 
-    /// Whether the program and all processes of its group end within this time.
     package func groupEnds(within time: Duration) -> Bool {
         let end = Instant.now + time
         guard ends(within: time) else { return false }
@@ -112,7 +109,6 @@ package final class ChildProcess {
         return true
     }
 
-    /// Waits until the program ends.
     package func wait() -> Ending {
         while true {
             if let ending { return ending }

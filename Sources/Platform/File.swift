@@ -45,7 +45,6 @@ package final class File: Sendable {
 
     package func write(_ bytes: [UInt8], at offset: Int = 0) throws(StorageError) { try write(bytes.lent, at: offset) }
 
-    /// Writes all bytes at `offset`.
     package func write(_ bytes: RawSpan, at offset: Int) throws(StorageError) {
         defer { withExtendedLifetime(self) {} }
         var written = 0
@@ -126,7 +125,6 @@ package final class File: Sendable {
     }
 }
 
-/// What the file system knows of a file.
 package struct FileStatus: Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64
@@ -134,7 +132,6 @@ package struct FileStatus: Hashable, Sendable {
     /// The blocks that it uses on the disk, in bytes: less than its size where it has holes.
     package let bytesOnDisk: Int
     package let mode: UInt32
-    /// The user whose file it is.
     package let owner: UInt32
     /// Nanoseconds since 1970 of the last change of contents or metadata (`st_ctim`), which no program can set. A clock may have been
     /// centuries off: the nearest number stands for what no `Int64` can hold.

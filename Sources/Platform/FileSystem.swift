@@ -10,7 +10,6 @@ package enum FileSystem: Hashable, Sendable {
     /// Not known to be sound.
     case unknown(String)
 
-    /// The kind of the file system that a path lies on.
     package static func of(_ path: String) throws(StorageError) -> FileSystem {
         var result = statfs()
         if unsafe statfs(path, &result) != 0 { throw .system("asking for the file system of \(path)") }

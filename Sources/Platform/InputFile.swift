@@ -98,7 +98,6 @@ package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible
     package var isNotRegularFile: Bool { code == EISDIR }
     /// Whether there is no room just now.
     package var isBusy: Bool { code == EAGAIN }
-    /// Whether another program uses the address.
     package var isAddressInUse: Bool { code == EADDRINUSE }
     /// Whether a file can't be started as a program, now or later.
     package var isNotExecutable: Bool { [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, EISDIR].contains(code) }

@@ -42,7 +42,6 @@ public final class Monitor<State>: @unchecked Sendable {
         unsafe parts.deallocate()
     }
 
-    /// Runs `body` on the state, with the lock held.
     @inlinable
     package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         defer { withExtendedLifetime(self) {} }

@@ -2,7 +2,6 @@ internal import Bytes
 internal import Glibc
 internal import Synchronization
 
-/// Which process this is.
 package enum ProcessIdentity {
     /// Read from memory, since every transaction asks for it: the kernel is asked once, and once more in the child of a fork.
     package static var id: Int32 { ProcessIDCache.shared?.id ?? getpid() }
@@ -20,7 +19,6 @@ package enum ProcessIdentity {
         do throws(StorageError) { return String(decoding: try File("/etc/machine-id", .read).read(32), as: UTF8.self) } catch { return "" }
     }()
 
-    /// The effective user of this process.
     package static var user: UInt32 { geteuid() }
 }
 

@@ -40,7 +40,6 @@ package enum SecureFile {
         return bytes
     }
 
-    /// Why a file is not trusted.
     package struct Refusal: Error, Hashable, CustomStringConvertible {
         package let description: String
 

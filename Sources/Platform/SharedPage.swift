@@ -29,13 +29,11 @@ package final class SharedPage: @unchecked Sendable {
 
     deinit { unsafe munmap(start, Self.bytes) }
 
-    /// Runs `body` on the word at an offset.
     package func word<R>(_ offset: Int, _ body: (borrowing Atomic<UInt32>) -> R) -> R {
         defer { withExtendedLifetime(self) {} }
         return unsafe body((start + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee)
     }
 
-    /// Runs `body` on the word of 64 bits at an offset.
     package func longWord<R>(_ offset: Int, _ body: (borrowing Atomic<UInt64>) -> R) -> R {
         defer { withExtendedLifetime(self) {} }
         return unsafe body((start + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee)
@@ -53,7 +51,6 @@ package final class SharedPage: @unchecked Sendable {
         unsafe evstore_futex_wake((start + offset).assumingMemoryBound(to: UInt32.self))
     }
 
-    /// Copies bytes of the page.
     package func bytes(_ count: Int, at offset: Int) -> [UInt8] {
         precondition(offset >= 0 && count >= 0 && offset + count <= Self.bytes, "what is read lies within the page")
         defer { withExtendedLifetime(self) {} }

@@ -54,7 +54,6 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     /// Another process holds what is needed: says which one, and what to do.
     package init(held holder: String) { self.init(Self.heldCode, "HELD", holder) }
 
-    /// A deadline has passed.
     package init(waited: Duration, for holder: String) {
         self.init(held: holder)
         self.waited = waited
@@ -76,7 +75,6 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package var isMisuse: Bool { code == Self.misuseCode }
     package var isHeld: Bool { code == Self.heldCode }
     package var isNotFound: Bool { code == ENOENT }
-    /// Whether the name exists already.
     package var isThere: Bool { code == EEXIST }
     package var isDiskFull: Bool { code == ENOSPC || isOverQuota }
     /// Whether not the disk is full, but a quota is used up.

@@ -40,7 +40,6 @@ package final class WorkerThread: Sendable {
         while threads.count < count { threads.append(try start("evstore-trial") { isOver.wait(until: { $0 }, { _ in }) }) }
     }
 
-    /// Waits until the closure has ended.
     package func join() { done.wait(until: { $0 }, { _ in }) }
 
     /// Makes the waits of the calling thread end within a microsecond of their time.
@@ -50,9 +49,7 @@ package final class WorkerThread: Sendable {
     package static var currentID: UInt { UInt(pthread_self()) }
 }
 
-/// The processors of this machine.
 package enum Processors {
-    /// How many processors are online.
     package static var count: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
     /// More threads than this only take memory, and time to start.
     package static let threadsMax = 256

@@ -1,6 +1,5 @@
 internal import Glibc
 
-/// The system's clock.
 package enum WallClock {
     /// Microseconds since 1970-01-01T00:00:00Z (POSIX time); may step back when the clock is set.
     package static var microseconds: Int64 {

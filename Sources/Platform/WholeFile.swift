@@ -13,7 +13,6 @@ package struct WholeFile: Sendable {
     }
 
     package let path: String
-    /// The file to fill.
     package let file: File
 
     /// Begins a file, in the place of what a killed process has left under the other name.
