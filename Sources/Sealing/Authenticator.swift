@@ -23,7 +23,6 @@ package struct Authenticator: Sendable {
         return (low ^ code.load(UInt64.self, at: 0)) | (high ^ code.load(UInt64.self, at: 8)) == 0
     }
 
-    /// Appends the code of one text.
     package func appendCode(of text: RawSpan, to target: inout ByteBuffer) { appendCode(of: text, text.slice(0, 0), to: &target) }
 
     package func isCode(_ code: RawSpan, of text: RawSpan) -> Bool { isCode(code, of: text, text.slice(0, 0)) }

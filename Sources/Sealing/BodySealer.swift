@@ -160,7 +160,6 @@ package struct BlockSealer: ~Copyable {
 
     package init() {}
 
-    /// The most bytes that an envelope takes.
     package static func bytesMax(ofBody count: Int, _ suite: Suite) -> Int {
         // A block cipher in CBC mode pads the last block, or adds one.
         Envelope.headerBytes + count + suite.tagBytes + (suite.vectorBytes == 0 ? 0 : suite.vectorBytes + 16)

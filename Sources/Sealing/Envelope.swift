@@ -93,7 +93,6 @@ package struct OpenedParts: Hashable, Sendable {
         if count > bytes.byteCount - Envelope.lengthsBytes { return nil }
     }
 
-    /// The bytes of all parts.
     package var count: Int { payload + metadata + shadow + personal }
 }
 

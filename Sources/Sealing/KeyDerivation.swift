@@ -79,7 +79,6 @@ struct KeyedHash: Sendable {
 
     init(_ key: SecretKey) { (inner, outer) = KeyDerivation.states(of: key.symmetric) }
 
-    /// The HMAC of the bytes that `feed` hashes.
     func code(_ feed: (inout SHA256) -> Void) -> SHA256.Digest {
         var (inner, outer) = (inner, outer)
         feed(&inner)

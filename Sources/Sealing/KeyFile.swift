@@ -43,7 +43,6 @@ package struct KeyFile: Sendable {
         /// Microseconds since 1970.
         package let created: Int64
         package let label: String
-        /// The 128 bytes of the entry.
         package let bytes: [UInt8]
 
         var salt: [UInt8] { Array(bytes[24 ..< 40]) }
@@ -70,7 +69,6 @@ package struct KeyFile: Sendable {
     let body: [UInt8]
     let code: [UInt8]
 
-    /// The bytes of the file.
     package var bytes: [UInt8] { body + code }
 
     package var slots: [Entry] { entries.filter { $0.kind == .slot } }
@@ -128,7 +126,6 @@ package struct KeyFile: Sendable {
     }
 }
 
-/// The secret that opens a slot, and how it is stretched.
 struct SlotOpener {
     let secret: KeySecret
     let stretching: Stretching

@@ -27,7 +27,6 @@ package struct KeyRing: Sendable {
     let master: SecretKey
     private var keys: [UInt32: DataKey] = [:]
     let subjects: SubjectSecrets
-    /// The key that records are sealed under.
     package private(set) var writing: DataKey
 
     package var generation: UInt64 { file.generation }
@@ -56,7 +55,6 @@ package struct KeyRing: Sendable {
 
     package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }
 
-    /// A key for one purpose, derived from the master key.
     package func key(for purpose: String) -> SecretKey { master.key(for: purpose) }
 
     /// Opens the slots of a kind, one after the other, until the secret fits.

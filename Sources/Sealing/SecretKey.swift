@@ -9,7 +9,6 @@ package struct SecretKey: Sendable {
 
     init(_ symmetric: SymmetricKey) { self.symmetric = symmetric }
 
-    /// Nil unless there are exactly 32 bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         symmetric = SymmetricKey(data: bytes)

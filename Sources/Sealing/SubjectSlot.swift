@@ -49,7 +49,6 @@ package struct SubjectSlot: Sendable {
 
 /// The keys that slots need, derived from the master key once, since each slot needs some of them.
 struct SubjectSecrets: Sendable {
-    /// Wraps the keys in slots.
     let wrapping: SecretKey
     let names, lines, forgotten, slots, ledger: Authenticator
 
@@ -78,16 +77,13 @@ extension KeyRing {
     /// The code of a slot that holds the key of a file of event lines.
     package func code(ofLines number: UInt32) -> [UInt8] { subjects.lines.code(of: bytes(number)) }
 
-    /// A slot with a new key.
     package func newSubject(_ number: UInt32, code: [UInt8]) throws(SealError) -> (slot: SubjectSlot, key: DataKey) {
         let key = SecretKey.random()
         return (try slot(number, code, key), DataKey(id: number, suite: .gcm, key))
     }
 
-    /// A slot whose key was forgotten.
     package func forgotten(_ number: UInt32, code: [UInt8]) -> SubjectSlot { without(.forgotten, number, code) }
 
-    /// A slot whose key was lost.
     package func lost(_ number: UInt32, code: [UInt8]) -> SubjectSlot { without(.lost, number, code) }
 
     /// The key in a slot; nil where it was forgotten or lost.
