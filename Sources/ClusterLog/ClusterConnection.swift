@@ -6,7 +6,6 @@ internal import PostgreSQL
 
 /// A connection to the PostgreSQL server of a cluster log, which reconnects after a loss. One thread uses it at a time.
 package final class ClusterConnection {
-    /// The name of the cluster log in errors.
     package let log: String
     let conninfo: String
     let application: String
@@ -75,7 +74,6 @@ package final class ClusterConnection {
         }
     }
 
-    /// The SQLSTATE of a server that takes no writes.
     private static let readOnly = "25006"
     private static let noColumn = "42703"
     private static let notAllowed = "42501"

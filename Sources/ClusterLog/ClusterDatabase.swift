@@ -5,7 +5,6 @@ package import Hashing
 internal import Platform
 internal import PostgreSQL
 
-/// The row of a cluster log.
 package struct ClusterRow: Hashable, Sendable {
     package var id: [UInt8]
     package var store: [UInt8]

@@ -89,7 +89,6 @@ extension ClusterFrame {
         package let end: ClusterLogEnd
         package let last: Position
         let rowsBytes, blocksBytes: Int
-        /// The size of the frame, including its header.
         package var byteCount: Int { headerBytes + rowsBytes + blocksBytes }
 
         /// - Throws: `FrameDamage`.
@@ -134,7 +133,6 @@ extension ClusterFrame {
     }
 }
 
-/// Why a frame is invalid.
 package struct FrameDamage: Error, CustomStringConvertible {
     package let reason: String
     /// The format of a frame that a newer program has written; else nil.

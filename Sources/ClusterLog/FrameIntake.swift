@@ -5,7 +5,6 @@ internal import LMDB
 internal import Logging
 internal import Platform
 
-/// Consecutive frames.
 struct FramePage: Sendable {
     var frames: [[UInt8]]
     /// Whether the cluster log had no further frames when it was asked.

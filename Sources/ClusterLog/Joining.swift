@@ -4,7 +4,6 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
-/// A future node of a cluster log.
 package struct NewNode: Sendable {
     package var name: String
     /// Whether it replaces another store that has had the name.
@@ -168,7 +167,6 @@ extension EventLog {
         return try read { try $0.rows(.notes, prefix: key) }.contains { $0.key == key }
     }
 
-    /// Whether there is a replica at a path.
     package static func isReplica(at store: String) throws -> Bool {
         guard try Directory.status(store + "/" + Manifest.name) != nil else { return false }
         return try replica(at: store) != nil

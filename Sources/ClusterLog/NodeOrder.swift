@@ -17,7 +17,6 @@ final class NodeOrder: CommitOrder, @unchecked Sendable {
     private var connected: PostgresSequencer?
     /// A frame that the cluster log has and whose commit was not made here yet. Kept since an update runs again if the map has to grow.
     private var added: NewClusterFrame?
-    /// Whether this handle has added any frame.
     private var hasAdded = false
     /// The server that the current transaction writes down.
     private var saving: ServerMark?
@@ -238,7 +237,6 @@ struct NodeReport: Hashable, Sendable {
 }
 
 extension NodeReport {
-    /// The current report of a node, with its row.
     static func now(
         _ membership: ClusterMembership, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> (node: StateRows.Node?, end: ClusterLogEnd, report: NodeReport) {

@@ -89,7 +89,6 @@ extension EventLog {
     }
 }
 
-/// The state of one host of a connection string.
 package struct ServerProbe: Sendable {
     /// `host:port`; "" where the string names only one host.
     package var host: String

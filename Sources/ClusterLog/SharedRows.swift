@@ -37,7 +37,6 @@ enum SharedRows {
         if let value { rows.append(value) }
     }
 
-    /// Appends the numbers that all nodes share.
     static func append(_ state: StoreState, to rows: inout ByteBuffer) {
         var value = ByteBuffer(capacity: numbersBytes)
         for version in [state.floor, state.top, state.head] { value.append(littleEndian: version.rawValue) }
@@ -104,7 +103,6 @@ enum SharedRows {
         }
     }
 
-    /// The rows of a frame, one after the other.
     struct Reading: ~Escapable {
         private let rows: RawSpan
         private var offset = 0
