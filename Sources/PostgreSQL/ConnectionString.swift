@@ -55,7 +55,6 @@ struct ConnectionString: Sendable {
         return "an @ or a / within a user, a password or a database is written %40 or %2F"
     }
 
-    /// The message without the passwords of the string.
     func withoutSecrets(_ message: String) -> String {
         secretNames.compactMap { members[$0] }.filter { !$0.isEmpty }.reduce(message) { $0.replacing($1, with: "…") }
     }
@@ -115,6 +114,5 @@ struct ConnectionString: Sendable {
         return Int(text).flatMap { $0 > 0 ? .seconds(max($0, 2)) : nil }
     }
 
-    /// A variable of the environment.
     private static func variable(_ name: String) -> String? { unsafe getenv(name).map { unsafe String(cString: $0) } }
 }

@@ -60,7 +60,6 @@ struct Libpq: @unchecked Sendable {
     let freeParsed: @convention(c) (UnsafeRawPointer) -> Void
     let freeMemory: @convention(c) (UnsafeMutableRawPointer) -> Void
 
-    /// The library, loaded once in the process.
     private static let loaded = Swift.Result { () throws(PostgresError) in try Libpq("libpq.so.5") }
 
     static var shared: Libpq {

@@ -32,7 +32,6 @@ package final class PostgresConnection {
 
     deinit { cancelAndClose() }
 
-    /// Which hosts of a connection string to connect to.
     package struct HostChoice: Sendable {
         /// Some of the hosts; nil for all in their order.
         package var hosts: [PostgresHost]?
@@ -62,7 +61,6 @@ package final class PostgresConnection {
     /// Whether the server may be asked to end the running statement.
     var mayCancel = true
 
-    /// The user and the database of the connection.
     package var names: (user: String, database: String) {
         guard let handle = unsafe handle else { return ("", "") }
         return unsafe (Libpq.text(libpq.user(handle)), Libpq.text(libpq.database(handle)))

@@ -20,7 +20,6 @@ package struct PostgresRows: ~Copyable {
     /// How many rows the statement inserted, changed, deleted or selected; 0 for a statement without rows.
     package var affected: Int { unsafe Int(Libpq.text(libpq.commandTuples(result))) ?? 0 }
 
-    /// The error, where the answer is one.
     var failure: PostgresError {
         let state = unsafe libpq.resultErrorField(result, Libpq.sqlStateField).map { unsafe Libpq.text($0) }
         let said = unsafe libpq.resultErrorField(result, Libpq.primaryField) ?? libpq.resultErrorMessage(result)
@@ -30,7 +29,6 @@ package struct PostgresRows: ~Copyable {
     /// The OID of a column's type, equal on all servers (`pg_type.dat`); 0 where there is no such column.
     func type(_ column: Int) -> UInt32 { unsafe libpq.fieldType(result, Int32(truncatingIfNeeded: column)) }
 
-    /// Whether a column is in its type's binary format.
     func isBinary(_ column: Int) -> Bool { unsafe libpq.fieldFormat(result, Int32(truncatingIfNeeded: column)) == 1 }
 
     /// The value of a column of the type `int2`, `int4`, `int8` or `bool` (0 and 1); nil for a null, and for a column of another type.
