@@ -73,17 +73,12 @@ package struct BlockView: ~Escapable {
     /// Bit (type id mod 64) for each type inside: a hint, never a proof.
     package var mask: UInt64 { bytes.load(UInt64.self, at: BlockLayout.Header.mask) }
     /// The hash chain over the log's bytes up to and including this block.
-    package var link: Digest { Digest(linkBytes) ?? .zero }
+    package var link: Digest { Digest(bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes)) ?? .zero }
 
     /// The block without its code and its checksum: the bytes that the link covers.
     var body: RawSpan {
         @_lifetime(copy self)
         get { bytes.slice(0, BlockLayout.bodyEnd(bytes)) }
-    }
-
-    var linkBytes: RawSpan {
-        @_lifetime(copy self)
-        get { bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes) }
     }
 
     /// The index of the first record after a position; `count` where there is none.
@@ -177,11 +172,6 @@ package struct RecordView: ~Escapable {
     }
 
     var isWhole: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.whole != 0 }
-
-    var blockHeader: RawSpan {
-        @_lifetime(copy self)
-        get { block.slice(0, BlockLayout.headerBytes) }
-    }
 
     /// Appends the part before the payload, with other lengths of payload and metadata.
     func appendHead(to target: inout ByteBuffer, payloadBytes: Int, metadataBytes: Int, adding flags: UInt16 = 0) {

@@ -63,7 +63,7 @@ package struct RecordOpener: ~Copyable {
     /// - Throws: `SlotDamage` beside others.
     mutating func lend<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         text.removeAll()
-        text.append(record.blockHeader)
+        text.append(record.blockBytes.slice(0, BlockLayout.headerBytes))
         clearMark()
         look = SubjectKeys.SlotLookup()
         try begin(record)
