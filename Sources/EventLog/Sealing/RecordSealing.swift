@@ -167,7 +167,7 @@ struct RecordSealing: ~Copyable {
             var parts = RecordParts(payload: events[index].payload, metadata: events[index].metadata, key: keys.writing)
             if let subject {
                 let own = RecordParts(payload: events[index].payload, shadow: events[index].shadow, key: subject)
-                try Self.seal(own, personal, &cipher, into: &envelope)
+                try cipher.seal(own, personal, into: &envelope)
                 swap(&envelope, &personal)
                 parts.payload = events[index].forgotten
             } else {
@@ -176,7 +176,7 @@ struct RecordSealing: ~Copyable {
             if isWhole {
                 Self.append(parts, personal, to: &envelope)
             } else {
-                try Self.seal(parts, personal, &cipher, into: &envelope)
+                try cipher.seal(parts, personal, into: &envelope)
             }
         } catch { throw EvstoreError.misuse("an event can't be sealed: \(error.reason)") }
     }
@@ -184,11 +184,5 @@ struct RecordSealing: ~Copyable {
     private static func append(_ parts: RecordParts, _ personal: borrowing ByteBuffer, to body: inout ByteBuffer) {
         PlainParts(payload: parts.payload.lent, metadata: parts.metadata.lent, shadow: parts.shadow.lent, personal: personal.bytes)
             .append(to: &body)
-    }
-
-    private static func seal(
-        _ parts: RecordParts, _ personal: borrowing ByteBuffer, _ cipher: inout RecordCipher, into envelope: inout ByteBuffer
-    ) throws(SealError) {
-        try cipher.seal(parts, personal, into: &envelope)
     }
 }
