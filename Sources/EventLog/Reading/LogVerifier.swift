@@ -21,8 +21,8 @@ struct LogVerifier {
     private(set) var findings: [Finding] = []
     private var last = Position.start
     private var epoch: Epoch?
-    /// Nil after a damaged block, whose link is unknown.
-    private var link: BlockLink?
+    /// Of the last block; nil after a damaged one, whose link is unknown.
+    private var link: (epoch: Epoch, link: Digest)?
     private var streams: [UInt64: Stream] = [:]
     /// The names of types in their table: blocks hold them too.
     private var types: [TypeID: String] = [:]
@@ -183,7 +183,7 @@ struct LogVerifier {
     }
 
     private mutating func checkLink(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {
-        defer { link = BlockLink(epoch: block.epoch, link: block.link) }
+        defer { link = (block.epoch, block.link) }
         let isFirst = block.first == Position(1)
         guard isFirst || link != nil else { return }
         if let epoch, block.epoch > epoch || block.epoch < link?.epoch ?? .first {
@@ -277,11 +277,6 @@ struct LogVerifier {
             }
         }
     }
-}
-
-private struct BlockLink {
-    var epoch: Epoch
-    var link: Digest
 }
 
 /// The result of a walk through a whole log: its findings, and the end of its hash chain.
