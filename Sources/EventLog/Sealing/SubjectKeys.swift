@@ -120,20 +120,17 @@ package final class SubjectKeys: Sendable {
         return file
     }
 
+    /// - Throws: `SlotDamage`.
     private func key(of slot: SubjectSlot) throws -> DataKey? {
         if let known = state.withLock({ $0.opened[slot.number] }), known.slot == slot.bytes { return known.key }
-        let key = try prove(slot)
-        state.withLock { $0.keep(key, in: slot) }
-        return key
-    }
-
-    /// - Throws: `SlotDamage`.
-    func prove(_ slot: SubjectSlot) throws -> DataKey? {
-        do throws(SealError) { return try ring.key(of: slot) } catch {
+        let key: DataKey?
+        do throws(SealError) { key = try ring.key(of: slot) } catch {
             var damage = SlotDamage(slot.number, error.reason, code: slot.code)
             damage.isOfLines = isOfLines(slot)
             throw damage
         }
+        state.withLock { $0.keep(key, in: slot) }
+        return key
     }
 
     // MARK: Writing
@@ -163,19 +160,13 @@ package final class SubjectKeys: Sendable {
 
     private func lookUp(_ stream: StreamName) throws -> DataKey {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        if let number = state.withLock({ $0.numbers[SubjectSlot.mark(of: code)] }), let slot = try slot(number), slot.code == code,
-            let key = try wholeKey(of: slot)
-        {
-            return key
+        if let number = state.withLock({ $0.numbers[SubjectSlot.mark(of: code)] }), let slot = try slot(number), slot.code == code {
+            // Reads report a damaged key, and appends go on.
+            do { if let key = try key(of: slot) { return key } } catch is SlotDamage {}
         }
         // Order: written in time, so that a power cut can leave in doubt no more slots than are written at once.
         if state.withLock({ $0.pending.count >= Self.pendingMax }) { try flush() }
         return try addKey(code: { _ in code })
-    }
-
-    /// The key of a slot; nil where it was forgotten or is damaged: reads report damage, and appends go on.
-    private func wholeKey(of slot: SubjectSlot) throws -> DataKey? {
-        do { return try key(of: slot) } catch is SlotDamage { return nil }
     }
 
     /// Writes a slot that marks a stream's key as lost.
