@@ -89,10 +89,12 @@ package final class StoreKeys: Sendable {
     }
 
     /// The key file on the disk, which may be an older copy that was put back.
-    func readFile() throws -> KeyFile {
+    func readFile() throws -> KeyFile { try readRing().file }
+
+    private func readRing() throws -> KeyRing {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
-        do throws(SealError) { return try known.reading(file).file } catch { throw Self.failure(error, store) }
+        do throws(SealError) { return try known.reading(file) } catch { throw Self.failure(error, store) }
     }
 
     // MARK: Changing
@@ -111,13 +113,8 @@ package final class StoreKeys: Sendable {
     }
 
     private func reload() throws {
-        let known = ring.withLock { $0 }
-        let file = try Self.file(at: store, StoreID(known.file.storeID))
-        let read: KeyRing
-        do throws(SealError) {
-            read = try known.reading(file)
-        } catch { throw Self.failure(error, store) }
-        guard read.generation > known.generation else { return }
+        let read = try readRing()
+        guard read.generation > ring.withLock({ $0.generation }) else { return }
         // Order: synced before a new key is used. The process that changed the keys may have been killed before the name was durable, and
         // nothing may be sealed under a key that a power cut could undo.
         try Directory.sync(store)
