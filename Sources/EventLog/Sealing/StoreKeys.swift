@@ -53,11 +53,11 @@ package final class StoreKeys: Sendable {
 
     /// Makes the first keys of a store, which has no key file yet.
     static func make(at store: String, _ storeID: StoreID, _ secret: StoreSecret, _ suite: Suite) throws -> StoreKeys {
+        let stretching: Stretching = if case .key = secret.kind { .none } else { .standard }
         let ring: KeyRing
         do throws(SealError) {
             ring = try KeyRing.make(
-                storeID: storeID.bytes, .new(secret), secret.stretching, suite: suite, label: "first", time: Timestamp.now.microseconds
-            )
+                storeID: storeID.bytes, .new(secret), stretching, suite: suite, label: "first", time: Timestamp.now.microseconds)
         } catch { throw failure(error, store) }
         try write(ring.encoded, at: store)
         return StoreKeys(ring, at: store)
@@ -190,23 +190,11 @@ extension KeySecret {
     }
 }
 
-extension StoreSecret {
-    /// How the secret is stretched for a new slot.
-    var stretching: Stretching {
-        switch kind {
-        case .key: .none
-        case .passphrase: .standard
-        }
-    }
-}
-
 package enum KeySource {
     /// New keys, which a secret opens.
-    case made(StoreSecret, Suite)
+    case made(StoreSecret, Suite = .gcm)
     /// The keys of another store with the same id, in the form of its file.
     case copied([UInt8], StoreSecret)
-
-    package static func made(_ secret: StoreSecret) -> KeySource { .made(secret, .gcm) }
 
     func writeKeyFile(_ store: String, _ storeID: StoreID) throws -> StoreKeys {
         switch self {
@@ -243,11 +231,9 @@ package struct StoreCodes: Sendable {
 /// not among them: their personal data is sealed under keys in such files.
 package enum KeyedFiles {
     package static func isOne(_ name: String) -> Bool {
-        [SubjectKeys.fileName, StoreKeys.fileName, ModelKeys.fileName].contains(name) || suffixes.contains { name.hasSuffix($0) }
+        [SubjectKeys.fileName, StoreKeys.fileName, ModelKeys.fileName].contains(name)
+            || [".evf", ".jsonl"].contains { name.hasSuffix($0) }
     }
-
-    /// Frames of backups, and event lines.
-    private static let suffixes = [".evf", ".jsonl"]
 }
 
 extension EventLog {
