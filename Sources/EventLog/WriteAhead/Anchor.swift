@@ -170,12 +170,6 @@ final class AnchorFile: Sendable {
         try sync(waiting: Self.waitMilliseconds)
     }
 
-    /// Notes that all pages were checked. This process must have the store alone.
-    func markChecked(_ anchor: Anchor) throws {
-        try file.write(anchor.bytes)
-        try file.sync()
-    }
-
     private func put(_ end: Anchor, marked mark: FileMark) throws {
         var anchor = end
         anchor.mark = try Anchor.read(file)?.mark.matchesNothing == true ? .nothing : mark
@@ -272,13 +266,15 @@ enum LogFile {
         return try Anchor.read(at: store)?.mark.matches(status(at: store)) != true
     }
 
-    /// Notes that all pages were checked, if there is an anchor.
+    /// Notes that all pages were checked, if there is an anchor. This process must have the store alone.
     static func markChecked(at store: String) throws {
         guard var anchor = try Anchor.read(at: store) else { return }
         // Order: synced first. The file may have been copied without a sync, and what was checked must be durable.
         try File(store + name, .read).sync()
         anchor.mark = FileMark(try status(at: store), isClosed: true)
-        try AnchorFile(at: store).markChecked(anchor)
+        let file = try File(store + Anchor.fileName, .create)
+        try file.write(anchor.bytes)
+        try file.sync()
     }
 
     /// Writes the anchor with the log's end and the file's mark; the mark says closed if no other process has the file open.
