@@ -49,13 +49,10 @@ enum AheadRecovery {
         let identity = try Manifest.identity(at: store)
         // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        let scene = RecoveryContext(store: store, identity: identity, keys: keys, options: options)
-        if try !OlderRound.apply(file, scene) {
+        if try !OlderRound.apply(file, store, identity, keys, options) {
             if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store) }
             let bytes = try file.read(WriteAhead.fileBytes)
-            try change(scene) { transaction, access in
-                try apply(bytes, &transaction, access, store)
-            }
+            try change(store, identity, keys, options) { transaction, access in try apply(bytes, &transaction, access, store) }
         }
         // Order: LMDB holds everything durably by now.
         try file.write([UInt8](repeating: 0, count: WriteAhead.pageBytes), at: WriteAhead.pageBytes)
@@ -64,24 +61,19 @@ enum AheadRecovery {
         try LogFile.markChecked(at: store)
     }
 
-    struct RecoveryContext {
-        let store: String
-        let identity: StoreIdentity
-        /// Nil where rows have no codes.
-        let keys: StoreKeys?
-        let options: Options
-    }
-
     /// Changes the log in one durable transaction. In a node it then notes the log's end: the anchor may have become durable before the
     /// entries did.
-    static func change(_ scene: RecoveryContext, _ body: (inout WriteTransaction, LogAccess) throws -> Void) throws {
-        let store = scene.store
-        let environment = try EventLog.openEnvironment(store, scene.options, readOnly: false)
+    /// - Parameter keys: nil where rows have no codes.
+    static func change(
+        _ store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options,
+        _ body: (inout WriteTransaction, LogAccess) throws -> Void
+    ) throws {
+        let environment = try EventLog.openEnvironment(store, options, readOnly: false)
         defer { environment.close() }
-        var identity = scene.identity
+        var identity = identity
         // No other process has the log open: entries ahead are read by the recovery itself, and not through the view of readers.
         identity.goesAhead = false
-        let access = try LogAccess(environment, of: identity, scene.keys)
+        let access = try LogAccess(environment, of: identity, keys)
         try environment.write { transaction in
             try body(&transaction, access)
             // Order: written even if it changes nothing, so that there is a commit: the newest one may not be durable.

@@ -59,13 +59,7 @@ package enum OlderRound {
             return row.array()
         }
 
-        /// Nil where the bytes are not a header of this store, for example a torn one.
-        init?(_ bytes: [UInt8], of storeID: StoreID) throws {
-            try self.init(salvaging: bytes)
-            if self.storeID != storeID { return nil }
-        }
-
-        /// Reads a header of any store; nil where the bytes are not one.
+        /// Reads a header of any store; nil where the bytes are not one, for example a torn one.
         package init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
@@ -87,19 +81,20 @@ package enum OlderRound {
     /// The header that counts; nil where the file has none, as always in a store that older programs can't open.
     static func header(of file: File, _ storeID: StoreID, at store: String) throws -> Header? {
         let bytes = try file.read(WriteAhead.pageBytes + Header.bytes)
-        let found = try [0, WriteAhead.pageBytes].compactMap {
-            try Header(Array(bytes.dropFirst($0).prefix(Header.bytes)), of: storeID)
-        }
-        guard let newest = found.max(by: { $0.round < $1.round }), try !Manifest.identity(at: store).goesAhead else { return nil }
+        let found = try [0, WriteAhead.pageBytes].compactMap { try Header(salvaging: Array(bytes.dropFirst($0).prefix(Header.bytes))) }
+        guard let newest = found.filter({ $0.storeID == storeID }).max(by: { $0.round < $1.round }),
+            try !Manifest.identity(at: store).goesAhead
+        else { return nil }
         return newest
     }
 
     /// Goes back to the commit with which the round began, and applies the round's blocks. No process may have the log open. After an
     /// interruption it begins again from the start.
     /// - Returns: false where no round is running; the caller overwrites the headers.
-    static func apply(_ file: File, _ scene: AheadRecovery.RecoveryContext) throws -> Bool {
-        guard var running = try header(of: file, scene.identity.id, at: scene.store), let base = running.base else { return false }
-        let store = scene.store
+    static func apply(
+        _ file: File, _ store: String, _ identity: StoreIdentity, _ keys: StoreKeys?, _ options: Options
+    ) throws -> Bool {
+        guard var running = try header(of: file, identity.id, at: store), let base = running.base else { return false }
         // Pages that were not synced may be torn; those of the commit with which the round began must not be.
         if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base) }
         // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
@@ -109,7 +104,7 @@ package enum OlderRound {
         if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
         let entries = try file.read(WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
         let round = running.round
-        try AheadRecovery.change(scene) { transaction, access in
+        try AheadRecovery.change(store, identity, keys, options) { transaction, access in
             let isNode = try StateRows.node(transaction.reads, access.tables) != nil
             var recovered = RecoveredBlocks(try BlockIntake(transaction.reads, access, isOfThisEpoch: true), isNode: isNode, store)
             var offset = 0
