@@ -35,7 +35,8 @@ extension EventLog {
             try log.start()
             if !readOnly {
                 try log.settleLayout()
-                log.fillBallast()
+                // A disk without room for the ballast does not keep the store from opening.
+                do { try log.ballast.fill(isKnown: false) } catch { log.warn("the ballast of \(store)", error) }
             }
             return log
         } catch { throw storeError(error, store, doing: "opening \(store)") }
@@ -73,13 +74,6 @@ extension EventLog {
             environment.close()
             throw error
         }
-    }
-
-    /// Opens a store that was just made like any other store, and closes it.
-    static func requireOpening(_ store: String, _ options: Options) throws {
-        let (access, presence) = try openFiles(store, options, readOnly: true, silent)
-        access.environment.close()
-        try presence.release()
     }
 
     /// Reads the numbers of a store. Waits only where another process recovers the store after a crash.
@@ -123,7 +117,7 @@ extension EventLog {
         let tables = try Tables(environment, of: identity)
         return try environment.read { transaction in
             let state = try StateRows.state(transaction, tables)
-            try state.checkNumbers()
+            try StateRows.check(state.epoch, state.numbers)
             return Peeked(
                 state: state, replica: try StateRows.replica(transaction, tables),
                 membership: try StateRows.node(transaction, tables)?.membership, isJoining: try StateRows.isJoining(transaction, tables))
@@ -188,7 +182,10 @@ extension EventLog {
             let made = owned.path
             do {
                 let result = try fill(made)
-                try requireOpening(made, options)
+                // Opened like any other store, and closed.
+                let (access, presence) = try openFiles(made, options, readOnly: true, silent)
+                access.environment.close()
+                try presence.release()
                 try Directory.sync(made + "/log")
                 try Directory.sync(made)
                 try place.move(made)

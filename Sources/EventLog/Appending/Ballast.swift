@@ -79,13 +79,6 @@ struct Ballast: Sendable {
 }
 
 extension EventLog {
-    /// Fills the ballast; a disk without room for it does not keep the store from opening.
-    func fillBallast() {
-        do { try ballast.fill(isKnown: false) } catch {
-            logger.warning("the ballast of \(path)", metadata: ["error": .stringConvertible(error.advised)])
-        }
-    }
-
     /// Opens an environment whose files lie in the store; where its files of locks have no room, they get some of the ballast's.
     package func opening(_ directory: String, _ configuration: Environment.Configuration) throws -> Environment {
         try ballast.opening(directory, configuration)

@@ -47,14 +47,10 @@ package enum Cut {
     static func removeRows(beyond position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         for table in TableDescriptor.log {
             guard let rows = access.tables[table], table.kept?.hasPositions == true else { continue }
-            try remove(rows, beyond: position, &transaction)
-        }
-    }
-
-    private static func remove(_ rows: RowTable, beyond position: Position, _ transaction: inout WriteTransaction) throws {
-        for row in try Rows.all([], transaction.reads, rows) {
-            guard row.value.count >= 8 else { throw Indexes.damaged(rows.name) }
-            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue { try rows.delete(row.key.lent, &transaction) }
+            for row in try Rows.all([], transaction.reads, rows) {
+                guard row.value.count >= 8 else { throw Indexes.damaged(rows.name) }
+                if row.value.lent.load(UInt64.self, at: 0) > position.rawValue { try rows.delete(row.key.lent, &transaction) }
+            }
         }
     }
 

@@ -151,7 +151,8 @@ package enum StateRows {
         return texts
     }
 
-    fileprivate static func check(_ epoch: Epoch, _ numbers: VersionNumbers) throws {
+    /// - Throws: `EvstoreError.corruptBlock` where no store can have these numbers.
+    static func check(_ epoch: Epoch, _ numbers: VersionNumbers) throws {
         guard epoch < Epoch(.max), numbers.isInOrder, numbers.head <= .largest else {
             throw foreign("numbers", "says epoch \(epoch), and \(numbers)")
         }
@@ -164,11 +165,6 @@ package enum StateRows {
     private static func damaged(_ row: String) -> EvstoreError {
         .corruptBlock(position: .start, reason: "the row \"\(row)\" of the table state is missing or has the wrong length")
     }
-}
-
-extension StoreState {
-    /// - Throws: `EvstoreError.corruptBlock` where no store can have these numbers.
-    func checkNumbers() throws { try StateRows.check(epoch, numbers) }
 }
 
 /// The four numbers of a store: `floor <= live <= top <= head`.
