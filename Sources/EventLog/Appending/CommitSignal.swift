@@ -59,7 +59,7 @@ final class CommitSignal: Sendable {
                 register(id, Waiter(after: position, deadline: deadline, continuation: continuation))
             }
         } onCancel: {
-            cancel(id)
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
         }
     }
 
@@ -74,10 +74,6 @@ final class CommitSignal: Sendable {
         if let refusal { return waiter.continuation.resume(throwing: refusal) }
         // The watch reports no write that came between the caller's last read and now.
         watch.interrupt()
-    }
-
-    private func cancel(_ id: UInt64) {
-        state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
     }
 
     /// How often the log's end is looked at again after a write that showed nothing new, with pauses that double each time: the file is

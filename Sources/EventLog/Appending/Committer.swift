@@ -138,7 +138,8 @@ final class Committer: @unchecked Sendable {
             switch queue.nextDuty() {
             case .commit:
                 commit(nil) { _ in try context.access.environment.takeTurn(within: nil, leasing: true, while: { queue.isWaited }) }
-                refuseIfGivenUp()
+                // Once the deadline of closing has passed, what still waits is refused.
+                while queue.isGivenUp, let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
             case .endRound: endRound()
             case .end: return end()
             }
@@ -191,10 +192,16 @@ final class Committer: @unchecked Sendable {
         case .made(let batch, let done):
             // Order: (1) durable (for a node in the cluster log), (2) anchor, (3) callers, (4) those who wait for events. Nothing may fail
             // below.
-            note(done.end)
+            // The commit stands even if the anchor fails: an old anchor proves less, and a torn one proves nothing.
+            do { try anchor.note(done.end) } catch { logger.warning("the anchor of \(path): \(error)") }
             let took = began.duration(to: .now)
-            queue.endCommit(isHolding: isHolding, isSingle: isSingle(done, took), answered: done.outcomes.count, took: took)
-            deliver(done, batch)
+            // Whether the commit was quick and held one append; nil for one that was quick and has written nothing.
+            let isSingle: Bool? = took >= inPlaceLimit ? false : done.hasAdded ? done.outcomes.count == 1 : nil
+            queue.endCommit(isHolding: isHolding, isSingle: isSingle, answered: done.outcomes.count, took: took)
+            switch batch {
+            case .appends(let appends): for (append, outcome) in zip(appends, done.outcomes) { append.finish(outcome) }
+            case .update(let update): update.finish(.success(()))
+            }
             signal.announce(done.last)
             observe(done, batch, since: began, took)
             if let error = done.sweepFailure {
@@ -223,30 +230,6 @@ final class Committer: @unchecked Sendable {
     }
 
     private var isHolding: Bool { session?.isHolding ?? false }
-
-    /// Whether a commit was quick and held one append; nil for one that was quick and has written nothing.
-    private func isSingle(_ done: CommitSession.CommitResult, _ took: Duration) -> Bool? {
-        took >= inPlaceLimit ? false : done.hasAdded ? done.outcomes.count == 1 : nil
-    }
-
-    /// Refuses the waiting work once the deadline of closing has passed.
-    private func refuseIfGivenUp() {
-        guard queue.isGivenUp else { return }
-        while let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
-    }
-
-    /// The commit stands even if the anchor fails: an old anchor proves less, and a torn one proves nothing.
-    private func note(_ end: Anchor) {
-        do { try anchor.note(end) } catch { logger.warning("the anchor of \(path): \(error)") }
-    }
-
-    private func deliver(_ done: CommitSession.CommitResult, _ batch: CommitQueue.Batch) {
-        switch batch {
-        case .appends(let appends):
-            for (append, outcome) in zip(appends, done.outcomes) { append.finish(outcome) }
-        case .update(let update): update.finish(.success(()))
-        }
-    }
 
     /// Reports the commit to the observer, if the program has set one.
     private func observe(

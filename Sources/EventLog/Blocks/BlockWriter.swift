@@ -38,7 +38,8 @@ package struct BlockWriter: ~Copyable {
     /// Whether blocks of new events are sealed as a whole.
     private let isWhole: Bool
     private var sealing: RecordSealing
-    private var link = Digest.zero
+    /// The link of the last finished block.
+    package private(set) var lastLink = Digest.zero
     private var draft = BlockDraft()
     private var count = 0
     private let chain = BlockChain()
@@ -65,11 +66,9 @@ package struct BlockWriter: ~Copyable {
 
     deinit { chain.close() }
 
-    package var lastLink: Digest { link }
-
     /// Begins a commit: `first` is the next position, `link` the link for its first block.
     package mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
-        (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
+        (commit.epoch, commit.time, lastLink, count) = (epoch, time.microseconds, link, 0)
         commit.whole = isWhole ? whole : nil
         // Drafts that a failed commit has left are kept for use.
         do throws(EvstoreError) { keep(full + (try chain.takeAll().carriers)) } catch {}
@@ -115,11 +114,11 @@ package struct BlockWriter: ~Copyable {
     package mutating func finish(_ store: BlockSink) throws {
         if !draft.isEmpty { try complete(store) }
         guard count > Self.aloneMax else { return }
-        if !full.isEmpty { chain.add(full, commit, after: link) }
+        if !full.isEmpty { chain.add(full, commit, after: lastLink) }
         full = []
         let (ready, link) = try chain.takeAll()
         try self.store(ready, store)
-        self.link = link
+        lastLink = link
     }
 
     private mutating func complete(_ store: BlockSink) throws {
@@ -130,12 +129,12 @@ package struct BlockWriter: ~Copyable {
             swap(&carrier.draft, &draft)
             full.append(carrier)
             if full.count == Self.carriedMin {
-                chain.add(full, commit, after: link)
+                chain.add(full, commit, after: lastLink)
                 full = []
                 try self.store(try chain.takeReady(), store)
             }
         } else {
-            link = try draft.complete(commit, after: link)
+            lastLink = try draft.complete(commit, after: lastLink)
             try store(draft.first, draft.text)
         }
         draft.begin(at: next, commit)

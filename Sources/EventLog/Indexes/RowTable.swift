@@ -29,27 +29,17 @@ package struct RowTable: Sendable {
         return try value(key, row)
     }
 
-    /// Lends the rows from a key on, until `body` returns false.
+    /// Lends the rows from a key on, or from the last one backwards, until `body` returns false.
     /// - Parameter proving: whether the rows' codes are checked; false where the caller compares the rows with the log, which proves more.
     package func forEach(
-        from key: [UInt8] = [], proving: Bool = true, _ transaction: borrowing ReadTransaction,
+        from key: [UInt8] = [], backwards: Bool = false, proving: Bool = true, _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
     ) throws {
         var cursor = transaction.cursor(table)
-        var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
+        var isThere = try backwards ? cursor.last() : key.isEmpty ? cursor.first() : cursor.seek(key.lent)
         while isThere {
             if try !body(cursor.key, value(cursor.key, cursor.value, proving: proving)) { return }
-            isThere = try cursor.next()
-        }
-    }
-
-    /// Lends the rows from the last to the first, until `body` returns false.
-    func forEachBackwards(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool) throws {
-        var cursor = transaction.cursor(table)
-        var isThere = try cursor.last()
-        while isThere {
-            if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
-            isThere = try cursor.previous()
+            isThere = try backwards ? cursor.previous() : cursor.next()
         }
     }
 

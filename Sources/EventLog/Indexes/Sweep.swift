@@ -116,8 +116,6 @@ enum IndexTruncation {
         var heads: [(stream: UInt64, head: StreamHead?)] = []
         var ids: [IDKey] = []
         var census: [IndexEntries.CensusKey: UInt64] = [:]
-
-        init(after done: Position, kept: Position, indexed: Position) { (through, self.kept, self.indexed) = (done, kept, indexed) }
     }
 
     /// Removes all entries of events after a position.
@@ -132,7 +130,7 @@ enum IndexTruncation {
         var done = position
         // Also beyond `indexed`: a sweep that has begun has written some of those entries.
         while true {
-            var part = Part(after: done, kept: position, indexed: indexed)
+            var part = Part(kept: position, indexed: indexed, through: done)
             try gather(&part, eventsAtOnce, transaction.reads, access)
             if part.through == done { break }
             try remove(part, &transaction, access.tables)

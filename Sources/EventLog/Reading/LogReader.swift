@@ -58,7 +58,7 @@ package struct LogReader: ~Copyable {
 
     /// Lends the rows from the last key to the first, until `body` returns false.
     package func rowsBackwards(_ catalogue: Catalogue, _ body: (_ key: [UInt8], _ value: [UInt8]) throws -> Bool) throws {
-        try access.tables[catalogue].forEachBackwards(transaction) { try body([UInt8](copying: $0), [UInt8](copying: $1)) }
+        try access.tables[catalogue].forEach(backwards: true, transaction) { try body([UInt8](copying: $0), [UInt8](copying: $1)) }
     }
 
     package func count(_ catalogue: Catalogue) throws -> Int { try access.tables[catalogue].count(transaction) }
