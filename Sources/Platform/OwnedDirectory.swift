@@ -74,33 +74,20 @@ package final class OwnedDirectory: Sendable {
             if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return nil }
             throw .system("opening \(path)")
         }
-        var (opened, named) = (stat(), stat())
-        var isMine = true
-        do throws(StorageError) {
-            // Order: the owner is checked before the lock is taken, so that no other user waits for this process.
-            if try !Directory.isOwn(descriptor, path) {
-                LockedFiles.close(descriptor)
-                return nil
-            }
-        } catch {
-            LockedFiles.close(descriptor)
-            throw error
-        }
+        var isKept = false
+        defer { if !isKept { LockedFiles.close(descriptor) } }
+        // Order: the owner is checked before the lock is taken, so that no other user waits for this process.
+        guard try Directory.isOwn(descriptor, path) else { return nil }
         LockedFiles.add(descriptor)
         if Guard.lifeSign.isOn, flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-            let code = errno
-            isMine = false
-            if code != EWOULDBLOCK {
-                LockedFiles.close(descriptor)
-                throw StorageError(code, "locking \(path)")
-            }
+            if errno == EWOULDBLOCK { return nil }
+            throw .system("locking \(path)")
         }
-        if isMine, unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0, opened.st_ino == named.st_ino,
+        var (opened, named) = (stat(), stat())
+        guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0, opened.st_ino == named.st_ino,
             opened.st_dev == named.st_dev
-        {
-            return descriptor
-        }
-        LockedFiles.close(descriptor)
-        return nil
+        else { return nil }
+        isKept = true
+        return descriptor
     }
 }
