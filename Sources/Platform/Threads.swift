@@ -62,15 +62,15 @@ package enum Processors {
 /// - Throws: the error of the lowest index whose `body` threw.
 package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
     if count == 1 { return try body(0) }
-    let failures = FailureList()
+    let failures = Monitor<[Int: any Error]>([:])
     var threads: [WorkerThread] = []
     for index in 0 ..< count {
-        let work: @Sendable () -> Void = { failures.gather(index) { try body(index) } }
+        let work: @Sendable () -> Void = { do { try body(index) } catch { failures.withLock { $0[index] = error } } }
         // Without a new thread, this one does the work.
         do { threads.append(try WorkerThread.start("evstore-part", work)) } catch { work() }
     }
     for thread in threads { thread.join() }
-    try failures.throwFirst()
+    if let first = failures.withLock({ failures in failures.min { $0.key < $1.key }?.value }) { throw first }
 }
 
 /// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be started, `side` is
@@ -80,19 +80,6 @@ package func alongside<R, E: Error>(_ side: @escaping @Sendable () -> Void, _ bo
     do { thread = try WorkerThread.start("evstore-beside", side) } catch { thread = nil }
     defer { thread?.join() }
     return try body()
-}
-
-private final class FailureList: Sendable {
-    private let failures = Monitor<[Int: any Error]>([:])
-
-    func gather(_ index: Int, _ body: () throws -> Void) {
-        do { try body() } catch { failures.withLock { $0[index] = error } }
-    }
-
-    func throwFirst() throws {
-        let first = failures.withLock { failures in failures.min { $0.key < $1.key }?.value }
-        if let first { throw first }
-    }
 }
 
 /// Threads of the store's own, for work that may wait for the disk or for other processes. Swift's pool has no more threads than there are
