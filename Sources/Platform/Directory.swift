@@ -30,17 +30,14 @@ package enum Directory {
     }
 
     /// The status of what is at the path, links followed; nil where nothing is there.
-    package static func status(_ path: String) throws(StorageError) -> FileStatus? {
-        var result = stat()
-        if unsafe stat(path, &result) == 0 { return FileStatus(result) }
-        if errno == ENOENT || errno == ENOTDIR { return nil }
-        throw .system("asking for the status of \(path)")
-    }
+    package static func status(_ path: String) throws(StorageError) -> FileStatus? { try status(path, 0) }
 
     /// The status of what is at the path, of a link that of the link itself; nil where nothing is there.
-    package static func ownStatus(_ path: String) throws(StorageError) -> FileStatus? {
+    package static func ownStatus(_ path: String) throws(StorageError) -> FileStatus? { try status(path, AT_SYMLINK_NOFOLLOW) }
+
+    private static func status(_ path: String, _ flags: Int32) throws(StorageError) -> FileStatus? {
         var result = stat()
-        if unsafe lstat(path, &result) == 0 { return FileStatus(result) }
+        if unsafe fstatat(AT_FDCWD, path, &result, flags) == 0 { return FileStatus(result) }
         if errno == ENOENT || errno == ENOTDIR { return nil }
         throw .system("asking for the status of \(path)")
     }
