@@ -106,9 +106,6 @@ package final class Environment: @unchecked Sendable {
         }
     }
 
-    /// - Throws: where LMDB's own locks were lost.
-    func checkLocks() throws(StorageError) { try lockFile.withLock { $0 }?.check() }
-
     /// - Throws: where this thread holds a transaction. Nothing is closed then.
     func closeFiles() throws(StorageError) {
         try gate.close()

@@ -92,7 +92,7 @@ struct FileIdentity: Sendable {
 extension Environment {
     /// - Throws: `MDB_INVALID` where the files are no longer those that were opened; misuse where LMDB's locks on them were lost.
     package func checkInPlace() throws(StorageError) {
-        try checkLocks()
+        try lockFile.withLock { $0 }?.check()
         guard Guard.inPlace.isOn else { return }
         for place in places { try place.check() }
     }
