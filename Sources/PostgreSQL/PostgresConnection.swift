@@ -254,14 +254,14 @@ extension PostgresConnection {
         defer { withExtendedLifetime(self) {} }
         mayCancel = isCancelled
         let values = parameters.map(\.sent)
-        if parameters.count > 65_535 || values.reduce(0, { $0 + ($1?.count ?? 0) }) > Self.parameterBytesMax {
+        if parameters.count > 65_535 || values.reduce(0, { $0 + $1.count }) > Self.parameterBytesMax {
             throw PostgresError(.refused, "the statement's parameters are larger than a server takes")
         }
         let handle = try unsafe idleHandle(deadline)
         warning = nil
         allowance = statement.bytesMax
         let types = parameters.map(\.type)
-        let lengths = values.map { Int32($0?.count ?? 0) }
+        let lengths = values.map { Int32($0.count) }
         let formats = [Int32](repeating: 1, count: parameters.count)
         var name = statement.name
         if let wanted = name, !kept.contains(wanted), try unsafe !keep(statement.sql, as: wanted, types, handle, deadline) { name = nil }

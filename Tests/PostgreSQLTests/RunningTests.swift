@@ -19,7 +19,7 @@ struct RunningTests {
                 #expect(put.affected == 1)
             }
             _ = try connection.run("INSERT INTO t VALUES ($1, $2, $3)", [.int(7), .text(""), .bytes([])], deadline: soon)
-            _ = try connection.run("INSERT INTO t VALUES ($1, $2, $3)", [.int(8), .null, .null], deadline: soon)
+            _ = try connection.run("INSERT INTO t VALUES ($1, NULL, NULL)", [.int(8)], deadline: soon)
             let rows = try connection.run("SELECT * FROM t ORDER BY id", deadline: soon)
             #expect(rows.count == 7)
             #expect((0 ..< 7).map { rows.int($0, 0) } == [.min, -1, 0, 1, 7, 8, .max])
