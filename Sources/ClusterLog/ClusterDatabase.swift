@@ -89,7 +89,8 @@ package final class ClusterDatabase {
     /// - Throws: `EvstoreError.usage` where there is a cluster log of this name.
     package func begin(store: [UInt8], node: String) throws(EvstoreError) -> ClusterMembership {
         // A role that may use the tables need not have the right to make them.
-        if try !hasTables() { for statement in FrameTable.creating { try change(statement, []) } }
+        let hasTables = try ask(FrameTable.newest, []) { rows throws(EvstoreError) in rows.int(0, 0) == FrameTable.newestColumns }
+        if !hasTables { for statement in FrameTable.creating { try change(statement, []) } }
         for statement in [FrameTable.removeUnready, FrameTable.removeFrames, FrameTable.removeNodes] { try change(statement, [.text(log)]) }
         let membership = ClusterMembership(log: log, id: StoreID.make().bytes, node: node)
         try change(
@@ -99,10 +100,6 @@ package final class ClusterDatabase {
             throw .usage("there is already a cluster log \(quoted(log))", fix: "join it, or choose another name")
         }
         return membership
-    }
-
-    private func hasTables() throws(EvstoreError) -> Bool {
-        try ask(FrameTable.newest, []) { rows throws(EvstoreError) in rows.int(0, 0) == FrameTable.newestColumns }
     }
 
     package func finish(_ id: [UInt8]) throws(EvstoreError) { try change(FrameTable.ready, [.text(log), .bytes(id)]) }

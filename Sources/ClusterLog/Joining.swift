@@ -92,7 +92,10 @@ extension EventLog {
                     "\(replica) is a replica of another store than the one that the cluster log \(database.log) is made of",
                     fix: "name a directory where nothing is yet")
             }
-            if !node.isReplacing, try log.hasNode(node.name) { throw EvstoreError.nodeTaken(node.name) }
+            let key = NodeRow.key(node.name)
+            if !node.isReplacing, try log.read({ try $0.rows(.notes, prefix: key) }).contains(where: { $0.key == key }) {
+                throw EvstoreError.nodeTaken(node.name)
+            }
             try log.acquireExclusively(what: "becomes a node")
             let membership = ClusterMembership(log: database.log, id: row.id, node: node.name)
             let seen = try log.read { $0.last }
@@ -161,12 +164,6 @@ extension EventLog {
 }
 
 extension EventLog {
-    /// Whether the log, as far as this node has it, has a node of this name.
-    package func hasNode(_ name: String) throws -> Bool {
-        let key = NodeRow.key(name)
-        return try read { try $0.rows(.notes, prefix: key) }.contains { $0.key == key }
-    }
-
     package static func isReplica(at store: String) throws -> Bool {
         guard try Directory.status(store + "/" + Manifest.name) != nil else { return false }
         return try replica(at: store) != nil

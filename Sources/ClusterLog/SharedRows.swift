@@ -74,9 +74,12 @@ enum SharedRows {
         let typesCount = try tables.types.count(transaction.reads)
         while let row = try reading.next() {
             try check(row, transaction.reads, tables)
-            hasRegistered = hasRegistered || isRegistered(row)
+            // These rows are checked together.
+            if row.name == Catalogue.schemas.rawValue || row.name == Catalogue.definitions.rawValue { hasRegistered = true }
             switch row.name {
-            case numbers: try putNumbers(row.value, &transaction, tables)
+            case numbers:
+                hasRegistered = true
+                try putNumbers(row.value, &transaction, tables)
             // The cut was made before any row is written.
             case ClusterCut.name: break
             default:
@@ -216,11 +219,6 @@ extension SharedRows {
         if let known = try tables.epochs.get(row.key, transaction), !known.equals(row.value) {
             throw FrameDamage("epoch \(cut.epoch) began otherwise here")
         }
-    }
-
-    /// Whether a row is one of those that are checked together.
-    static func isRegistered(_ row: borrowing Row) -> Bool {
-        row.name == Catalogue.schemas.rawValue || row.name == Catalogue.definitions.rawValue || row.name == numbers
     }
 
     static func judge(_ judge: CatalogueValidator, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
