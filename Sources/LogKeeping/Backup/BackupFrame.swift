@@ -256,12 +256,6 @@ enum BackupRows {
         body.append(value)
     }
 
-    /// Writes the rows of a frame's body to their tables.
-    /// - Throws: `BackupDamage`.
-    static func put(_ body: [UInt8], _ transaction: inout WriteTransaction, _ all: Tables) throws {
-        try forEach(body, all) { table, key, value in try table.put(key, value, &transaction) }
-    }
-
     /// Lends the rows of a frame's body, each with its table.
     /// - Throws: `BackupDamage`.
     static func forEach(_ body: [UInt8], _ all: Tables, _ each: (RowTable, _ key: RawSpan, _ value: RawSpan) throws -> Void) throws {

@@ -196,7 +196,9 @@ private struct Restoring {
             case .blocks: try storeBlocks(body)
             case .rows:
                 let log = log
-                try log.write { try BackupRows.put(body, &$0, log.access.tables) }
+                try log.write { transaction in
+                    try BackupRows.forEach(body, log.access.tables) { table, key, value in try table.put(key, value, &transaction) }
+                }
             case .end: return try end(body, progress, finish)
             }
             try progress(frames.bytes)
