@@ -15,7 +15,7 @@ struct Salvage {
     let remains: LogRemains
     /// Nil where no file has the store's id.
     let storeID: StoreID?
-    private(set) var log: FoundLog
+    var log: FoundLog
     let bytesScanned: UInt64
     /// The first positions of the blocks in `data.mdb`, by offset.
     let places: [Int: Position]
@@ -61,8 +61,6 @@ struct Salvage {
         }
         return bytes
     }
-
-    mutating func leaveOut(_ unopenable: Set<FoundBlock>) { log.leaveOut(unopenable) }
 
     var events: UInt64 { log.blocks.sum { UInt64($0.count) } }
 

@@ -189,9 +189,7 @@ extension EventLog {
             }
         } catch { throw EvstoreError(converting: error, at: target, doing: "salvaging \(source)") }
     }
-}
 
-extension EventLog {
     /// Examines a log that does not open, without LMDB: which pages and blocks are damaged, and how many events a salvage would copy.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, ioFailure.
     package static func examine(

@@ -29,7 +29,7 @@ struct SalvageWriter {
         (self.salvage, self.store, self.options, self.progress) = (salvage, store, options, progress)
         keys = try SalvagedKeys.find(of: salvage, options)
         coverage = try keys.map { try KeyCoverage(salvage, $0, progress) }
-        self.salvage.leaveOut(coverage?.unopenable ?? [])
+        self.salvage.log.leaveOut(coverage?.unopenable ?? [])
         if self.salvage.log.blocks.isEmpty, self.salvage.log.unconfirmed.isEmpty {
             throw EvstoreError.nothingToSalvage(path: salvage.source.path)
         }
@@ -168,7 +168,7 @@ struct SalvageWriter {
             try open(block) { block in
                 for index in 0 ..< block.count {
                     let record = block.record(index)
-                    if !isRenumbered, !names.knows(record.streamID), let name = try name(of: record.streamID, log) {
+                    if !isRenumbered, names.name(ofStream: record.streamID) == nil, let name = try name(of: record.streamID, log) {
                         names.learn(record.streamID, name)
                     }
                     try lend(record, names.name(of: record), types[record.type] ?? "")
@@ -201,8 +201,6 @@ final class Renumbering {
         fileprivate var streams: [UInt64: Stream] = [:]
         /// The old position of the last event.
         fileprivate var last = Position.start
-
-        init(names: SalvagedNames, link: Digest) { (self.names, self.link) = (names, link) }
     }
 
     /// A stream in the new log: its id, its last revision, and the positions on the jump chain of its head, with the head last.

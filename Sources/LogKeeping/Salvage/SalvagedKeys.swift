@@ -149,8 +149,6 @@ struct SalvagedNames {
         self.noted = noted
     }
 
-    func knows(_ stream: UInt64) -> Bool { names[stream] != nil }
-
     func name(ofStream stream: UInt64) -> StreamName? { names[stream] }
 
     mutating func learn(_ stream: UInt64, _ name: StreamName) {
