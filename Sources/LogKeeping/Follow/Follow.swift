@@ -213,7 +213,7 @@ extension Follow {
             let spool = try FrameSpool(at: log.path, behind: log.read { $0.last.position })
             var examination = try BackupExamination(FrameReader(read), named: name, after: .start, log, spool: spool)
             let end = try examination.run(progress)
-            let blocks = examination.spool?.written ?? spool.written
+            let blocks = examination.spool?.blocks ?? spool.blocks
             return (examination.newer(blocks, end, try origin.mark(end, madeAt: examination.madeAt)), examination.bytes)
         }
     }

@@ -152,7 +152,8 @@ struct FrameSpool {
     private let path: String
     private var file: FileWriter
     private var frames: FrameWriter?
-    private var blocks: NewerBackup.Blocks
+    /// The written frames; no files where there are none.
+    private(set) var blocks: NewerBackup.Blocks
 
     /// - Parameter end: the end of the replica's log.
     init(at store: String, behind end: Position) {
@@ -168,9 +169,6 @@ struct FrameSpool {
         }
         try frames?.write(.blocks, body.lent) { try file.write($0) }
     }
-
-    /// The written frames; no files where there are none.
-    var written: NewerBackup.Blocks { blocks }
 
     /// Removes the file, even one that a killed process has left.
     static func remove(at store: String) throws { try Directory.remove(store + name) }

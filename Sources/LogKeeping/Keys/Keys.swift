@@ -115,16 +115,13 @@ package enum Keys {
 extension StoreKey {
     fileprivate init(_ entry: KeyFile.Entry, _ file: KeyFile) {
         let isSlot = entry.kind == .slot
+        let opener = entry.stretching == .none ? "key file" : entry.stretching.name
         self.init(
-            kind: isSlot ? .slot : .data, id: entry.id, openedBy: isSlot ? entry.stretching.words : nil,
+            kind: isSlot ? .slot : .data, id: entry.id, openedBy: isSlot ? opener : nil,
             suite: isSlot ? nil : entry.suite == .gcm ? .gcm : .cbcWithHMAC, created: Timestamp(microseconds: entry.created),
             label: entry.label,
             isWriting: !isSlot && entry.id == file.writing)
     }
-}
-
-extension Stretching {
-    fileprivate var words: String { self == .none ? "key file" : name }
 }
 
 extension CipherSuite {
