@@ -40,7 +40,7 @@ package final class EventLog: Sendable {
     package let isReplica: Bool
     /// The order of commits; nil unless this is a node that was opened for writing.
     package let order: (any CommitOrder)?
-    let nodeHealth: NodeHealth
+    package let nodeHealth: NodeHealth
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
     let ballast: Ballast
@@ -154,9 +154,6 @@ package final class EventLog: Sendable {
     package var clusterTrouble: (error: EvstoreError, duration: Duration)? {
         nodeHealth.trouble.map { ($0.error, $0.since.duration(to: .now)) }
     }
-
-    /// Notes an error of a log that could not be opened for writing and so can't be followed.
-    package func noteTrouble(_ error: EvstoreError) { nodeHealth.note(error) }
 
     /// Runs `body`, keeps the log alive to its end (see `deinit`), and converts its error.
     func converting<R>(_ doing: @autoclosure () -> String, _ body: () throws -> R) throws -> R {

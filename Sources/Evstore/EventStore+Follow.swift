@@ -107,13 +107,13 @@ extension EventStore {
         let writing: EventLog
         do throws(EvstoreError) { writing = try open(false) } catch {
             let log = try open(true)
-            log.noteTrouble(error)
+            log.nodeHealth.note(error)
             return log
         }
         await writing.catchUp(within: limit)
         try await close(writing)
         let log = try open(true)
-        log.adoptNodeHealth(of: writing)
+        log.nodeHealth.take(writing.nodeHealth)
         return log
     }
 
@@ -143,7 +143,7 @@ extension EventStore {
         // No nodes are known to a node that has left.
         let isMember = nodes.isEmpty || nodes.contains { $0.incarnation == membership.incarnation }
         if !isMember { found.append(.takenOut(node: membership.node, log: membership.log)) }
-        if log.hasTwin { found.append(.twin(node: membership.node)) }
+        if log.nodeHealth.hasTwin { found.append(.twin(node: membership.node)) }
         if let trouble = log.clusterTrouble {
             let reason = trouble.error.message
             if case .clusterWentBack = trouble.error {

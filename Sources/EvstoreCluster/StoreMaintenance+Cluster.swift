@@ -133,7 +133,7 @@ extension StoreMaintenance {
                 defer { log.shareAgain() }
                 log.reportNode()
                 log.stopFollowing()
-                if log.hasTwin {
+                if log.nodeHealth.hasTwin {
                     try await log.leaveToTwin()
                     log.warn("another directory speaks as \(membership.node), which stays in \(membership.log): this one leaves alone")
                 } else {

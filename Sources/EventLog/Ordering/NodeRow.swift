@@ -182,8 +182,8 @@ package final class NodeHealth: Sendable {
     /// The error that kept the node from reaching the cluster log's end, and since when.
     package var trouble: Trouble? { state.withLock { $0.trouble } }
 
-    /// Whether another directory is used as the same node: a copy of this one, or the original of which this is a copy.
-    var hasTwin: Bool { state.withLock { $0.hasTwin } }
+    /// Whether another directory is used as the same node, as far as is known: a copy of this one, or the original of which this is a copy.
+    package var hasTwin: Bool { state.withLock { $0.hasTwin } }
 
     /// Notes an error, or that there is none; returns whether it differs from the one before.
     @discardableResult
@@ -202,7 +202,7 @@ package final class NodeHealth: Sendable {
         }
     }
 
-    func take(_ other: NodeHealth) {
+    package func take(_ other: NodeHealth) {
         let told = other.state.withLock { $0 }
         state.withLock { $0 = told }
     }
@@ -221,12 +221,6 @@ extension EventLog {
 
     /// Ends the thread that follows the cluster log, for a store whose files are about to be removed. No-op for a store that is alone.
     package func stopFollowing() { order?.end(waiting: true) }
-
-    /// Takes over the note of another handle.
-    package func adoptNodeHealth(of other: EventLog) { nodeHealth.take(other.nodeHealth) }
-
-    /// Whether another directory is used as the same node, as far as is known.
-    package var hasTwin: Bool { nodeHealth.hasTwin }
 
     package func warn(_ text: String, _ error: (any Error)? = nil) {
         logger.warning("\(text)", metadata: error.map { ["error": .stringConvertible($0.advised)] })
