@@ -88,10 +88,7 @@ package final class StoreKeys: Sendable {
         return ring.withLock { ($0.generation, $0.encoded, SHA256Hasher.hash($0.file.slotBytes)) }
     }
 
-    /// The key file on the disk, which may be an older copy that was put back.
-    func readFile() throws -> KeyFile { try readRing().file }
-
-    private func readRing() throws -> KeyRing {
+    fileprivate func readRing() throws -> KeyRing {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
         do throws(SealError) { return try known.reading(file) } catch { throw Self.failure(error, store) }
@@ -240,10 +237,10 @@ extension EventLog {
     /// The store's key file, as anybody can read it; nil where its events are not sealed.
     package var keyFile: KeyFile? { access.keys?.file }
 
-    /// The key file that is on the disk at this moment, proved with this handle's keys.
+    /// The key file that is on the disk at this moment, proved with this handle's keys. It may be an older copy that was put back.
     /// - Throws: `EvstoreError.storeDamaged`.
     package func readKeyFile() throws -> KeyFile? {
-        try converting("reading the keys") { try access.keys?.readFile() }
+        try converting("reading the keys") { try access.keys?.readRing().file }
     }
 
     /// A digest over the slots of the store's key file as it is now; nil where its events are not sealed.
