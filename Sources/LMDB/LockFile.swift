@@ -110,9 +110,6 @@ final class LockFile: Sendable {
         }
     }
 
-    /// Whether the table has the layout described above.
-    func isOfKnownFormat() throws(StorageError) -> Bool { try slotsCount() != nil }
-
     /// Whether a process has the environment open.
     func isOpen(in process: Int32) throws(StorageError) -> Bool {
         if process == ProcessIdentity.id { return true }
@@ -120,7 +117,7 @@ final class LockFile: Sendable {
     }
 
     /// How many slots were ever taken; nil where the table has another layout.
-    private func slotsCount() throws(StorageError) -> Int? {
+    func slotsCount() throws(StorageError) -> Int? {
         let head = try file.read(Self.slotsOffset)
         guard head.count == Self.slotsOffset, head.lent.load(UInt32.self, at: 0) == Self.magic,
             head.lent.load(UInt32.self, at: 4) == Self.format
@@ -163,7 +160,7 @@ final class ReaderMutex: @unchecked Sendable {
     /// Nil where the table has another layout, so that the mutex can't be found. The file is not kept open: closing it would drop this
     /// process's locks on it.
     init?(_ lockFile: LockFile) throws(StorageError) {
-        guard try lockFile.isOfKnownFormat() else { return nil }
+        guard try lockFile.slotsCount() != nil else { return nil }
         page = try SharedPage(lockFile.file)
         unsafe mutex = (page.start + LockFile.mutexOffset).assumingMemoryBound(to: pthread_mutex_t.self)
     }
