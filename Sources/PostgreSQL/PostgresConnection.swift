@@ -278,7 +278,8 @@ extension PostgresConnection {
             // name.
             guard let name, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
             kept.remove(name)
-            return try run(statement.withoutName, parameters, isCancelled: isCancelled, deadline: deadline, extending: grace)
+            let unkept = PostgresStatement(statement.sql, answers: statement.columns, rows: statement.rows, bytesMax: statement.bytesMax)
+            return try run(unkept, parameters, isCancelled: isCancelled, deadline: deadline, extending: grace)
         }
     }
 

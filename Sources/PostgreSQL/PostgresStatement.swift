@@ -22,9 +22,6 @@ package struct PostgresStatement: Sendable {
         precondition(!sql.utf8.contains(0), "a statement without a zero character")
         (self.sql, self.columns, self.rows, self.name, self.bytesMax) = (sql, columns, rows, name, bytesMax)
     }
-
-    /// The statement, to be run without being kept.
-    var withoutName: PostgresStatement { PostgresStatement(sql, answers: columns, rows: rows, bytesMax: bytesMax) }
 }
 
 /// A column of an answer, by the types of PostgreSQL (`pg_type.dat`).
