@@ -145,7 +145,7 @@ struct LineCheckTests {
             buffer.append(line + [UInt8(ascii: "\n")])
             ends.append(buffer.count)
         }
-        return LineChunk(text: LineText(copying: buffer, 0, buffer.count), ends: ends, firstLine: 1)
+        return LineChunk(text: LineText(copying: buffer, 0, buffer.count), ends: ends, firstLine: 1, isOpen: false)
     }
 
     /// A validator for a store of five versions, whose floor is 2, whose live version is 3 and whose top is 4.

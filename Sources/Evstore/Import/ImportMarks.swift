@@ -61,7 +61,7 @@ struct ImportMarks {
     /// The lines of all marks, of any input; ascending.
     private var markedLines: [UInt64] = []
     private var hasher = SHA256Hasher()
-    /// The last line that was read.
+    /// The last line that was read, and has come whole for certain.
     private var line: UInt64 = 0
     /// The line of the last mark that matched.
     private var matchedLine: UInt64 = 0
@@ -92,7 +92,7 @@ struct ImportMarks {
     /// Reads a chunk; returns how many of its first lines a mark covers, the last mark that matches, and the lines up to there that the
     /// matching marks leave out, which may be lines before the chunk.
     mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: ImportMark?, leftOut: [UInt64: LeftOutLine]) {
-        line = chunk.lastLine
+        line = chunk.lastWholeLine
         if isIdle { return (0, nil, [:]) }
         var (hashed, covered) = (0, 0)
         var matched: ImportMark?
@@ -107,7 +107,8 @@ struct ImportMarks {
             ahead += following[mark.hash, default: []]
         }
         hash(chunk, from: hashed, to: chunk.ends.count)
-        ahead.removeAll { $0.line <= chunk.lastLine }
+        // Where the last line is open, a mark may be behind the rest of it.
+        ahead.removeAll { $0.line <= max(line, matchedLine) }
         return (covered, matched, leftOut)
     }
 

@@ -296,8 +296,9 @@ extension Importer {
     func kinship(_ entries: [Entry], with marks: [ImportMark]) async throws(EvstoreError) -> Kinship {
         if marks.isEmpty { return .new }
         let (lines, ids, refused) = try await newLines(of: entries)
-        // No import can have appended a line that stops it, or whose id is not in the store.
-        let strange = options.onError == .stop ? ids.union(refused) : ids
+        // No import can have appended a line that stops it, or whose id is not in the store. Of an open line it may have had the rest.
+        let whole = entries.last?.chunk.lastWholeLine ?? 0
+        let strange = options.onError == .stop ? ids.union(refused.filter { $0 <= whole }) : ids
         if lines.isEmpty, strange.isEmpty { return .undecided }
         let history = try store.evolving.current().history
         var isOpen = false

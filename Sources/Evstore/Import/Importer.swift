@@ -167,7 +167,7 @@ final class Importer {
                 try await acquireLock()
                 try findCovered(Entry(chunk: chunk, before: marks))
                 waitingSince = waitingSince ?? .now
-                if marks.horizon <= chunk.lastLine { startWaiting(pass) }
+                if marks.horizon <= chunk.lastWholeLine { startWaiting(pass) }
             case .nothingYet:
                 while !pending.isEmpty { try await finishFirst(pass) }
                 try await finishAppend()
@@ -346,7 +346,8 @@ final class Importer {
             report.add(chunk)
         } else {
             if entry.isKindred { carried.formUnion(chunk.leftOut) }
-            try await append(chunk, of: entry, through: entry.chunk.lastLine)
+            let isCutShort = chunk.leftOut.contains(entry.chunk.lastLine)
+            try await append(chunk, of: entry, through: isCutShort ? entry.chunk.lastWholeLine : entry.chunk.lastLine)
         }
         lastLine = entry.chunk.lastLine
         linesChecked = max(linesChecked, lastLine)

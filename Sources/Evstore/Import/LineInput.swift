@@ -25,6 +25,8 @@ struct LineChunk: Sendable {
     let ends: [Int]
     /// The number of the first line, from 1.
     let firstLine: UInt64
+    /// Whether the input ends in its last line without a line feed: where that line is refused, the rest of it may not have come yet.
+    let isOpen: Bool
 
     /// How many of its first lines earlier imports have appended, but for those that they left out.
     var covered = 0
@@ -37,6 +39,9 @@ struct LineChunk: Sendable {
     func isRead(_ index: Int) -> Bool { index >= covered || isAgain || leftOut[firstLine + UInt64(index)] != nil }
 
     var lastLine: UInt64 { firstLine + UInt64(ends.count) - 1 }
+
+    /// The last line that has come whole for certain.
+    var lastWholeLine: UInt64 { lastLine - (isOpen ? 1 : 0) }
 
     func start(of index: Int) -> Int { index == 0 ? 0 : ends[index - 1] }
 
@@ -80,6 +85,8 @@ final class LineInput {
     /// Whether the buffer held the input's first bytes, without a byte order mark.
     private var hasBegun = false
     private var ended: Bool
+    /// Whether the last line had no line feed.
+    private var lacksFeed = false
     private var bytesRead: UInt64 = 0
     private var bytesMax: UInt64
 
@@ -199,7 +206,8 @@ final class LineInput {
         leftSince = count == ends.count ? nil : following == .late ? .now : leftSince ?? .now
         if count == 0 { return nil }
         let end = ends[count - 1]
-        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine)
+        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine,
+            isOpen: lacksFeed && cursor + end == buffer.count)
         cursor += end
         scanned -= end
         ends = ends[count...].map { $0 - end }
@@ -229,7 +237,7 @@ final class LineInput {
         (nextLine, cursor, scanned, ends, hasBegun) = (1, 0, 0, [], isDocument)
         if isDocument { return }
         buffer.removeAll()
-        (bytesMax, bytesRead, ended) = (bytesRead, 0, false)
+        (bytesMax, bytesRead, ended, lacksFeed) = (bytesRead, 0, false, false)
         do { try file.rewind() } catch { throw .ioFailure(doing: "reading \(name) again", reason: "\(error)") }
     }
 
@@ -270,7 +278,10 @@ final class LineInput {
             let passedOver = try Self.passedOver(buffer, of: name)
             buffer.removeFirst(passedOver)
         }
-        if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
+        if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") {
+            buffer.append(UInt8(ascii: "\n"))
+            lacksFeed = true
+        }
     }
 }
 
