@@ -1,4 +1,5 @@
 import Bytes
+import EventModel
 import JSONText
 import TestSupport
 import Testing
@@ -82,5 +83,34 @@ struct TableWordTests {
             }
         }
         #expect(found > rounds(30), "seed \(seed): \(found) numbers were found by another spelling")
+    }
+
+    @Test("have all values of an enum by value, however numbers are spelled there and in the table, and as a store keeps the file")
+    func covers() throws {
+        var random = SeededGenerator.announced()
+        for round in 0 ..< rounds(30) {
+            var values: [(spelled: String, key: String)] = []
+            while values.count < 3 {
+                let spelled = Self.spelled(&random)
+                let key = (0 ..< 200).lazy.map { _ in Self.spelled(&random) }.first { NaiveNumber($0) == NaiveNumber(spelled) } ?? spelled
+                if !values.contains(where: { NaiveNumber($0.spelled) == NaiveNumber(spelled) }) { values.append((spelled, key)) }
+            }
+            let lacking = round % 2 == 0 ? nil : values.last
+            func check(_ domain: [String]) throws -> [String] {
+                let rows = values.filter { $0.key != lacking?.key }.map { "'\($0.key)': w\($0.spelled.count)\($0.key)" }
+                return try history([
+                    "events: {E: {required: [n], properties: {n: {type: number, enum: [\(domain.joined(separator: ", "))]}}}}",
+                    """
+                    upcast: [{on: E, do: [{convert: {path: /n, to: string, using: {table: {map: {\(rows.joined(separator: ", "))}}}}}]}]
+                    events: {E: {required: [n], properties: {n: {type: string}}}}
+                    """,
+                ]).check().filter { ["COMPAT102", "OPS310"].contains($0.id) }.map(\.message)
+            }
+            let canonical = try values.map { String(decoding: try JSONValue(parsing: Array($0.spelled.utf8).lent).canonical(), as: UTF8.self) }
+            for domain in [values.map(\.spelled), canonical] {
+                let found = try check(domain)
+                #expect(found.count == (lacking == nil ? 0 : 1), "\(domain) by \(values.map(\.key)): \(found)")
+            }
+        }
     }
 }

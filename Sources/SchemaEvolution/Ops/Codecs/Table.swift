@@ -107,17 +107,17 @@ extension Table {
             }
         }
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
-        let keys = Set(of: rows.map(\.key))
-        let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
-        checkCoverage(of: domain, without: others, declared, &site)
+        let keys = Set(rows.map { old($0.key).canonical() })
+        let others = domain?.filter { !keys.contains($0.canonical()) && $0 != .null }
+        checkCoverage(of: domain, without: others, source.kind, declared, &site)
 
         // The values that the table produces, and what each becomes on the way down.
         var made = rows.map(\.value)
         var back: [(new: JSONValue, old: JSONValue)] = down.map { (Shape.value($0.key, kind), $0.value) }
         var loses = false
         for row in rows {
-            if let first = back.firstIndex(where: { $0.new.word.isSame(as: row.value.word) }) {
-                loses = loses || first >= down.count || rows.filter { $0.value.word.isSame(as: row.value.word) }.count > 1
+            if let first = back.firstIndex(where: { $0.new.means(row.value) }) {
+                loses = loses || first >= down.count || rows.filter { $0.value.means(row.value) }.count > 1
             } else {
                 back.append((row.value, old(row.key)))
             }
@@ -140,7 +140,7 @@ extension Table {
                 site.isUnproved = true
             }
             if let others {
-                loses = loses || others.contains { other in rows.contains { $0.value.word.isSame(as: other.word) } }
+                loses = loses || others.contains { other in rows.contains { $0.value.means(other) } }
             } else {
                 site.opClass.insert(.partial)
             }
@@ -148,7 +148,7 @@ extension Table {
             fallback = value
             made.append(value)
             loses = true
-            if !back.contains(where: { $0.new.word.isSame(as: value.word) }) {
+            if !back.contains(where: { $0.new.means(value) }) {
                 site.note(
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
                     fix: "down: {\(value.word): …}",
@@ -175,7 +175,7 @@ extension Table {
         var result = Shape(kind)
         if domain != nil || !isKeeping {
             var values: [JSONValue] = []
-            for value in made + back.map(\.new) where !values.contains(where: { $0.word.isSame(as: value.word) }) { values.append(value) }
+            for value in made + back.map(\.new) where !values.contains(where: { $0.means(value) }) { values.append(value) }
             if source.isNullable { values.append(.null) }
             result.enumeration = values
         }
@@ -189,8 +189,16 @@ extension Table {
     ///   - domain: the values that the source can have; nil if they are unknown.
     ///   - others: the values in `domain` that the table does not contain.
     private func checkCoverage(
-        of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout BindingContext
+        of domain: [JSONValue]?, without others: [JSONValue]?, _ kind: Shape.Kind, _ declared: Shape, _ site: inout BindingContext
     ) {
+        for (index, row) in rows.enumerated() {
+            let value = Shape.value(row.key, kind)
+            guard let first = rows[..<index].first(where: { Shape.value($0.key, kind).means(value) }) else { continue }
+            site.note(
+                Rule.idle, .warning,
+                "the map has one value as \(quoted(first.key)) and as \(quoted(row.key)), of which the first counts",
+                fix: "take \(row.key) out of the map", repair: [site.mark.repair(.remove, below: Self.mapPlace + [row.key])])
+        }
         guard let domain, let others else {
             site.opClass.insert(.partial)
             site.note(Rule.undecided, .note, "the source has no enum: whether the table has all of its values is known from the data alone")
@@ -199,22 +207,24 @@ extension Table {
         if case .refuse = otherwise, !others.isEmpty {
             // The repair uses a value that no other row produces, so that the way down stays unambiguous.
             var free = declared
-            free.enumeration = declared.enumeration?.filter { word in !rows.contains { $0.value.word.isSame(as: word.word) } }
+            free.enumeration = declared.enumeration?.filter { value in !rows.contains { $0.value.means(value) } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let repairs = others.map { other in
-                site.mark.repair(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word])
+                site.mark.repair(.set(free.nearestValue(to: other.word).text), below: Self.mapPlace + [other.word])
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
                 fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", repair: repairs)
         }
-        let words = Set(of: domain.map(\.word))
-        for key in Set(of: rows.map(\.key)).sorted().map(\.text) where !words.contains(key) {
+        let known = Set(domain.map { $0.canonical() })
+        for row in rows where !known.contains(Shape.value(row.key, kind).canonical()) {
             site.note(
-                Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
-                repair: [site.mark.repair(.remove, below: ["*", "using", Table.name, "map", key])])
+                Rule.idle, .warning, "the version before never has \(quoted(row.key))", fix: "take \(row.key) out of the map",
+                repair: [site.mark.repair(.remove, below: Self.mapPlace + [row.key])])
         }
     }
+
+    private static let mapPlace = ["*", "using", name, "map"]
 }
 
 /// Finds a value's row by linear search, since tables are short.
@@ -286,6 +296,9 @@ extension JSONValue {
     var word: String {
         if case .string(let text) = self { text } else { text }
     }
+
+    /// Whether two scalars are the same value, however their numbers are written.
+    func means(_ other: JSONValue) -> Bool { canonical() == other.canonical() }
 }
 
 extension Shape {
