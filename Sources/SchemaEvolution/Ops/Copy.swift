@@ -35,7 +35,7 @@ struct Copy: MemberOp {
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var made = site.require(from) else { return nil }
-        let before = site.shape
+        let (before, earlier) = (site.shape, site.opClass)
         let declared = site.declared(at: path)
         var bound: (any BoundCodec)?
         if let codec {
@@ -46,7 +46,7 @@ struct Copy: MemberOp {
         // Older versions do not see the copy, so its declared shape may be wider than that of the source.
         if let declared, ShapeDifference.compare(made, declared).allSatisfy({ $0.kind.isWider }) { made = declared }
         // The source remains, so the codec loses nothing; on the way down, only the copy is removed.
-        site.opClass = [.widen]
+        site.opClass = earlier.union(.widen)
         let common = from.commonParents(with: path)
         let always = site.isAlwaysPresent(from, beyond: common)
         guard site.put(made, at: path, .derived(always: always), common: common),
