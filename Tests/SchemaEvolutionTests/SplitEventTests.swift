@@ -108,6 +108,34 @@ func inventsNothing() throws {
     #expect(try joined(viewer, [parts[0]]).map(\.json) == [#"{"id":"1","n":0}"#])
 }
 
+@Test(
+    "a lone part whose way down gives an event without that part is a warning",
+    arguments: [
+        ("equals: q", "{as: {/k: p}}", true), ("equals: q", "{as: {/k: q}}", false), ("exists: false", "{as: {/k: q}}", true),
+        ("exists: true", "as", true), ("exists: false", "as", false), ("in: [a, b]", "{as: {/k: b}}", false), ("equals: q", "{hide: x}", false),
+    ])
+func contradicts(_ test: String, _ down: String, _ warns: Bool) throws {
+    let history = try history([
+        "events: {A: {required: [id], properties: {\(whole1), k: {type: string}}}}",
+        """
+        upcast:
+          - split-event:
+              type: A
+              into: [{type: P, pick: [/id, /k], down: {hide: x}}, {type: Q, pick: [/id], when: {path: /k, \(test)}, down: \(down)}]
+        events:
+          P: {required: [id], properties: {\(whole1), k: {type: string}}}
+          Q: {required: [id], properties: {\(whole1)}}
+        """,
+    ])
+    let found = history.check().filter { $0.message.contains("as does not give what when asks for") }
+    #expect(found.map(\.severity) == (warns ? [.warning] : []), "\(history.check())")
+    // The warning is right: an event that was born as the lone part does not have it again.
+    let lone = PathRunner(history)
+    let below = try lone.images("Q", #"{"id":1}"#, from: 2, to: 1)
+    let again = try below.flatMap { try lone.images("A", $0.json, from: 1, to: 2) }
+    #expect(below.isEmpty || again.contains { $0.type == "Q" } != warns)
+}
+
 /// A type whose members lie in an object, and parts that take some of them.
 private func parted(_ shape: String, _ parts: String, _ shapes: [String]) throws -> PathRunner {
     let types = zip(["P", "Q", "R"], shapes).map { "  \($0): {\($1)}" }.joined(separator: "\n")

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import JSONText
 
@@ -250,6 +251,17 @@ extension SplitEvent.PartRule {
         return (part, SplitArm(pick: places, ops: ops, lone: lone))
     }
 
+    /// Whether the event that a lone part becomes has this part; nil where that depends on more than the values that the part supplies.
+    private func isPartOfItself(_ fills: [(pointer: JSONPointer, value: JSONValue)]) -> Bool? {
+        guard let test, case .pointer(let pointer) = test.source else { return nil }
+        let known = pick + fills.map(\.pointer)
+        if let fill = fills.first(where: { pointer.hasPrefix($0.pointer) }) {
+            let value = fill.value.value(at: pointer.tokens[fill.pointer.tokens.count...])
+            return value.map { test.test.holds(Array($0.text.utf8).lent) } ?? test.test.holdsWhereAbsent
+        }
+        return known.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) } ? nil : test.test.holdsWhereAbsent
+    }
+
     private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepContext) -> SplitArm.Lone {
         switch down {
         case .hide(let why):
@@ -276,6 +288,13 @@ extension SplitEvent.PartRule {
                 site.note(
                     Rule.downNotTotal, "a \(type) that stands alone has no \(difference.pointer) for \(split.type)",
                     fix: "down: {as: {\(difference.pointer): …}}, or {hide: \"…\"}")
+            }
+            if let test, isPartOfItself(fills) == false {
+                site.note(
+                    Rule.downNotTotal, .warning,
+                    "a \(type) that stands alone becomes a \(split.type) without this part: as does not give what when asks for, "
+                        + test.words(),
+                    fix: "give as: {…} a value for which when holds, or down: {hide: \"…\"}")
             }
             return .alone(places.isEmpty ? nil : BoundFill(places))
         }
