@@ -292,7 +292,8 @@ extension Laws {
         let small = failure.shrunk(history)
         let event = small.event
         var what = "\(failure.verdict.law): \(event.type) born at \(event.born) "
-        what += "\(sentence(failure.verdict.law)) \(failure.target): \(event.origin.rawValue) \(small.example(history))"
+        let origin = event.origin.rawValue + (small.events == failure.events ? "" : ", made smaller,")
+        what += "\(sentence(failure.verdict.law)) \(failure.target): \(origin) \(small.example(history))"
         if case .noImage(let image)? = failure.verdict.error {
             what += "; \(image.op) of \(image.step) at \(image.pointer.isEmpty ? "the payload" : image.pointer) takes \(image.expected)"
         }

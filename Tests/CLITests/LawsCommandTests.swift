@@ -63,7 +63,7 @@ struct LawsCommandTests {
         #expect(try replay.exit == 10 && member(shop.must("status --json").line, "live") == "1")
         let wrong = try shop.run("verify --laws")
         #expect(wrong.exit == 3)
-        let finding = try #require(wrong.lines.first { $0.contains("LAW102: L1: Paid born at v1") })
+        let finding = try #require(wrong.lines.first { $0.contains("error LAW102: L1: Paid born at v1") })
         #expect(finding.contains(#"{"method":"#) && !finding.contains("note"), "\(finding)")
         try write(down: "{card: cc, transfer: bt}")
         try shop.must("replay --to v2 --schemas \(shop.path("pay"))")

@@ -95,23 +95,23 @@ extension LawTrial {
         var verdict = LawVerdict(law: "L1")
         do {
             var back: [[GroupPart]] = []
-            var stable = LawVerdict(law: "L3")
+            var difference: Difference?
             for (event, image) in zip(events, images) {
                 let parts = try see(image, of: event, from: target, to: event.born)
                 let again = try see(parts, of: event, from: event.born, to: target)
-                if !parts.isEmpty, !Self.isSame(again, image), stable.holds || stable.weight == .measured {
-                    stable.holds = false
-                    stable.weight = isAllowed(again, image, event, target) ? .measured : .required
-                }
+                let one = Difference(again: again, images: image)
+                if difference == nil, !parts.isEmpty, !one.isNone { difference = one }
                 back.append(parts)
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
             if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isLossless) }
+            var stable = LawVerdict(law: "L3", holds: difference == nil)
+            if let difference { stable.weight = weight(ofL3: verdict, events, target, isCanonical, difference) }
             return found + [verdict, stable]
         } catch {
             if isExcused(last, target, error) { return found }
             (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isLossless))
-            return found + [verdict, LawVerdict(law: "L3", holds: false, error: error)]
+            return found + [verdict, LawVerdict(law: "L3", holds: false, weight: weight(ofL3: verdict, events, target, isCanonical, nil), error: error)]
         }
     }
 
@@ -184,6 +184,15 @@ extension LawTrial {
             // A rekey may refuse a generated name.
             return event.origin != .log
         }
+    }
+
+    /// Why a step gives the stream of an event of the log no name at a version; nil where it has one there.
+    func nameRefusal(_ event: LawEvent, at target: SchemaVersion) -> EvstoreError? {
+        guard history.rekeysStreams, event.origin == .log else { return nil }
+        do throws(EvstoreError) {
+            _ = try history.streamName(StreamName(event.stream), from: event.born, to: target)
+            return nil
+        } catch { return error }
     }
 
     /// Whether a type has no template, or its template makes this name.

@@ -125,6 +125,7 @@ package struct LawTrial {
             }
             return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
         }
+        if isFull, let error = nameRefusal(event, at: target), isQuarantined([event], target, error) { return [] }
         let forms = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
         let stepwise = stepwise(event, images, target, along: &walk)
@@ -165,26 +166,54 @@ package struct LawTrial {
             // An event that was born above is stored as it is. Nobody converts its lower image back, so a codec that can't reproduce it
             // does no harm.
             if !isUp, error.isByCodec { return [verdict] }
-            return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
+            return isFull ? [verdict, LawVerdict(law: "L3", holds: false, weight: weight(ofL3: verdict, [event], target, isCanonical, nil), error: error)] : [verdict]
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
         if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target) }
         // Where the way back hides all images, nothing can come forth again: L1 tells whether that is declared.
         guard isFull, !back.isEmpty else { return [verdict] }
+        var stable = LawVerdict(law: "L3")
+        var difference: Difference?
         do {
-            let again = try see(back, of: event, from: event.born, to: target)
-            var stable = LawVerdict(law: "L3", holds: Self.isSame(again, images))
-            if !stable.holds, isAllowed(again, images, event, target) { stable.weight = .measured }
-            return [verdict, stable]
+            difference = Difference(again: try see(back, of: event, from: event.born, to: target), images: images)
+            stable.holds = difference?.isNone ?? true
         } catch {
-            return isExcused(event, target, error) ? [verdict] : [verdict, LawVerdict(law: "L3", holds: false, error: error)]
+            if isExcused(event, target, error) { return [verdict] }
+            (stable.holds, stable.error) = (false, error)
         }
+        if !stable.holds { stable.weight = weight(ofL3: verdict, [event], target, isCanonical, difference) }
+        return [verdict, stable]
+    }
+
+    /// What images become on the way back and here again.
+    struct Difference {
+        let again, images: [GroupPart]
+
+        var isNone: Bool { LawTrial.isSame(again, images) }
+    }
+
+    /// The weight of a failure in which images are not the same again after the way back. If the events did not come back as they were, or a
+    /// value is in another form, the images may show just that.
+    /// - Parameters:
+    ///   - verdict: whether the events came back as they were; for events of the log it tells of each loss.
+    ///   - difference: nil where there are no images again.
+    mutating func weight(
+        ofL3 verdict: LawVerdict, _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ difference: Difference?
+    ) -> LawVerdict.Weight {
+        if !verdict.holds, verdict.weight == .required { return .required }
+        guard isCanonical, let last = events.last else { return .measured }
+        if !verdict.holds {
+            if last.origin == .log || last.origin == .adopted { return .measured }
+            let lost = losses(of: events, at: target)
+            if !lost.isEmpty, lost.allSatisfy({ $0.isOtherForm || !$0.loss.because.isEmpty }) { return .measured }
+        }
+        return difference.map { isAllowed($0, last, target) } ?? false ? .measured : .required
     }
 
     /// Whether an image may differ from the one that it becomes on the way back and here again. A codec may round each time. Where a step
     /// makes a member from others within an object that the older version need not have, the way down takes the member out and can't know
     /// whether the object was there: an empty object and an absent one become one.
-    func isAllowed(_ again: [GroupPart], _ images: [GroupPart], _ event: LawEvent, _ target: SchemaVersion) -> Bool {
+    private func isAllowed(_ difference: Difference, _ event: LawEvent, _ target: SchemaVersion) -> Bool {
         let (steps, isUp) = (history.steps(from: event.born, to: target), event.born < target)
         let drifting = DriftingMembers(steps, isUp ? .up : .down)
         let mergesEmpty = !isUp && steps.contains { $0.step.derivesWithinObjects }
@@ -196,7 +225,7 @@ package struct LawTrial {
                 } catch { return part }
             }
         }
-        return drifting.areAll || Self.isSame(compared(again), compared(images))
+        return drifting.areAll || Self.isSame(compared(difference.again), compared(difference.images))
     }
 
     /// The weight of a failure in which downcast events differ from the originals.
@@ -204,11 +233,11 @@ package struct LawTrial {
         _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ isLossless: Bool
     ) -> LawVerdict.Weight {
         let lost = enterLosses(of: events, at: target)
-        if !lost.isEmpty, !lost.contains(where: \.isUndeclared) { return .measured }
-        guard isCanonical || lost.contains(where: \.isUndeclared), let event = events.first else { return .measured }
+        // A replay asks for what is undeclared.
+        if !lost.isEmpty { return lost.contains(where: \.isUndeclared) ? .noted : .measured }
+        guard isCanonical, isLossless, let event = events.first else { return .measured }
         let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
-        if isLossless, !mayLose { return .required }
-        return lost.contains(where: \.isUndeclared) ? .noted : .measured
+        return mayLose ? .measured : .required
     }
 
     /// Counts the losses of logged or adopted events that changed in a round trip.
@@ -258,7 +287,7 @@ package struct LawTrial {
     private mutating func hasImage(of events: [LawEvent], at version: SchemaVersion) -> Bool {
         let start = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
         do { _ = try see(appended: start, of: events, from: events[0].born, to: version) } catch { return false }
-        return true
+        return events.allSatisfy { nameRefusal($0, at: version) == nil }
     }
 
     /// Whether a step on the path merges the event with others of its append.

@@ -111,7 +111,7 @@ struct Add: MemberOp {
         guard site.put(member, at: path, .added), let place = MemberLocation(path, here: site.shape, there: before, isConstant: true) else {
             return nil
         }
-        return BoundAdd(place: place, source: source, isRequired: site.shape.isRequired(at: path))
+        return BoundAdd(place: place, source: source, isRequired: !site.isLeaving && site.shape.isRequired(at: path))
     }
 }
 

@@ -40,6 +40,8 @@ struct BindingContext {
     var isRekeyed = false
     /// Whether the version is unreleased and can still be changed. In a released version, values that an op refuses are only warnings.
     var mayChange = false
+    /// Whether the step takes the type away, so that version n requires nothing of it.
+    var isLeaving = false
     var findings: [Finding] = []
 
     mutating func note(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) {
@@ -105,7 +107,7 @@ struct BindingContext {
     /// A context for the elements of an array, the values of a map or the ops of a guard.
     func nested(_ shape: Shape, shapeTargets: [ShapeTarget]) -> BindingContext {
         var inner = BindingContext(shape: shape, stream: nil, shapeTargets: shapeTargets, type: type, mark: mark, label: label)
-        (inner.isRekeyed, inner.mayChange) = (isRekeyed, mayChange)
+        (inner.isRekeyed, inner.mayChange, inner.isLeaving) = (isRekeyed, mayChange, isLeaving)
         return inner
     }
 

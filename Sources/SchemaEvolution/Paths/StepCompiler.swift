@@ -130,7 +130,7 @@ struct StepCompiler {
             var site = BindingContext(
                 shape: state.shape, stream: state.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark, label: entry.label)
             site.isRekeyed = step.rekeysStreams
-            site.mayChange = file.released == nil
+            (site.mayChange, site.isLeaving) = (file.released == nil, ways.isEmpty)
             (site.version, site.swiftSteps) = (step.version, swiftSteps)
             let op = entry.op.bind(&site)
             guessMove(entry.op, state.shape, &site, &removed)
