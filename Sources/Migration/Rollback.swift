@@ -50,11 +50,13 @@ package enum Rollback {
         return report
     }
 
+    private static let eventsExamined = 10_000
+
     /// What the older version does not show of the events above it; nil where that can't be determined, which does not undo the rollback.
     private static func loss(
         _ context: MigrationContext, _ state: StoreState, _ flips: FlipHistory, to target: SchemaVersion
     ) -> RollbackLoss? {
-        do { return try RollbackLoss(context, state, flips, to: target, eventsMax: SampleWindows.eventsMax) } catch {
+        do { return try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined) } catch {
             context.logger.warning(
                 "the losses at \(target) could not be determined", metadata: ["error": .stringConvertible(error.advised)])
             return nil

@@ -47,8 +47,9 @@ final class SampleTrial: Sendable {
 
 /// The parts of the log that a sample is taken from: windows of consecutive events.
 struct SampleWindows: Sendable {
-    /// Enough to find what one event in a thousand has, in less time than it takes to load the rows.
-    static let eventsMax = 10_000
+    /// Nearly certain to hold what one event in a thousand has; a build finds what is rarer (`Witnesses`). A plan takes as many, so that a
+    /// replay meets all that its plan has met.
+    static let eventsMax = 4_000
     private static let windows: UInt64 = 40
 
     private(set) var ranges: [ClosedRange<UInt64>] = []
