@@ -60,6 +60,7 @@ extension Advice {
         case leaveConsumers
         case journal
         case pruneSnapshots
+        case query(String, at: SchemaVersion)
         case quarantine
         case consumers
         case parked(String)
@@ -121,6 +122,7 @@ extension Advice.Call: CustomStringConvertible {
         case .leaveConsumers: "leavingConsumers: true"
         case .journal: "maintenance.journal()"
         case .pruneSnapshots: "maintenance.pruneSnapshots(keeping:)"
+        case .query(let projection, let version): "query(\"\(projection)\", at: \(version))"
         case .quarantine: "quarantine()"
         case .consumers: "consumers()"
         case .parked(let consumer): "parked(of: \"\(consumer)\")"

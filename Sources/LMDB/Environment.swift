@@ -22,6 +22,8 @@ package final class Environment: @unchecked Sendable {
         package var readOnly: Bool
         /// Makes `data.mdb` where it is missing; otherwise a missing file is an error.
         package var creating: Bool
+        /// Whether every commit is made durable; otherwise `sync()` does that. For data that counts only after its directory is renamed.
+        package var isSyncing = true
         /// Whether a writer that takes turn after turn keeps its lock in between. Whoever sets this must end the lease (`endLease`).
         package var leasesTurns = false
         /// Called with a sentence where something could not be done as requested.
@@ -249,7 +251,7 @@ extension Environment {
         guard used <= addressesMax else { throw StorageError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
         var flags = UInt32(MDB_NOTLS)
         if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
-        if !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
+        if !configuration.isSyncing || !Guard.logSync.isOn { flags |= UInt32(MDB_NOSYNC) }
         var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
         while true {
             try lockFile?.enter()

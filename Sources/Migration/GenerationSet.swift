@@ -116,8 +116,9 @@ extension GenerationSet {
         let cuts = try context.log.reading { reader in try reader.cuts() }
         for index in entries.indices {
             let entry = entries[index]
+            // One that is mapped may have replaced others, which a sweep deletes.
             let mapped = state.generations[entry.fingerprint]
-            let candidates = (mapped.map { [$0] } ?? []) + names.filter { $0 != mapped && $0.hasPrefix(entry.fingerprint.prefix(16)) }
+            let candidates = mapped.map { [$0] } ?? names.filter { $0.hasPrefix(Generation.namePrefix(of: entry.definition.fingerprint)) }
             for name in candidates where names.contains(name) {
                 guard let header = try header(of: name, context), header.isReady, header.fingerprint == entry.definition.fingerprint,
                     header.checkpoint.cutOff(by: cuts) == nil,
@@ -267,7 +268,7 @@ extension GenerationSet {
     func damage(_ entry: Entry, _ context: MigrationContext, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
         guard let name = entry.directory else { return nil }
         return try finding(entry, name) { (what) throws(EvstoreError) in
-            try compare(open(name, context), entry.definition.indexes, what, context, rowsMax: rowsMax)
+            try compare(open(name, context), entry, what, context, rowsMax: rowsMax)
         }
     }
 
@@ -285,14 +286,15 @@ extension GenerationSet {
         let what = "the read model of \(entry.name) at \(version) (\(name))"
         do { return try body(what) } catch {
             guard case .storeDamaged(_, let reason) = error else { throw error }
-            return Finding(id: "STORE014", message: "\(what): \(reason)", advice: advice)
+            return Finding(id: "STORE014", message: "\(what): \(reason)", advice: advice(entry))
         }
     }
 
-    private var advice: Advice { "build it anew: \(.replay(to: version))" }
+    /// A query builds what is marked as damaged, at each promised version; a replay leads to the newest alone.
+    private func advice(_ entry: Entry) -> Advice { "build it anew: \(.query(entry.name, at: version))" }
 
     private func compare(
-        _ generation: Generation, _ indexes: RowIndexes, _ what: String, _ context: MigrationContext, rowsMax: UInt64
+        _ generation: Generation, _ entry: Entry, _ what: String, _ context: MigrationContext, rowsMax: UInt64
     ) throws(EvstoreError) -> Finding? {
         // Followers of other processes may write meanwhile: the comparison counts only if nothing changed during it.
         while true {
@@ -300,22 +302,22 @@ extension GenerationSet {
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
             if before.rows > rowsMax { return nil }
             let counted = try generation.recount(context.job)
-            let indexFault = try generation.indexFault(indexes, context.job)
+            let indexFault = try generation.indexFault(entry.definition.indexes, context.job)
             guard try generation.header == before else { continue }
             if counted.rows == before.rows, counted.digest == before.digest {
                 guard let indexFault else { return nil }
                 _ = generation.damaged("its index \(indexFault)")
-                return Finding(id: "STORE205", message: "the index of \(what) \(indexFault)", advice: advice)
+                return Finding(id: "STORE205", message: "the index of \(what) \(indexFault)", advice: advice(entry))
             }
             // Marks the generation as damaged, so that the next query rebuilds the read model.
             if counted.rows != before.rows {
                 let reason = "has \(counted.rows) rows and notes \(before.rows)"
                 _ = generation.damaged("it \(reason)")
-                return Finding(id: "STORE203", message: "\(what) \(reason)", advice: advice)
+                return Finding(id: "STORE203", message: "\(what) \(reason)", advice: advice(entry))
             }
             let reason = "does not have the digest it notes"
             _ = generation.damaged("it \(reason)")
-            return Finding(id: "STORE204", message: "\(what) \(reason)", advice: advice)
+            return Finding(id: "STORE204", message: "\(what) \(reason)", advice: advice(entry))
         }
     }
 

@@ -18,7 +18,7 @@ extension Generation {
             let home = try StoreFiles.directory(Directory.name(of: home(in: store)), of: store)
             // Syncs even if another process created the directory, since that process may have been killed before its sync.
             try Directory.sync(store)
-            let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
+            let name = try freeName(namePrefix(of: definition.fingerprint), in: home)
             let made = home + "/new-" + name
             try Directory.remove(made)
             try Directory.create(made)
@@ -28,7 +28,9 @@ extension Generation {
             let keys = try log.makeModelKeys(of: name, in: made)
             let hasIndexes = !definition.indexes.isEmpty && keys == nil
             let tables = GenerationTable.allCases.filter { $0 != .indexes || hasIndexes }
-            let environment = try Environment.open(directory: made, configuration(log.options, creating: tables))
+            var configuration = configuration(log.options, creating: tables)
+            configuration.isSyncing = false
+            let environment = try Environment.open(directory: made, configuration)
             let generation: Generation
             do {
                 let mark = try GenerationMark(made)
@@ -42,7 +44,8 @@ extension Generation {
             }
             do {
                 defer { generation.close() }
-                try generation.write { transaction in try generation.put(header, &transaction) }
+                try environment.write { transaction in try generation.put(header, &transaction) }
+                try environment.sync()
             }
             try Directory.sync(made)
             try Directory.rename(made, to: home + "/" + name)
@@ -55,7 +58,7 @@ extension Generation {
     private static func freeName(_ prefix: String, in home: String) throws -> String {
         let taken = Set(try Directory.names(home))
         while true {
-            let name = prefix + "-" + String(UInt32.random(in: 1 ... .max), radix: 16)
+            let name = prefix + String(UInt32.random(in: 1 ... .max), radix: 16)
             if !taken.contains(name) { return name }
         }
     }

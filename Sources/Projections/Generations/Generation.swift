@@ -72,6 +72,9 @@ package final class Generation: Sendable {
         }
     }
 
+    /// How the names of the generations of a definition begin.
+    package static func namePrefix(of fingerprint: Digest) -> String { fingerprint.hex.prefix(16) + "-" }
+
     /// Whether a directory's name is that of a generation; other directories are leftovers.
     package static func isName(_ name: String) -> Bool {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
@@ -135,6 +138,9 @@ package final class Generation: Sendable {
             let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format, KnownHeader()) }
             guard header.storeID == log.storeID else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
+            }
+            guard name.hasPrefix(namePrefix(of: header.fingerprint)) else {
+                throw note.damaged("its data.mdb is that of another read model, \(header.projection) at \(header.version)")
             }
             let files = Files(directory: directory, environment: environment, mark: mark, keys: keys)
             return try Generation(files, fingerprint: header.fingerprint, format: format)
