@@ -59,7 +59,7 @@ package enum Backup {
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
         try directory.checkLedger(before, own: context.log.ledger(), provenBy: context.log.access.keys?.subjects.ring)
         try directory.sweep(overwriting: context.log.keyFile != nil)
-        var shared = try directory.whole(before?.blocks ?? [])
+        var shared = try directory.whole(before?.blocks ?? [], provenBy: context.log.access.keys?.codes)
         // A cut may have discarded the last events of the newest runs.
         while let last = shared.last, try last.base.map({ try context.log.holds($0) }) != true { shared.removeLast() }
         // A retired secret still opens the older files: blocks under the present keys are not appended to those.

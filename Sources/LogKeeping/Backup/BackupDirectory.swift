@@ -226,12 +226,13 @@ struct BackupDirectory {
         try WholeFile.write(text, to: name)
     }
 
-    /// Returns a run's block files up to the first one that is missing, or whose size or frames are not those that the run notes.
-    func whole(_ blocks: [Run.Blocks]) throws -> [Run.Blocks] {
+    /// Returns a run's block files up to the first one that is missing, or whose size, frames or codes are not those that were written.
+    /// - Parameter codes: nil where frames have no codes.
+    func whole(_ blocks: [Run.Blocks], provenBy codes: StoreCodes?) throws -> [Run.Blocks] {
         var whole: [Run.Blocks] = []
         for part in blocks {
             guard let status = try Directory.status(path + "/" + part.file), status.bytes == part.bytes,
-                try hasFrames(part, after: whole.last?.frame)
+                try hasFrames(part, after: whole.last?.frame, codes)
             else { break }
             whole.append(part)
         }
@@ -239,11 +240,12 @@ struct BackupDirectory {
     }
 
     /// Whether the frames of a file follow a frame by their numbers, and end with the frame that a run notes. Only headers are read.
-    private func hasFrames(_ part: Run.Blocks, after last: UInt64?) throws -> Bool {
+    private func hasFrames(_ part: Run.Blocks, after last: UInt64?, _ codes: StoreCodes?) throws -> Bool {
         let file = try File(path + "/" + part.file, .read)
         var (offset, number, link) = (0, last, "")
         while offset < part.bytes {
-            guard let header = try BackupFrame.header(file.read(BackupFrame.headerBytes, at: offset)) else { return false }
+            let bytes = try file.read(BackupFrame.headerBytes + (codes == nil ? 0 : BackupFrame.codeBytes), at: offset)
+            guard let header = BackupFrame.header(bytes, provenBy: codes) else { return false }
             guard header.number == number.map({ $0 &+ 1 }) ?? 0 else { return false }
             (offset, number, link) = (offset + header.frameBytes, header.number, hex(header.link))
         }

@@ -51,13 +51,21 @@ enum BackupFrame {
     }
 
     /// What a header says of its frame, whose body is not read; nil where it is no header.
-    static func header(_ header: [UInt8]) -> (number: UInt64, link: [UInt8], frameBytes: Int)? {
-        guard header.count == headerBytes else { return nil }
+    /// - Parameters:
+    ///   - header: the bytes of the header, and a code behind it where the frame has one.
+    ///   - codes: where not nil, a frame without a right code counts as no frame.
+    static func header(_ header: [UInt8], provenBy codes: StoreCodes?) -> (number: UInt64, link: [UInt8], frameBytes: Int)? {
+        guard header.count >= headerBytes else { return nil }
         let row = header.lent
         let (magic, size) = (row.load(UInt32.self, at: 0), row.load(UInt64.self, at: 8))
         guard magic == Self.magic || magic == magicWithCode, size <= UInt64(bytesMax) else { return nil }
-        let bytes = headerBytes + (magic == magicWithCode ? codeBytes : 0) + Int(size)
-        return (row.load(UInt64.self, at: 16), Array(header[linkedBytes...]), bytes)
+        let hasCode = magic == magicWithCode
+        if let codes {
+            guard hasCode, header.count == headerBytes + codeBytes,
+                codes.frames.isCode(row.slice(headerBytes, codeBytes), of: row.slice(linkedBytes, headerBytes - linkedBytes))
+            else { return nil }
+        }
+        return (row.load(UInt64.self, at: 16), Array(header[linkedBytes ..< headerBytes]), headerBytes + (hasCode ? codeBytes : 0) + Int(size))
     }
 }
 
@@ -137,7 +145,7 @@ struct FrameReader {
         let bytes = link.bytes
         if codes == nil && code == nil { return }
         if let codes, let code, codes.frames.isCode(code.lent, of: bytes.lent) { return }
-        throw BackupDamage("the code of frame \(number) is not one that the store's keys make: somebody else has written it")
+        throw BackupDamage("the code of frame \(number) is not one that the store's keys make: it is damaged, or somebody else has written the frame")
     }
 
     /// - Throws: `BackupDamage`.

@@ -220,10 +220,12 @@ extension EventLog {
                     id: "STORE002", position: Position(gap.lowerBound),
                     message: "no block holds the positions \(gap.lowerBound) to \(gap.upperBound)")
             }
+            let lacksKeys = try SalvagedKeys.areMissing(of: salvage)
+            let first: Advice = "put the file \(StoreKeys.fileName) of a backup there first; then "
             findings.append(
                 Finding(
                     id: "STORE020", severity: .note, message: "\(salvage.events) of \(salvage.log.end) events can be taken out",
-                    advice: "\(.salvage(store: store))"))
+                    advice: lacksKeys ? "\(first)\(.salvage(store: store))" : "\(.salvage(store: store))"))
             return VerifyReport(ok: false, findings: findings, laws: [], events: salvage.events)
         } catch { throw EvstoreError(converting: error, at: store, doing: "examining \(store)") }
     }

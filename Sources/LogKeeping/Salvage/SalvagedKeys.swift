@@ -19,13 +19,27 @@ struct SalvagedKeys {
         return try StoreKeys.file(at: store).flatMap { StoreID($0.storeID) }.map { try StoreKeys(at: store, $0, secret) }
     }
 
+    private static func isSealed(_ block: FoundBlock, of salvage: Salvage) throws -> Bool {
+        let bytes = try salvage.read(block)
+        return bytes.lent.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0
+    }
+
+    /// Whether the events are sealed, and no file beside the log has their keys.
+    static func areMissing(of salvage: Salvage) throws -> Bool {
+        guard let first = salvage.log.blocks.first ?? salvage.log.unconfirmed.first, try isSealed(first, of: salvage) else { return false }
+        guard let store = salvage.source.store else { return true }
+        do {
+            let file = try StoreKeys.file(at: store)
+            return file == nil
+        } catch { return true }
+    }
+
     /// Nil where the events are not sealed.
     /// - Throws: `EvstoreError`: keysRefused, storeDamaged.
     static func find(of salvage: Salvage, _ options: Options) throws -> SalvagedKeys? {
         let path = salvage.source.path
         guard let first = salvage.log.blocks.first ?? salvage.log.unconfirmed.first else { return nil }
-        let block = try salvage.read(first)
-        guard block.lent.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 else {
+        guard try isSealed(first, of: salvage) else {
             if options.secret == nil { return nil }
             throw EvstoreError.keysRefused(
                 path: path, reason: "its events are not sealed; salvage it without a key, then `recipher` the store")
