@@ -109,8 +109,8 @@ private struct LineRedactor: Sendable {
 // MARK: What is still shown
 
 extension EventStore {
-    /// Adds to the report the events of a forgotten stream that still show a personal member at the live version, and those that have no
-    /// image there.
+    /// Adds to the report the events of a forgotten stream that still show a personal member at a promised version, and those that have no
+    /// image at the live one.
     fileprivate func look(at stream: StreamName, through last: Position, _ report: inout ForgetReport) throws(EvstoreError) {
         var shown: [Position] = []
         var hidden: [Position] = []
@@ -119,22 +119,28 @@ extension EventStore {
             next = nil
             try log.reading { reader in
                 let history = try evolving.history(reader)
-                let live = reader.stamp.live
-                let converter = try EventConverter(self, history, .version(live), in: .stream)
+                let stamp = reader.stamp
+                let converters = try stamp.floor.through(stamp.top).map { version in
+                    (version, try EventConverter(self, history, .version(version), in: .stream))
+                }
                 try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
                     guard record.position <= last else {
                         next = nil
                         return false
                     }
                     next = record.revision.next
-                    do {
-                        var isShown = false
-                        try converter.view(record, reader) { image in
-                            let own = record.isForgotten ? try history.remaining(record, log.name(ofType: record.type)) : nil
-                            if try history.showsPersons(image, at: live, of: own) { isShown = true }
+                    let own = record.isForgotten ? try history.remaining(record, log.name(ofType: record.type)) : nil
+                    var isShown = false
+                    for (version, converter) in converters {
+                        do {
+                            try converter.view(record, reader) { image in
+                                if try history.showsPersons(image, at: version, of: own) { isShown = true }
+                            }
+                        } catch EvstoreError.noImage {
+                            if record.isForgotten, version == stamp.live { hidden.append(record.position) }
                         }
-                        if isShown { shown.append(record.position) }
-                    } catch EvstoreError.noImage where record.isForgotten { hidden.append(record.position) } catch EvstoreError.noImage {}
+                    }
+                    if isShown { shown.append(record.position) }
                     return true
                 }
             }

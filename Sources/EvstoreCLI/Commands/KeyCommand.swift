@@ -228,7 +228,8 @@ extension ForgetReport {
         for name in unknown where !shown.contains(name) { "nothing    \(name) never had personal data" }
         for events in stillShown {
             "SHOWN      \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "
-                + "still show personal data: they were written before it was personal, or before the store was sealed"
+                + "still show personal data, at the live version or an older one: they were written before it was personal, before the "
+                + "store was sealed, or where their own version does not mark it"
         }
         for events in withoutImage {
             "HIDDEN     \(events.stream): \(counted(events.count, "event")) from position \(grouped(events.first.rawValue)) on "

@@ -260,8 +260,9 @@ public struct ForgetReport: Hashable, Sendable {
     public var archives: [String] = []
     /// Copies of the store that another process is using, such as a drill's; each is removed when that process ends.
     public var inUse: [String] = []
-    /// Events that still show a personal member at the live version: they were written before the member was personal, or before the store
-    /// was sealed, so that it is not separate from the rest of the payload.
+    /// Events that still show a personal member at the live version, or at another that is promised: they were written before the member was
+    /// personal, before the store was sealed, or at a version that has the value in a member without that mark. So it is not separate from
+    /// the rest of the payload.
     public var stillShown: [EventsOfStream] = []
     /// Forgotten events that have no image at the live version: a step can't convert the plainest value of a personal member.
     public var withoutImage: [EventsOfStream] = []
