@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Hashing
 public import Migration
 internal import Projections
 package import SchemaEvolution
@@ -125,6 +126,21 @@ extension EventStore {
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
         try Quarantine.list(context(Job("list the quarantine")), at: try effective(version), projection: projection)
+    }
+
+    /// Brings the read models of a version that were built up to the log's end, as far as this handle can. Nil stands for one that was not
+    /// built.
+    package func caughtUpNotes(
+        at version: SchemaVersion?
+    ) async throws(EvstoreError) -> [(projection: String, note: QueryNote?)] {
+        let (version, evolution) = (try effective(version), try evolving.current())
+        try requireVersion(version, evolution)
+        var notes: [(projection: String, note: QueryNote?)] = []
+        for definition in try evolution.definitions(at: version) {
+            let isBuilt = evolution.state.generations[definition.fingerprint.hex] != nil
+            notes.append((definition.name, isBuilt ? try await readModel(definition.name, at: version, mayLag: true).note : nil))
+        }
+        return notes
     }
 
     /// Hands over what `quarantine(at:)` lists, one by one.

@@ -49,6 +49,8 @@ package enum Quarantine {
             let state = try context.state()
             try GenerationSweep.run(context)
             let current = try GenerationSet.registered(context, at: state.live, state)
+            // The newest events may have no image either.
+            try current.follow(context)
             let before = try current.quarantineRows(context)
             var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
             let lacking = Set(try current.headers(context).filter { $0.header.quarantined > 0 }.map(\.entry.name))

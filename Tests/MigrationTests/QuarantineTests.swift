@@ -25,6 +25,15 @@ struct QuarantineTests {
         #expect(store.generations == generations)
     }
 
+    @Test("a retry counts the events that came since, too")
+    func newest() async throws {
+        let store = try await quarantined()
+        try await store.place(3, amount: "more", born: 2)
+        let report = try await Quarantine.retry(store.context())
+        #expect(report.rebuilt.isEmpty && report.before == 4 && report.after == 4)
+        #expect(try Set(Quarantine.list(store.context(), at: SchemaVersion(3)).map(\.position)) == [Position(2), Position(3)])
+    }
+
     @Test("one projection's events can be asked for, and an unknown projection is an error")
     func list() async throws {
         let store = try await quarantined()

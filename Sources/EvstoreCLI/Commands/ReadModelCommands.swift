@@ -211,6 +211,10 @@ extension QueryNote {
                 "note: \(projection) at \(version) lacks \(counted(quarantined, "quarantined event")): "
                     + "evstore quarantine list --at \(version)")
         }
+        writeLag(projection, to: output)
+    }
+
+    func writeLag(_ projection: String, to output: Output) {
         if lag > 0 {
             output.note("note: \(projection) at \(version) is \(counted(lag, "event")) behind" + (reason.map { ": \($0)" } ?? ""))
         }
@@ -277,7 +281,12 @@ struct QuarantineCommand: ParsableCommand, Group {
 
     struct List: Command {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "Prints them with the reason.", discussion: "Example: evstore quarantine list --at v5 --json")
+            commandName: "list", abstract: "Prints them with the reason.",
+            discussion: """
+                The read models first catch up with the log; where one may not, or was never built, standard error says so.
+
+                Example: evstore quarantine list --at v5 --json
+                """)
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
@@ -285,8 +294,16 @@ struct QuarantineCommand: ParsableCommand, Group {
         var at: String?
 
         func run(in session: Session) async throws {
-            try await session.withStore(.reading) { store in
-                try store.forEachQuarantined(at: store.version(ifNamed: at)) { row in try session.output.row(row) }
+            try await session.withStore(.writingIfAllowed) { store in
+                let version = try store.version(ifNamed: at)
+                for (projection, note) in try await store.caughtUpNotes(at: version) {
+                    if let note {
+                        note.writeLag(projection, to: session.output)
+                    } else {
+                        session.output.note("note: \(projection) was not built\(version.map { " at \($0)" } ?? "")")
+                    }
+                }
+                try store.forEachQuarantined(at: version) { row in try session.output.row(row) }
             }
         }
     }
