@@ -246,7 +246,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "GuideShop", "GuideService",
-                "TestSupport",
+                "TestSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreServiceTests",

@@ -88,7 +88,7 @@ extension EvstoreError {
                 ? "evstore replay --to \(version) comes first"
                 : "only what is live can be finalized, and that can't be taken back: evstore status"
         case .unknownSnapshot(_, let known) where known.isEmpty: "take one: evstore snapshot take NAME"
-        case .verificationFailed: "evstore verify --deep"
+        case .verificationFailed: "evstore verify --deep --laws"
         case .keyUnusable:
             """
             make one to sign heads: (umask 077; openssl genpkey -algorithm ed25519 -out KEYFILE); its public half: \
@@ -119,6 +119,7 @@ extension Advice.Call {
         case .leaveConsumers: "--leave-consumers"
         case .journal: "evstore journal"
         case .pruneSnapshots: "evstore snapshot prune"
+        case .query(let projection, let version): "evstore query \(projection.shellWord) --at \(version) --count"
         case .quarantine: "evstore quarantine list"
         case .consumers: "evstore consumers list"
         case .parked(let consumer): "evstore consumers parked \(consumer.shellWord)"

@@ -84,6 +84,13 @@ public enum EvstoreCLI {
         try await work.value
     }
 
+    /// Fast way: the command that the first word names, read by its own parser, without those of all others. Nil where it is not the first
+    /// word, or can't take the rest: the whole tree then says why.
+    static func commandAlone(_ arguments: [String]) -> (any Command)? {
+        let named = RootCommand.configuration.subcommands.first { $0.configuration.commandName == arguments.first }
+        do { return try named?.parseAsRoot(Array(arguments.dropFirst())) as? any Command } catch { return nil }
+    }
+
     /// The command that the arguments name; nil where they asked for help, which has then been printed.
     private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
         // The parser would print this program's version, and do nothing of what is asked for.
@@ -95,6 +102,7 @@ public enum EvstoreCLI {
                 "--version says which program this is, and goes with no command; a version of events is --at or --to \(version)")
         }
         do {
+            if let command = commandAlone(arguments) { return command }
             var parsed = try RootCommand.parseAsRoot(arguments)
             if let command = parsed as? any Command { return command }
             if let group = parsed as? any Group {
