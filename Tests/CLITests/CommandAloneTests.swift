@@ -25,11 +25,14 @@ struct CommandAloneTests {
     func isSame() {
         var random = SeededGenerator.announced()
         var counts = (alone: 0, refused: 0)
-        let options = Set(Self.lines.flatMap(\.self)).filter { $0.hasPrefix("-") }.sorted() + ["--help", "--version", "help", "--", "x", "7"]
+        let options =
+            Set(Self.lines.flatMap(\.self)).filter { $0.hasPrefix("-") }.sorted() + ["--help", "--version", "help", "--", "x", "7"]
         for line in Self.lines {
             for round in 0 ..< 4 {
                 var words = line
-                if round > 0 { words.insert(options.randomElement(using: &random) ?? "", at: Int.random(in: 0 ... words.count, using: &random)) }
+                if round > 0 {
+                    words.insert(options.randomElement(using: &random) ?? "", at: Int.random(in: 0 ... words.count, using: &random))
+                }
                 if round == 2 { words.remove(at: Int.random(in: words.indices, using: &random)) }
                 guard let alone = EvstoreCLI.commandAlone(words) else {
                     counts.refused += 1

@@ -112,7 +112,8 @@ func inventsNothing() throws {
     "a lone part whose way down gives an event without that part is a warning",
     arguments: [
         ("equals: q", "{as: {/k: p}}", true), ("equals: q", "{as: {/k: q}}", false), ("exists: false", "{as: {/k: q}}", true),
-        ("exists: true", "as", true), ("exists: false", "as", false), ("in: [a, b]", "{as: {/k: b}}", false), ("equals: q", "{hide: x}", false),
+        ("exists: true", "as", true), ("exists: false", "as", false), ("in: [a, b]", "{as: {/k: b}}", false),
+        ("equals: q", "{hide: x}", false),
     ])
 func contradicts(_ test: String, _ down: String, _ warns: Bool) throws {
     let history = try history([

@@ -106,7 +106,9 @@ struct TableWordTests {
                     """,
                 ]).check().filter { ["COMPAT102", "OPS310"].contains($0.id) }.map(\.message)
             }
-            let canonical = try values.map { String(decoding: try JSONValue(parsing: Array($0.spelled.utf8).lent).canonical(), as: UTF8.self) }
+            let canonical = try values.map {
+                String(decoding: try JSONValue(parsing: Array($0.spelled.utf8).lent).canonical(), as: UTF8.self)
+            }
             for domain in [values.map(\.spelled), canonical] {
                 let found = try check(domain)
                 #expect(found.count == (lacking == nil ? 0 : 1), "\(domain) by \(values.map(\.key)): \(found)")

@@ -206,7 +206,8 @@ final class LineInput {
         leftSince = count == ends.count ? nil : following == .late ? .now : leftSince ?? .now
         if count == 0 { return nil }
         let end = ends[count - 1]
-        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine,
+        let chunk = LineChunk(
+            text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine,
             isOpen: lacksFeed && cursor + end == buffer.count)
         cursor += end
         scanned -= end

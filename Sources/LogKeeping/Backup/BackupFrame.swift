@@ -65,7 +65,9 @@ enum BackupFrame {
                 codes.frames.isCode(row.slice(headerBytes, codeBytes), of: row.slice(linkedBytes, headerBytes - linkedBytes))
             else { return nil }
         }
-        return (row.load(UInt64.self, at: 16), Array(header[linkedBytes ..< headerBytes]), headerBytes + (hasCode ? codeBytes : 0) + Int(size))
+        return (
+            row.load(UInt64.self, at: 16), Array(header[linkedBytes ..< headerBytes]), headerBytes + (hasCode ? codeBytes : 0) + Int(size)
+        )
     }
 }
 
@@ -145,7 +147,8 @@ struct FrameReader {
         let bytes = link.bytes
         if codes == nil && code == nil { return }
         if let codes, let code, codes.frames.isCode(code.lent, of: bytes.lent) { return }
-        throw BackupDamage("the code of frame \(number) is not one that the store's keys make: it is damaged, or somebody else has written the frame")
+        throw BackupDamage(
+            "the code of frame \(number) is not one that the store's keys make: it is damaged, or somebody else has written the frame")
     }
 
     /// - Throws: `BackupDamage`.

@@ -111,7 +111,9 @@ extension LawTrial {
         } catch {
             if isExcused(last, target, error) { return found }
             (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isLossless))
-            return found + [verdict, LawVerdict(law: "L3", holds: false, weight: weight(ofL3: verdict, events, target, isCanonical, nil), error: error)]
+            let stable = LawVerdict(
+                law: "L3", holds: false, weight: weight(ofL3: verdict, events, target, isCanonical, nil), error: error)
+            return found + [verdict, stable]
         }
     }
 

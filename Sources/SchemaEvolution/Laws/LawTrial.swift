@@ -166,7 +166,9 @@ package struct LawTrial {
             // An event that was born above is stored as it is. Nobody converts its lower image back, so a codec that can't reproduce it
             // does no harm.
             if !isUp, error.isByCodec { return [verdict] }
-            return isFull ? [verdict, LawVerdict(law: "L3", holds: false, weight: weight(ofL3: verdict, [event], target, isCanonical, nil), error: error)] : [verdict]
+            let stable = LawVerdict(
+                law: "L3", holds: false, weight: weight(ofL3: verdict, [event], target, isCanonical, nil), error: error)
+            return isFull ? [verdict, stable] : [verdict]
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
         if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target) }
