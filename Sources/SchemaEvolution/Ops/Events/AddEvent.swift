@@ -46,7 +46,7 @@ struct AddEvent: EventOp {
         }
     }
 
-    func predecessors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
+    var made: [String] { [type] }
 
     /// True for the new type and for those that the previous version sees in its place.
     func touches(_ type: String) -> Bool {

@@ -14,9 +14,7 @@ struct DropEvent: EventOp {
         because = try arguments.member("because")?.text("because") ?? ""
     }
 
-    func successors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
-
-    var retired: [String] { [type] }
+    var taken: [String] { [type] }
 
     var loss: (type: String, why: String)? { (type, because) }
 

@@ -11,17 +11,14 @@ protocol EventOp: Sendable {
     /// events in both directions; nil if the op can't be bound.
     func bind(_ site: inout StepContext) -> BoundEventOp?
 
-    /// The names that a type has after the op; nil if the op does not affect the type.
-    func successors(of type: String) -> [String]?
+    /// The types whose events the op turns into events of the `made` ones.
+    var taken: [String] { get }
 
-    /// The names that a type had before the op; nil if the op does not affect the type.
-    func predecessors(of type: String) -> [String]?
+    /// The types that such events have after the op.
+    var made: [String] { get }
 
     /// Whether the op, in either direction, changes events of a type, given by its name after the op, or produces such events from others.
     func touches(_ type: String) -> Bool
-
-    /// The types whose names must never be used again.
-    var retired: [String] { get }
 
     /// The intended loss: the type and the reason.
     var loss: (type: String, why: String)? { get }
@@ -38,11 +35,18 @@ protocol EventOp: Sendable {
 }
 
 extension EventOp {
-    func successors(of type: String) -> [String]? { nil }
+    var taken: [String] { [] }
 
-    func predecessors(of type: String) -> [String]? { nil }
+    var made: [String] { [] }
 
-    var retired: [String] { [] }
+    /// The names that a type has after the op; nil if the op does not affect the type.
+    func successors(of type: String) -> [String]? { taken.has(type) ? made : nil }
+
+    /// The names that a type had before the op; nil if the op does not affect the type.
+    func predecessors(of type: String) -> [String]? { made.has(type) ? taken : nil }
+
+    /// The types whose names must never be used again.
+    var retired: [String] { taken.filter { !made.has($0) } }
 
     var loss: (type: String, why: String)? { nil }
 

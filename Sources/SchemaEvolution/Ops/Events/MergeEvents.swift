@@ -34,11 +34,9 @@ struct MergeEvents: EventOp {
         self.on = on
     }
 
-    func successors(of type: String) -> [String]? { types.has(type) ? [into] : nil }
+    var taken: [String] { types }
 
-    func predecessors(of type: String) -> [String]? { type.isSame(as: into) ? types : nil }
-
-    var retired: [String] { types.filter { !$0.isSame(as: into) } }
+    var made: [String] { [into] }
 
     var reads: [JSONPointer] { on }
 

@@ -38,18 +38,14 @@ struct RenameEvent: EventOp {
     /// Whether events of one type become events of several types.
     var dispatches: Bool { if case .dispatch = target { true } else { false } }
 
-    private var targets: [String] {
+    var taken: [String] { [from] }
+
+    var made: [String] {
         switch target {
         case .one(let type): [type]
         case .dispatch(_, let cases): cases.map(\.type)
         }
     }
-
-    func successors(of type: String) -> [String]? { type.isSame(as: from) ? targets : nil }
-
-    func predecessors(of type: String) -> [String]? { targets.has(type) ? [from] : nil }
-
-    var retired: [String] { targets.has(from) ? [] : [from] }
 
     var reads: [JSONPointer] { if case .dispatch(let by, _) = target { [by] } else { [] } }
 
@@ -75,7 +71,7 @@ struct RenameEvent: EventOp {
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard let state = site.require(from) else { return nil }
         site.types[from] = nil
-        for type in targets where !site.isFree(type) {
+        for type in made where !site.isFree(type) {
             site.types[from] = state
             return nil
         }

@@ -52,11 +52,9 @@ struct SplitEvent: EventOp {
         self.parts = parts
     }
 
-    func successors(of type: String) -> [String]? { type.isSame(as: self.type) ? parts.map(\.type) : nil }
+    var taken: [String] { [type] }
 
-    func predecessors(of type: String) -> [String]? { parts.contains { $0.type.isSame(as: type) } ? [self.type] : nil }
-
-    var retired: [String] { parts.contains { $0.type.isSame(as: type) } ? [] : [type] }
+    var made: [String] { parts.map(\.type) }
 
     var loss: (type: String, why: String)? {
         if let because { return (type, because) }
