@@ -104,8 +104,7 @@ struct Add: MemberOp {
             if member.hasBounds || member.format != nil { site.isUnproved = true }
         default:
             member = declared ?? .any
-            site.opClass.insert(.partial)
-            site.isUnproved = true
+            site.mayFail()
         }
         site.opClass.insert(.widen)
         guard site.put(member, at: path, .added), let place = MemberLocation(path, here: site.shape, there: before, isConstant: true) else {

@@ -40,10 +40,9 @@ struct Allow: MemberOp {
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let declared = site.declared(at: path) else {
-            site.note(
+            return site.refuse(
                 Rule.noMember, "the version does not declare \(path): there is nothing to allow", fix: "take the allow out",
                 repair: site.mark.repair(.remove))
-            return nil
         }
         site.opClass.insert(.widen)
         guard let old = site.shape.shape(at: path) else { return bindNew(declared, &site) }
@@ -52,17 +51,14 @@ struct Allow: MemberOp {
         let differences = ShapeDifference.compare(old, declared)
         let becameOptional = wasRequired && !isRequired
         guard becameOptional || differences.contains(where: \.kind.isWider) else {
-            site.note(
+            return site.refuse(
                 Rule.idle, "\(path) is not wider than what the ops make: there is nothing to allow", fix: "take the allow out",
                 repair: site.mark.repair(.remove))
-            return nil
         }
         for difference in differences {
             switch difference.kind {
             case .wider: break
-            case .narrower:
-                site.isUnproved = true
-                site.opClass.insert(.partial)
+            case .narrower: site.mayFail()
             case .missing, .extra, .type, .format, .stream:
                 let place = JSONPointer(tokens: path.tokens + difference.pointer.tokens)
                 site.note(Rule.unexplained, "\(place): \(difference.words)", fix: "write a separate op for \(place)")
@@ -109,13 +105,11 @@ struct Allow: MemberOp {
                 fix: "allow: {path: \(path), down: absent}", repair: site.mark.repair("*", "down", to: .string("absent")))
         }
         guard let parent = path.parent, site.shape.shape(at: parent) != nil, let name = path.last else {
-            site.note(
+            return site.refuse(
                 Rule.noMember, "there is no object that holds \(path)", fix: path.parent.map { "allow: {path: \($0), down: …}" })
-            return nil
         }
         guard site.shape.insert(declared, at: path, required: false) else {
-            site.note(Rule.wrongKind, "\(parent) is not an object that can have a member \(name)")
-            return nil
+            return site.refuse(Rule.wrongKind, "\(parent) is not an object that can have a member \(name)")
         }
         return BoundAllow(path: path, place: nil, old: nil, wasRequired: false, down: down)
     }

@@ -18,8 +18,47 @@ struct ShapeTarget: Sendable {
     func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: next) }
 }
 
-/// The context in which an op is bound: the shape that it changes, the shape that version n declares, and its findings.
-struct BindingContext {
+/// The context in which an op is bound: the place in the file, and what is found out about the op.
+protocol BindingSite {
+    var mark: FileLocation { get }
+    var label: String { get }
+    /// The event type with which messages begin; nil for ops on whole events.
+    var subject: String? { get }
+    var opClass: OpClass { get set }
+    var findings: [Finding] { get set }
+}
+
+extension BindingSite {
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) {
+        note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
+    }
+
+    mutating func note(
+        _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, advice: Advice? = nil, repair: [Repair] = []
+    ) {
+        let words = [subject, label, message].compactMap(\.self).joined(separator: ": ")
+        var finding = Finding(rule, severity, at: mark, words, fix: fix, repairs: repair, subject: subject)
+        finding.advice = advice ?? finding.advice
+        findings.append(finding)
+    }
+
+    /// Adds an error and returns nil, for what can't be bound.
+    mutating func refuse<Bound>(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) -> Bound? {
+        note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
+        return nil
+    }
+
+    /// Adds an error unless the file gives a reason for a loss.
+    /// - Parameter path: where the reason belongs, from the op on; nil if no repair can add it.
+    mutating func require(reason: String?, _ message: String, fix: String = "add because: \"…\"", at path: [String]? = nil) {
+        guard reason?.isEmpty ?? true else { return }
+        let repair = path.map { mark.repair(.set(JSONValue.string(unexplainedReason).text), below: $0) }
+        note(Rule.unexplainedLoss, message, fix: fix, repair: repair)
+    }
+}
+
+/// The context of an op on payloads: the shape that it changes, the shape that version n declares, and its findings.
+struct BindingContext: BindingSite {
     /// The type's shape at this point of the step.
     var shape: Shape
     var stream: StreamTemplate?
@@ -44,18 +83,12 @@ struct BindingContext {
     var isLeaving = false
     var findings: [Finding] = []
 
-    mutating func note(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) {
-        note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
-    }
+    var subject: String? { type }
 
-    mutating func note(
-        _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, advice: Advice? = nil, repair: [Repair] = []
-    ) {
-        var finding = Finding(
-            id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
-            message: "\(type): \(label): \(message)", advice: advice ?? fix.map { Advice(stringLiteral: $0) })
-        (finding.repairs, finding.subject) = (repair, type)
-        findings.append(finding)
+    /// Marks the op as one that may refuse events, and whose results are validated at run time.
+    mutating func mayFail() {
+        opClass.insert(.partial)
+        isUnproved = true
     }
 
     /// The shape that version n declares for the member at a pointer at this point of the step.
@@ -80,11 +113,10 @@ struct BindingContext {
         if let found = shape.shape(at: pointer) { return found }
         let known = shape.pointers { _ in true }.map(\.description)
         let meant = nearest(to: pointer.description, among: known)
-        note(
+        return refuse(
             Rule.noMember, "there is no \(pointer) at this point of the list",
             fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))",
             repair: meant.map { mark.repair(.swap(pointer.description, JSONValue.string($0).text)) })
-        return nil
     }
 
     /// Whether an op would illegally change a member of the stream template, which is reported as a finding. In a step with a rekey, only a
@@ -165,8 +197,7 @@ extension BindingContext {
         }
         if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
             // The older version requires the member in each such object, and the newer version no longer records which objects had it.
-            opClass.insert(.partial)
-            isUnproved = true
+            mayFail()
         }
         return (taken.shape, always)
     }
@@ -198,8 +229,7 @@ extension BindingContext {
                     if parent.required.isEmpty {
                         opClass.insert(.partial)
                     } else if parent.required.contains(where: { $0.text != pointer.tokens[depth].text }) {
-                        opClass.insert(.partial)
-                        isUnproved = true
+                        mayFail()
                     }
                 }
             } else {

@@ -44,18 +44,14 @@ struct Compute: MemberOp {
         for member in template.members {
             guard let shape = site.require(member) else { return nil }
             guard shape.isScalar else {
-                site.note(Rule.wrongKind, "\(member) is \(shape.noun), and a template is made of scalars")
-                return nil
+                return site.refuse(Rule.wrongKind, "\(member) is \(shape.noun), and a template is made of scalars")
             }
             always = always && !shape.isNullable && site.shape.isAlwaysPresent(at: member)
         }
         var made = Shape(.string)
         if let declared = site.declared(at: path), declared.kind == .string {
             made = declared
-            if declared.hasBounds || declared.format != nil {
-                site.opClass.insert(.partial)
-                site.isUnproved = true
-            }
+            if declared.hasBounds || declared.format != nil { site.mayFail() }
         }
         site.opClass.insert(.widen)
         guard site.put(made, at: path, .derived(always: always)), let place = MemberLocation(path, here: site.shape, there: before) else {

@@ -54,8 +54,7 @@ struct Convert: MemberOp {
         refuse(old, by: binding, &site)
         if !binding.keepsBounds, old.hasBounds {
             // The codec's results on the way down may be outside the older version's bounds.
-            site.opClass.insert(.partial)
-            site.isUnproved = true
+            site.mayFail()
         }
         var made = binding.result
         made.isNullable = old.isNullable

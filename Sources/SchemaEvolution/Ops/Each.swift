@@ -24,8 +24,7 @@ struct Each: MemberOp {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var holder = site.require(path) else { return nil }
         guard let element = holder.items ?? holder.additional else {
-            site.note(Rule.wrongKind, "each is for a list or a map, and \(path) is \(holder.noun)")
-            return nil
+            return site.refuse(Rule.wrongKind, "each is for a list or a map, and \(path) is \(holder.noun)")
         }
         let label = site.label
         let declared = site.declared(at: path).flatMap { $0.items ?? $0.additional }

@@ -45,11 +45,7 @@ struct Remove: MemberOp {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }
         site.opClass.insert(.narrow)
-        if because?.isEmpty ?? true {
-            site.note(
-                Rule.unexplainedLoss, "\(path) is lost and nothing says why", fix: "add because: \"…\"",
-                repair: site.mark.repair("*", "because", to: .string(unexplainedReason)))
-        }
+        site.require(reason: because, "\(path) is lost and nothing says why", at: ["*", "because"])
         if let restore {
             if let why = old.rejection(of: restore) {
                 site.note(

@@ -86,8 +86,8 @@ struct Join: Op {
         for (index, part) in rule.parts.enumerated() {
             guard let old = site.require(part), rule.checkText(old, part, &site) else { return nil }
             if old.isNullable, index > 0 {
-                site.note(Rule.wrongKind, "\(part) may be null, and only the first part may", fix: "unset: {path: \(part), equals: null}")
-                return nil
+                return site.refuse(
+                    Rule.wrongKind, "\(part) may be null, and only the first part may", fix: "unset: {path: \(part), equals: null}")
             }
             if old.hasBounds || old.format != nil { site.isUnproved = true }
             guard let (_, always) = site.take(part, common: common, makingRoomFor: path) else { return nil }

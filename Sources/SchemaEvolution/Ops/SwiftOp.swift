@@ -107,9 +107,7 @@ struct SwiftOp: Op {
         // The declared class proves nothing: only running the code shows what it does.
         site.isUnproved = true
         site.note(Rule.undecided, .note, "what the step \(id) does is proved on the data alone", advice: "\(.verifyLaws)")
-        if declared.contains(.narrow), because?.isEmpty ?? true {
-            site.note(Rule.unexplainedLoss, "it declares a loss and does not say why", fix: "add because: \"…\"")
-        }
+        if declared.contains(.narrow) { site.require(reason: because, "it declares a loss and does not say why") }
         let step = site.swiftSteps[id]
         if down != .oneWay, let step, !(step is any ReversibleSwiftStep) {
             site.note(

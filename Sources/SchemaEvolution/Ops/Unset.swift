@@ -26,10 +26,9 @@ struct Unset: MemberOp {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var member = site.require(path), !site.namesStream(path) else { return nil }
         guard site.shape.isRequired(at: path) else {
-            site.note(
+            return site.refuse(
                 Rule.wrongKind, "\(path) is optional in the version before: absent and \(sentinel.text) would become one",
                 fix: "unset is for members that version n-1 requires; dispatch or convert before")
-            return nil
         }
         if let why = member.rejection(of: sentinel) {
             site.note(

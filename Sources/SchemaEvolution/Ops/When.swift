@@ -35,11 +35,10 @@ struct When: Op {
         case .pointer(let pointer):
             guard site.require(pointer) != nil else { return nil }
             if let written = writes.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
-                site.note(
+                return site.refuse(
                     Rule.noMember,
                     "the guard reads \(pointer), and the ops write \(written): on the way down the guard could decide differently",
                     fix: "guard something that the ops leave alone")
-                return nil
             }
         case .metadata: site.note(Rule.undecided, .note, "which events have such metadata is known from the data alone")
         default: break
@@ -61,8 +60,7 @@ struct When: Op {
         }
         for difference in ShapeDifference.compare(inner.shape, site.shape) {
             if case .narrower = difference.kind {
-                inner.isUnproved = true
-                inner.opClass.insert(.partial)
+                inner.mayFail()
             } else if !difference.kind.isWider {
                 inner.note(
                     Rule.wrongKind, "ops under a guard keep the shape, and \(difference.pointer) would not: \(difference.words)",

@@ -28,8 +28,7 @@ struct Wrap: MemberOp {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard var element = site.require(path), !site.namesStream(path) else { return nil }
         guard element.isScalar else {
-            site.note(Rule.wrongKind, "wrap is for a scalar, and \(path) is \(element.noun)")
-            return nil
+            return site.refuse(Rule.wrongKind, "wrap is for a scalar, and \(path) is \(element.noun)")
         }
         let before = site.shape
         let wasRequired = site.shape.isRequired(at: path)
@@ -96,8 +95,7 @@ struct Head: MemberOp {
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {
         guard let list = site.require(path), !site.namesStream(path) else { return nil }
         guard list.kind == .array, let element = list.items, element.isScalar, !element.isNullable else {
-            site.note(Rule.wrongKind, "head is for a list of scalars that are not null, and \(path) is \(list.noun)")
-            return nil
+            return site.refuse(Rule.wrongKind, "head is for a list of scalars that are not null, and \(path) is \(list.noun)")
         }
         let before = site.shape
         var scalar = element
@@ -109,10 +107,7 @@ struct Head: MemberOp {
         let wasRequired = site.shape.isRequired(at: path)
         let isRequired = wasRequired && (empty != nil || list.minItems ?? 0 > 0)
         site.opClass.insert(.narrow)
-        if list.minItems ?? 0 > 1 {
-            site.opClass.insert(.partial)
-            site.isUnproved = true
-        }
+        if list.minItems ?? 0 > 1 { site.mayFail() }
         _ = site.shape.replace(at: path, with: scalar, required: isRequired)
         guard let place = MemberLocation(path, here: site.shape, there: before) else { return nil }
         return BoundWrap(place: place, empty: empty, isRequired: isRequired, fills: wasRequired, wraps: .down)

@@ -151,27 +151,22 @@ extension PairCodec {
         case (false, true): isReversed = true
         case (true, true): isReversed = source.format == right.shape.format && source.format != left.shape.format
         case (false, false):
-            site.note(
+            return site.refuse(
                 Rule.wrongKind, "\(Self.name) is between \(left.shape.noun) and \(right.shape.noun), and here is \(source.noun)",
                 fix: "choose another codec")
-            return nil
         }
         let (from, made) = isReversed ? (right, left) : (left, right)
         if let kind, kind != made.shape.kind, !made.kinds.contains(kind) {
-            site.note(
+            return site.refuse(
                 Rule.opArgument, "\(Self.name) makes \(made.shape.noun) of \(source.noun), not \(Shape(kind).noun)",
                 fix: "to: \(made.shape.kind.rawValue)", repair: site.mark.repair("*", "to", to: .string(made.shape.kind.rawValue)))
-            return nil
         }
         var result = made.shape
         if let kind { result.kind = kind }
         if source.kind == .string, source.format != from.shape.format || from.shape.format == nil {
             site.note(Rule.undecided, .note, "whether every text is one that \(Self.name) can read is known from the data alone")
         }
-        if source.kind != from.shape.kind {
-            site.isUnproved = true
-            site.opClass.insert(.partial)
-        }
+        if source.kind != from.shape.kind { site.mayFail() }
         if losesRightward { site.opClass.insert(isReversed ? .widen : .narrow) }
         return CodecBinding(result: result, codec: BoundPair(codec: self, isReversed: isReversed))
     }

@@ -46,8 +46,7 @@ struct Scale: Codec {
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
         let made = kind ?? declared?.kind ?? source.kind
         guard [.integer, .number].contains(source.kind), [.integer, .number].contains(made) else {
-            site.note(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
-            return nil
+            return site.refuse(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
         }
         let up = Factor(num: num, den: den, isInteger: made == .integer, rounding: rounding)
         let down = Factor(num: den, den: num, isInteger: source.kind == .integer, rounding: rounding)

@@ -82,15 +82,11 @@ struct Table: Codec {
     }
 
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout BindingContext) -> CodecBinding? {
-        guard source.isScalar else {
-            site.note(Rule.wrongKind, "a table is over scalars, and here is \(source.noun)")
-            return nil
-        }
+        guard source.isScalar else { return site.refuse(Rule.wrongKind, "a table is over scalars, and here is \(source.noun)") }
         guard let kind = kind ?? declared?.kind else {
-            site.note(
+            return site.refuse(
                 Rule.opArgument, "nothing says which kind of value the table makes", fix: "to: string",
                 repair: site.mark.repair("*", "to", to: .string("string")))
-            return nil
         }
         return bound(to: source, kind, declared: declared ?? Shape(kind), &site)
     }
@@ -159,11 +155,9 @@ extension Table {
         }
         if loses {
             site.opClass.insert(.narrow)
-            if because?.isEmpty ?? true {
-                site.note(
-                    Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table",
-                    repair: site.mark.repair(.set(JSONValue.string(unexplainedReason).text), below: place + ["because"]))
-            }
+            site.require(
+                reason: because, "several values become one and nothing says why", fix: "add because: \"…\" to the table",
+                at: place + ["because"])
         }
         for row in down {
             if let why = source.rejection(of: row.value) {

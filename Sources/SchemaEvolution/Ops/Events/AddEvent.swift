@@ -75,20 +75,15 @@ struct AddEvent: EventOp {
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.isFree(type) else { return nil }
         guard let declared = site.declared(type) else {
-            site.note(
+            return site.refuse(
                 Rule.noType, "the version does not declare \(type)", fix: "declare it under events:, or take the add-event out",
                 repair: site.mark.repair(.remove))
-            return nil
         }
         site.opClass.insert(.widen)
         var bound = BoundEventOp()
         switch down {
         case .hide(let why):
-            if why.isEmpty {
-                site.note(
-                    Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}",
-                    repair: site.mark.repair("*", "down", "hide", to: .string(unexplainedReason)))
-            }
+            site.require(reason: why, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}", at: ["*", "down", "hide"])
             bound.down[type] = .hidden(why: why)
         case .block: bound.down[type] = .blocked(why: "\(type) is blocked below this version")
         case .parts(let rules):
@@ -135,11 +130,10 @@ extension AddEvent.PartRule {
             guard whole.pick(pointer.tokens[...], into: &picked) else {
                 let known = whole.pointers { _ in true }.map(\.description)
                 let meant = nearest(to: pointer.description, among: known)
-                site.note(
+                return site.refuse(
                     Rule.noMember, "\(owner) has no \(pointer)",
                     fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))",
                     repair: meant.map { mark.repair(.swap(pointer.description, JSONValue.string($0).text)) })
-                return nil
             }
         }
         if pick.contains(where: whole.mayBeEmpty(around:)) { site.opClass.insert(.partial) }
@@ -160,9 +154,7 @@ extension AddEvent.PartRule {
         for difference in ShapeDifference.compare(inner.shape, state.shape) {
             switch difference.kind {
             case .wider, .stream, .missing(required: false): break
-            case .narrower:
-                inner.isUnproved = true
-                inner.opClass.insert(.partial)
+            case .narrower: inner.mayFail()
             case .missing(required: true), .extra, .type, .format:
                 inner.note(
                     Rule.downNotTotal, "as \(type): \(difference.pointer): \(difference.words)",

@@ -24,11 +24,7 @@ struct DropEvent: EventOp {
 
     func bind(_ site: inout StepContext) -> BoundEventOp? {
         guard site.require(type) != nil else { return nil }
-        if because.isEmpty {
-            site.note(
-                Rule.unexplainedLoss, "\(type) is dropped and nothing says why", fix: "add because: \"…\"",
-                repair: site.mark.repair("*", "because", to: .string(unexplainedReason)))
-        }
+        site.require(reason: because, "\(type) is dropped and nothing says why", at: ["*", "because"])
         site.opClass.insert(.narrow)
         site.types[type] = nil
         return BoundEventOp(up: [Name(type): .dropped(because: because)])

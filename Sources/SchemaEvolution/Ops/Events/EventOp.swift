@@ -141,7 +141,7 @@ struct PartLoss: Sendable {
 }
 
 /// The context in which an op on events is bound, at one point of a step: the types there, and the op's findings.
-struct StepContext {
+struct StepContext: BindingSite {
     struct TypeState: Sendable {
         var shape: Shape
         var stream: StreamTemplate?
@@ -162,23 +162,16 @@ struct StepContext {
     var opClass: OpClass = .iso
     var findings: [Finding] = []
 
-    mutating func note(_ rule: String, _ message: String, fix: String? = nil, repair: Repair?...) {
-        note(rule, .error, message, fix: fix, repair: repair.compactMap(\.self))
-    }
-
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, repair: [Repair] = []) {
-        findings.append(Finding(rule, severity, at: mark, "\(label): \(message)", fix: fix, repairs: repair))
-    }
+    var subject: String? { nil }
 
     /// The state of a type. Returns nil, after adding a finding, if there is none.
     mutating func require(_ type: String) -> TypeState? {
         if let state = types[type] { return state }
         let meant = nearest(to: type, among: types.sortedNames)
-        note(
+        return refuse(
             Rule.noType, "there is no type \(type) at this point of the list",
             fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))",
             repair: meant.map { mark.repair(.swap(type, JSONValue.string($0).text)) })
-        return nil
     }
 
     /// Whether a name is free; adds a finding if it is not.

@@ -87,15 +87,11 @@ struct RenameEvent: EventOp {
     private func dispatch(
         _ state: StepContext.TypeState, by: JSONPointer, _ cases: [(value: String, type: String)], _ site: inout StepContext
     ) -> BoundEventOp? {
-        guard let member = state.shape.shape(at: by) else {
-            site.note(Rule.noMember, "\(from) has no \(by)")
-            return nil
-        }
+        guard let member = state.shape.shape(at: by) else { return site.refuse(Rule.noMember, "\(from) has no \(by)") }
         guard member.kind == .string, let values = member.enumeration, state.shape.isAlwaysPresent(at: by), !member.isNullable else {
-            site.note(
+            return site.refuse(
                 Rule.wrongKind, "\(by) must be a required string with an enum, so that every event has a type",
                 fix: "keep \(from) as one type, or give \(by) an enum in the version before")
-            return nil
         }
         let words = values.map(\.word)
         let missing = words.filter { word in !cases.contains { $0.value.isSame(as: word) } }

@@ -117,12 +117,9 @@ struct SplitEvent: EventOp {
         let unpicked = losses.filter { $0.takers == 0 }
         if !unpicked.isEmpty {
             site.opClass.insert(.narrow)
-            if because?.isEmpty ?? true {
-                site.note(
-                    Rule.unexplainedLoss,
-                    "no part takes \(unpicked.map(\.pointer.description).joined(separator: ", ")) and nothing says why",
-                    fix: "pick it in a part, or add because: \"…\"")
-            }
+            site.require(
+                reason: because, "no part takes \(unpicked.map(\.pointer.description).joined(separator: ", ")) and nothing says why",
+                fix: "pick it in a part, or add because: \"…\"")
         }
         guard up.count == parts.count, !site.findings[count...].contains(where: { $0.severity == .error }) else { return nil }
         site.opClass.insert(.widen)
@@ -214,8 +211,7 @@ extension SplitEvent.PartRule {
         let before = site.findings.count
         var picked = Shape.object([])
         for pointer in pick where !state.shape.pick(pointer.tokens[...], into: &picked) {
-            site.note(Rule.noMember, "\(split.type) has no \(pointer)")
-            return nil
+            return site.refuse(Rule.noMember, "\(split.type) has no \(pointer)")
         }
         if pick.contains(where: state.shape.mayBeEmpty(around:)) { site.opClass.insert(.partial) }
         if case .pointer(let pointer)? = test?.source, state.shape.shape(at: pointer) == nil {
@@ -263,7 +259,7 @@ extension SplitEvent.PartRule {
     private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepContext) -> SplitArm.Lone {
         switch down {
         case .hide(let why):
-            if why.isEmpty { site.note(Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}") }
+            site.require(reason: why, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}")
             return .hidden(why: why)
         case .block: return .blocked(why: "a \(type) that stands alone is blocked below this version")
         case .alone(let fills):
