@@ -178,7 +178,7 @@ private final class BoundAdopt: BoundOp {
     init(moves: [Adopt.Move], defaults: [Adopt.Default]) {
         (self.moves, self.defaults) = (moves, defaults)
         order = moves.indices.sorted { (moves[$0].target.tokens.count, $0) < (moves[$1].target.tokens.count, $1) }
-        holders = Set(moves.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
+        holders = Set(moves.flatMap { $0.from.prefixes.dropLast() })
     }
 
     /// Fails on the way down, since nothing leads back to version 0.

@@ -210,8 +210,7 @@ extension BindingContext {
             return false
         }
         var isNew = false
-        for depth in 1 ..< max(pointer.tokens.count, 1) {
-            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
+        for (depth, place) in pointer.prefixes.enumerated().dropFirst().dropLast() {
             let wanted = declaredRequires(place)
             if let parent = shape.shape(at: place) {
                 isNew = false
@@ -256,11 +255,7 @@ extension BindingContext {
 
     /// Whether a member is present whenever its `common` outermost objects are.
     func isAlwaysPresent(_ pointer: JSONPointer, beyond common: Int = 0) -> Bool {
-        for depth in common ..< pointer.tokens.count {
-            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth + 1)))
-            guard shape.isRequired(at: place) else { return false }
-        }
-        return true
+        pointer.prefixes.dropFirst(common + 1).allSatisfy { shape.isRequired(at: $0) }
     }
 
     /// Checks that a pointer leads only through objects that can't be null and are not maps.
@@ -269,8 +264,7 @@ extension BindingContext {
             note(Rule.opArgument, "the empty pointer names the whole payload, not a member")
             return false
         }
-        for depth in 0 ..< pointer.tokens.count {
-            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
+        for place in pointer.prefixes.dropLast() {
             guard let object = shape.shape(at: place) else { return true }
             guard object.kind == .object, !object.isMap, !object.isNullable else {
                 let what = place.isRoot ? "what is here" : place.description

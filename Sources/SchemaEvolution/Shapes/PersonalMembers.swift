@@ -139,8 +139,6 @@ extension Shape {
 
     /// Whether the member at a pointer, or one that contains it, is personal.
     package func isPersonal(at pointer: JSONPointer) -> Bool {
-        (0 ... pointer.tokens.count).contains { count in
-            shape(at: JSONPointer(tokens: Array(pointer.tokens.prefix(count))))?.isPersonal == true
-        }
+        pointer.prefixes.contains { shape(at: $0)?.isPersonal == true }
     }
 }

@@ -305,10 +305,7 @@ extension Shape {
     /// Whether an object around a member may be absent and may also be empty; these two states can't be distinguished when members are
     /// picked.
     func mayBeEmpty(around pointer: JSONPointer) -> Bool {
-        (1 ..< max(pointer.tokens.count, 1)).contains { depth in
-            let object = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
-            return !isRequired(at: object) && shape(at: object)?.required.isEmpty == true
-        }
+        pointer.prefixes.dropFirst().dropLast().contains { !isRequired(at: $0) && shape(at: $0)?.required.isEmpty == true }
     }
 
     /// The outermost members of which parts take, or supply values to, either everything or nothing.
