@@ -16,17 +16,11 @@ extension SymbolicDocument: Document {
                 kind = .null
                 break
             }
-            guard let expected else {
-                giveUp()
-                return .null
-            }
+            guard let expected else { return giveUp(returning: .null) }
             kind = expected
             emit(.kind, slot, expected.bits)
         case .input(let slot), .each(let slot, _):
-            guard let shape = nodes[node].shape, let expected = shape.kind.jsonKind else {
-                giveUp()
-                return .null
-            }
+            guard let shape = nodes[node].shape, let expected = shape.kind.jsonKind else { return giveUp(returning: .null) }
             // The scan rejects values of other kinds.
             kind = shape.isNullable && choose(.isNull, slot) == 1 ? .null : expected
         }
@@ -37,10 +31,7 @@ extension SymbolicDocument: Document {
     private mutating func children(_ node: Int) -> [Int] {
         guard kind(node) == .object else { return [] }
         if case .input(let slot) = nodes[node].value, let shape = nodes[node].shape { open(node, shape, slot: slot) }
-        guard case .object(let children, _) = nodes[node].value else {
-            giveUp()
-            return []
-        }
+        guard case .object(let children, _) = nodes[node].value else { return giveUp(returning: []) }
         return children
     }
 
@@ -55,10 +46,7 @@ extension SymbolicDocument: Document {
     }
 
     mutating func isEmpty(_ node: Int) -> Bool {
-        if kind(node) != .object {
-            giveUp()
-            return true
-        }
+        if kind(node) != .object { return giveUp(returning: true) }
         for child in children(node) where isThere(child) { return false }
         return true
     }
@@ -79,10 +67,7 @@ extension SymbolicDocument: Document {
         if case .constant(let json) = nodes[node].value { return constants.contains { json.means($0) } }
         let possible = constants.filter { mayBe($0, node) }
         if possible.isEmpty { return false }
-        guard let slot = slot(of: node) else {
-            giveUp()
-            return false
-        }
+        guard let slot = slot(of: node) else { return giveUp(returning: false) }
         tools.values.append(possible)
         return choose(.differs, slot, tools.values.count - 1) == 0
     }
@@ -251,9 +236,7 @@ extension SymbolicDocument {
             let content = makeSlots()
             emit(.content, slot, content)
             return content
-        case .constant, .list, .each, .object:
-            giveUp()
-            return 0
+        case .constant, .list, .each, .object: return giveUp(returning: 0)
         }
     }
 
@@ -261,9 +244,7 @@ extension SymbolicDocument {
     private mutating func text(_ node: Int) -> Int {
         switch nodes[node].value {
         case .input(let slot), .made(let slot, _): return slot
-        case .text, .constant, .list, .each, .object:
-            giveUp()
-            return 0
+        case .text, .constant, .list, .each, .object: return giveUp(returning: 0)
         }
     }
 
@@ -296,14 +277,8 @@ extension SymbolicDocument {
         var output = ByteBuffer(capacity: 64)
         content.append(contentOf: json)
         do {
-            guard try conversion.codec.recode(content, value, conversion.direction, into: &output) else {
-                giveUp()
-                return nil
-            }
-        } catch {
-            giveUp()
-            return nil
-        }
+            guard try conversion.codec.recode(content, value, conversion.direction, into: &output) else { return giveUp(returning: nil) }
+        } catch { return giveUp(returning: nil) }
         return add(.constant([UInt8](copying: output.bytes)))
     }
 
@@ -341,10 +316,7 @@ extension SymbolicDocument {
     mutating func first(of node: Int) -> Int? {
         if case .list(let element) = nodes[node].value { return element }
         if case .constant(let json) = nodes[node].value, json == Array("[]".utf8) { return nil }
-        guard case .input(let slot) = nodes[node].value else {
-            giveUp()
-            return nil
-        }
+        guard case .input(let slot) = nodes[node].value else { return giveUp(returning: nil) }
         let made = makeSlots()
         if choose(.first, slot, made) == 1 { return nil }
         return add(.made(made, nodes[node].shape?.items.flatMap { $0.isNullable ? nil : $0.kind.jsonKind }))
@@ -399,10 +371,7 @@ extension SymbolicDocument {
 
     /// The index of a text among the given values. Other texts are left to the ops.
     mutating func select(_ node: Int, among values: [[UInt8]]) -> Int {
-        guard kind(node) == .string, !values.isEmpty else {
-            giveUp()
-            return 0
-        }
+        guard kind(node) == .string, !values.isEmpty else { return giveUp(returning: 0) }
         tools.values.append(values)
         return choose(.select, content(node), tools.values.count - 1, among: values.count)
     }

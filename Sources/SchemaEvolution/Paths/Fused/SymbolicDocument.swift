@@ -141,6 +141,12 @@ struct SymbolicDocument {
         isGivenUp = true
     }
 
+    /// Leaves the event to the ops, and returns what stands for a result that is not used any more.
+    mutating func giveUp<Result>(returning result: Result) -> Result {
+        giveUp()
+        return result
+    }
+
     /// Ends as an op requests: without an image, or left to the ops, which report why they refuse the event.
     mutating func stop(_ stop: OpStop) {
         switch stop {
@@ -159,10 +165,7 @@ struct SymbolicDocument {
 
     /// Allocates consecutive slots for made values.
     mutating func makeSlots(_ count: Int = 1) -> Int {
-        if madeCount + count > FusedProgram.madeSlots {
-            giveUp()
-            return 0
-        }
+        if madeCount + count > FusedProgram.madeSlots { return giveUp(returning: 0) }
         madeCount += count
         return madeCount - count
     }
