@@ -51,7 +51,6 @@ protocol Document: ~Copyable {
     mutating func rename(_ old: MemberName, to name: MemberName, in parent: Node)
     mutating func wrapInArray(_ node: Node)
     mutating func set(_ name: MemberName, of parent: Node, to json: [UInt8])
-    mutating func set(_ name: MemberName, of parent: Node, toValueOf node: Node)
     mutating func replace(_ node: Node, with json: [UInt8])
     mutating func replace(_ node: Node, withValueOf other: Node)
     mutating func run(_ op: any BoundOp, at object: Node, _ direction: Direction) throws(OpStop)
@@ -110,6 +109,11 @@ extension Document where Self: ~Copyable {
             node = next
         }
         return node
+    }
+
+    /// Gives a member the value of a detached node, or attaches that node.
+    mutating func set(_ name: MemberName, of parent: Node, toValueOf node: Node) {
+        if let old = member(name, of: parent) { replace(old, withValueOf: node) } else { attach(node, as: name, to: parent) }
     }
 
     mutating func equals(_ node: Node, _ canonical: [UInt8]) -> Bool { equals(node, anyOf: [canonical]) }

@@ -142,14 +142,6 @@ extension EventDocument: Document {
 
     mutating func set(_ name: MemberName, of parent: Node, to json: [UInt8]) { splice.set(name, of: parent, to: json.lent) }
 
-    mutating func set(_ name: MemberName, of parent: Node, toValueOf node: Node) {
-        if let old = splice.member(name, of: parent) {
-            splice.replace(old, withValueOf: node)
-        } else {
-            splice.attach(node, as: name, to: parent)
-        }
-    }
-
     mutating func replace(_ node: Node, with json: [UInt8]) { splice.replace(node, with: json.lent) }
 
     mutating func replace(_ node: Node, withValueOf other: Node) { splice.replace(node, withValueOf: other) }

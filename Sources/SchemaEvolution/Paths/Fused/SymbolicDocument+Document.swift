@@ -152,15 +152,6 @@ extension SymbolicDocument: Document {
 
     mutating func set(_ name: MemberName, of parent: Int, to json: [UInt8]) { set(name, of: parent, toValueOf: add(.constant(json))) }
 
-    /// Gives a member the value of a detached node, or appends that node.
-    mutating func set(_ name: MemberName, of parent: Int, toValueOf node: Int) {
-        if let other = member(name, of: parent) {
-            replace(other, withValueOf: node)
-        } else {
-            append(node, as: name, to: parent)
-        }
-    }
-
     mutating func replace(_ node: Int, with json: [UInt8]) { change(node, to: .constant(json)) }
 
     mutating func replace(_ node: Int, withValueOf other: Int) {
