@@ -1,16 +1,15 @@
-internal import EventModel
 internal import JSONText
 
 /// Ops that are applied in sequence to each element of a list or each value of a map.
 struct FusedElements {
     let shape: Shape
-    var ops: [PathOp]
+    var ops: [(op: any BoundOp, direction: Direction)]
 }
 
 extension SymbolicDocument {
     /// Records ops on elements, which are compiled at the end.
     mutating func each(_ node: Int, _ elements: ElementRun) {
-        let steps = elements.ops.map { PathOp(on: $0, elements.direction) }
+        let steps = elements.ops.map { (op: $0, direction: elements.direction) }
         switch nodes[node].value {
         case .each(let slot, var before):
             before.ops += steps
@@ -68,15 +67,5 @@ extension ConstantPool {
     struct ElementKey: Hashable {
         let op: ObjectIdentifier
         let isUp: Bool
-    }
-}
-
-extension PathOp {
-    /// An op inside another op, without a step of its own.
-    fileprivate init(on op: any BoundOp, _ direction: Direction) {
-        let loss = LossDeclaration(version: SchemaVersion(0), type: "", op: "", because: "")
-        self.init(
-            op: op, direction: direction, step: SchemaVersion(0), label: "", summary: nil, mark: nil, blocks: false,
-            loss: loss)
     }
 }
