@@ -105,7 +105,7 @@ extension EventDocument: Document {
     mutating func split(_ node: Node, _ rule: SeparatedText) throws(OpStop) -> [Node] {
         run.content.removeAll()
         splice.decode(node, into: &run.content)
-        guard run.split(by: rule.splitter) else {
+        guard rule.splitter.split(run.content, 0, run.content.count, into: &run.slices) else {
             throw .failed(
                 pointer: rule.whole.pointer.description,
                 expected: "a text with \(rule.parts.count - 1) × \"\(String(decoding: rule.splitter.separator, as: UTF8.self))\"",
@@ -197,17 +197,6 @@ extension JSONEditor {
 
     fileprivate mutating func make(string text: borrowing ByteBuffer, _ start: Int, _ count: Int) -> Node {
         make(string: text.slice(start, count))
-    }
-}
-
-extension OpRun {
-    /// Finds the parts of the content. Returns false if there are too few separators and the rule refuses that.
-    fileprivate mutating func split(by splitter: borrowing TextSplitter) -> Bool { splitter.split(content, into: &slices) }
-}
-
-extension TextSplitter {
-    fileprivate func split(_ text: borrowing ByteBuffer, into slices: inout UniqueArray<TextPart>) -> Bool {
-        split(text.bytes, into: &slices)
     }
 }
 

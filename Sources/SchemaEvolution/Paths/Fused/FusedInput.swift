@@ -377,7 +377,7 @@ extension ByteBuffer {
 }
 
 extension TextSplitter {
-    fileprivate borrowing func split(
+    borrowing func split(
         _ source: borrowing ByteBuffer, _ start: Int, _ count: Int, into slices: inout UniqueArray<TextPart>
     ) -> Bool {
         split(source.slice(start, count), into: &slices)
