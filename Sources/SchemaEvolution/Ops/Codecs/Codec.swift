@@ -112,8 +112,10 @@ protocol PairCodec: Codec {
     /// Whether converting from left to right may lose something.
     var losesRightward: Bool { get }
 
+    /// Appends the value of the right form, without the quotes of a text.
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 
+    /// Appends the value of the left form, without the quotes of a text.
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 }
 
@@ -168,16 +170,28 @@ extension PairCodec {
         }
         if source.kind != from.shape.kind { site.mayFail() }
         if losesRightward { site.opClass.insert(isReversed ? .widen : .narrow) }
-        return CodecBinding(result: result, codec: BoundPair(codec: self, isReversed: isReversed))
+        return CodecBinding(result: result, codec: BoundPair(self, isReversed: isReversed))
     }
 }
 
 private struct BoundPair<Pair: PairCodec>: BoundCodec {
-    let codec: Pair
-    let isReversed: Bool
+    private let codec: Pair
+    private let isReversed: Bool
+    /// Whether the values of each form are texts.
+    private let quotesLeft, quotesRight: Bool
+
+    init(_ codec: Pair, isReversed: Bool) {
+        (self.codec, self.isReversed) = (codec, isReversed)
+        (quotesLeft, quotesRight) = (codec.left.shape.kind == .string, codec.right.shape.kind == .string)
+    }
 
     func recode(_ content: RawSpan, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        isReversed == (direction == .up)
-            ? try codec.leftward(content, kind, into: &output) : try codec.rightward(content, kind, into: &output)
+        let isLeftward = isReversed == (direction == .up)
+        let quotes = isLeftward ? quotesLeft : quotesRight
+        if quotes { output.append(UInt8(ascii: "\"")) }
+        let isCanonical =
+            isLeftward ? try codec.leftward(content, kind, into: &output) : try codec.rightward(content, kind, into: &output)
+        if quotes { output.append(UInt8(ascii: "\"")) }
+        return isCanonical
     }
 }

@@ -21,10 +21,7 @@ struct IntegerText: PlainCodec {
     }
 
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        output.append(UInt8(ascii: "\""))
-        let isCanonical = try appendInteger(content, kind, into: &output)
-        output.append(UInt8(ascii: "\""))
-        return isCanonical
+        try appendInteger(content, kind, into: &output)
     }
 }
 
@@ -76,9 +73,7 @@ struct NumberText: PlainCodec {
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .number else { throw CodecRefusal(expected: "a number") }
         let isNegativeZero = content.byte(at: 0) == UInt8(ascii: "-") && DecimalNumber(json: content)?.isZero == true
-        output.append(UInt8(ascii: "\""))
         if isNegativeZero { output.append(UInt8(ascii: "0")) } else { output.append(content) }
-        output.append(UInt8(ascii: "\""))
         return !isNegativeZero
     }
 }
@@ -105,9 +100,7 @@ struct BooleanText: PlainCodec {
 
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .true || kind == .false else { throw CodecRefusal(expected: "true or false") }
-        output.append(UInt8(ascii: "\""))
         output.append(content)
-        output.append(UInt8(ascii: "\""))
         return true
     }
 
@@ -175,9 +168,8 @@ struct DecimalText: PairCodec {
         return false
     }
 
-    /// Appends an integer's digits as a string, with a point in front of the last `scale` digits.
+    /// Appends an integer's digits, with a point in front of the last `scale` of them.
     private func appendText(_ text: RawSpan, _ number: WrittenNumber, into output: inout ByteBuffer) {
-        output.append(UInt8(ascii: "\""))
         if number.isNegative { output.append(UInt8(ascii: "-")) }
         let digits = number.whole
         let whole = max(digits.count - scale, 0)
@@ -187,7 +179,6 @@ struct DecimalText: PairCodec {
             for _ in 0 ..< max(scale - digits.count, 0) { output.append(UInt8(ascii: "0")) }
             output.append(text.slice(digits.lowerBound + whole, digits.count - whole))
         }
-        output.append(UInt8(ascii: "\""))
     }
 
     private var refusal: CodecRefusal {

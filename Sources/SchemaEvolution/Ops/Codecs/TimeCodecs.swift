@@ -17,20 +17,16 @@ struct DateOfTime: PlainCodec {
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .string, DateTime(content) != nil else { throw CodecRefusal(expected: "a date-time of RFC 3339") }
-        output.append(UInt8(ascii: "\""))
         output.append(content.slice(0, 10))
-        output.append(UInt8(ascii: "\""))
         return content.slice(10, content.byteCount - 10).equals(Self.midnight.lent)
     }
 
     func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         let start = output.count
-        output.append(UInt8(ascii: "\""))
         output.append(content)
         output.append(Self.midnight)
-        let exists = DateTime(output.slice(start + 1, output.count - start - 1)) != nil
+        let exists = DateTime(output.slice(start, output.count - start)) != nil
         guard kind == .string, content.byteCount == 10, exists else { throw CodecRefusal(expected: "a date of RFC 3339") }
-        output.append(UInt8(ascii: "\""))
         return true
     }
 }
@@ -69,10 +65,8 @@ struct LocalTime: PairCodec {
         guard kind == .string, content.byteCount == 19,
             let time = CivilTime(content, separator: UInt8(ascii: " ")) ?? CivilTime(content, separator: UInt8(ascii: "T"))
         else { throw CodecRefusal(expected: "a time such as 2025-06-24 14:36:25") }
-        output.append(UInt8(ascii: "\""))
         output.append(time)
         output.append(suffix)
-        output.append(UInt8(ascii: "\""))
         return content.byte(at: 10) == UInt8(ascii: " ")
     }
 
@@ -81,9 +75,7 @@ struct LocalTime: PairCodec {
         let seconds = time.civil.secondsSince1970 + Int64(offsetMinutes - time.offsetMinutes) * 60
         let local = CivilTime(secondsSince1970: seconds)
         guard local.exists else { throw CodecRefusal(expected: "a date-time within the years 0 to 9999") }
-        output.append(UInt8(ascii: "\""))
         output.append(local, separator: UInt8(ascii: " "))
-        output.append(UInt8(ascii: "\""))
         return content.byteCount == 19 + suffix.count && content.slice(19, suffix.count).equals(suffix.lent)
     }
 }
@@ -138,14 +130,12 @@ struct EpochForm: Sendable {
         let (whole, fraction) = digits == 0 ? (ticks, 0) : ticks.floored(by: ticksInSecond)
         let (seconds, isTooFar) = whole.addingReportingOverflow(origin)
         guard !isTooFar, Self.seconds.contains(seconds) else { throw refusal }
-        output.append(UInt8(ascii: "\""))
         output.append(CivilTime(secondsSince1970: seconds))
         if digits > 0 {
             output.append(UInt8(ascii: "."))
             output.append(digits: UInt64(fraction), width: digits)
         }
         output.append(UInt8(ascii: "Z"))
-        output.append(UInt8(ascii: "\""))
         return isCanonical
     }
 
