@@ -14,7 +14,7 @@ extension CompiledStep {
         defer { if !isReporting { findings = earlier } }
         var notes: [Finding] = []
         let added = Set(
-            of: step.items.compactMap { item in if case .event(let op as AddEvent, _) = item.action { op.type } else { nil } })
+            of: step.items.compactMap { item in if case .event(let entry) = item.action { (entry.op as? AddEvent)?.type } else { nil } })
         noteRemoved(made, file, free: file.types.filter { made[$0] == nil && !added.contains($0) })
         for type in file.types {
             guard let declared = file.events[type] else { continue }

@@ -22,10 +22,11 @@ struct DriftingMembers {
     /// The value without these members.
     func removed(from value: JSONValue) -> JSONValue { value.without(pointers.map { $0.tokens[...] }) }
 
-    private mutating func pass(_ action: Step.Action, _ way: Direction) {
+    private mutating func pass(_ action: StepItem.Action, _ way: Direction) {
         switch action {
         case .payload(_, let entries): for entry in way.ordered(entries) { pass(entry.op, way, in: JSONPointer()) }
-        case .event(let op, _):
+        case .event(let entry):
+            let op = entry.op
             if op.reads.contains(where: { mayDiffer($0) }) { pointers.insert(JSONPointer()) }
             if let add = op as? AddEvent, case .parts(let parts) = add.down {
                 for (newer, older) in parts.flatMap(\.moves) { move(older, newer, way, in: JSONPointer()) }

@@ -21,7 +21,7 @@ extension LawTrial {
         guard let step = history.chain.step(to: version) else { return }
         var generator = generator(seed)
         for item in step.step.items {
-            guard case .event(let op as MergeEvents, _) = item.action else { continue }
+            guard case .event(let entry) = item.action, let op = entry.op as? MergeEvents else { continue }
             for _ in 0 ..< count {
                 let events = append(op, at: version.previous, &generator)
                 check(everywhere: events)

@@ -53,7 +53,7 @@ struct StepSubjects {
                 let before = names.removeFirst()
                 let isNeutral = note(item, before, names.first ?? types, companions) { types.contains($0) ? reading($0) : [] }
                 isIdle = isIdle && isNeutral
-                if case .event(let op, _) = item.action { companions.cross(op) }
+                if case .event(let entry) = item.action { companions.cross(entry.op) }
             }
             let after = names.first ?? types
             for type in Self.touched(after, companions, step.narrowed.union(step.unproved)).sorted() {
@@ -83,8 +83,8 @@ struct StepSubjects {
         var names = types
         var found: [Set<Name>] = []
         for item in steps.reversed().lazy.flatMap({ $0.step.items.reversed() }) {
-            if case .event(let op, _) = item.action, names.contains(where: { op.predecessors(of: $0.text) != nil }) {
-                names = Set(of: names.flatMap { op.predecessors(of: $0.text) ?? [$0.text] })
+            if case .event(let entry) = item.action, names.contains(where: { entry.op.predecessors(of: $0.text) != nil }) {
+                names = Set(of: names.flatMap { entry.op.predecessors(of: $0.text) ?? [$0.text] })
             }
             found.append(names)
         }
@@ -100,7 +100,7 @@ struct StepSubjects {
 
     /// Records what an item does to the types. Returns whether the item changes nothing that is read.
     private mutating func note(
-        _ item: Step.Item, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ reading: (Name) -> [JSONPointer]?
+        _ item: StepItem, _ before: Set<Name>, _ after: Set<Name>, _ companions: Companions, _ reading: (Name) -> [JSONPointer]?
     ) -> Bool {
         switch item.action {
         case .payload(let selection, let entries):
@@ -112,8 +112,9 @@ struct StepSubjects {
             noteNames(entries)
             return areNeutral(entries, touched, reading)
         case .reserve: return true
-        case .event(let op, _):
+        case .event(let entry):
             // Stream names affect every type.
+            let op = entry.op
             let isTouched =
                 op is Rekey && !after.isEmpty || after.contains { op.touches($0.text) }
                 || companions.of(before).contains { op.successors(of: $0.text) != nil }

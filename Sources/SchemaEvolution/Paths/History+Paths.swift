@@ -63,8 +63,7 @@ extension History {
     package var mergesEvents: Bool {
         chain.steps.contains { step in
             step.step.items.contains { item in
-                guard case .event(let op, _) = item.action else { return false }
-                return op is MergeEvents
+                if case .event(let entry) = item.action { entry.op is MergeEvents } else { false }
             }
         }
     }

@@ -3,37 +3,8 @@ internal import JSONText
 
 /// The changes from one version to the next, as declared in its file: a list that is applied in order.
 struct Step: Sendable {
-    enum Selection: Sendable {
-        /// Every type that exists at this point of the list.
-        case all
-        case types([String])
-
-        /// Nil for all.
-        var names: Set<Name>? { if case .types(let types) = self { Set(of: types) } else { nil } }
-    }
-
-    enum Action: Sendable {
-        case payload(on: Selection, ops: [OpEntry])
-        case event(any EventOp, label: String)
-        case reserve([String])
-
-        /// The ops on payloads.
-        fileprivate var ops: [OpEntry] {
-            switch self {
-            case .payload(_, let entries): entries
-            case .event(let op, _): op.inner
-            case .reserve: []
-            }
-        }
-    }
-
-    struct Item: Sendable {
-        let action: Action
-        let node: FileNode
-    }
-
     let version: SchemaVersion
-    private(set) var items: [Item] = []
+    private(set) var items: [StepItem] = []
     /// Problems with items that could not be read.
     private(set) var findings: [Finding] = []
     /// Whether an item renames streams.
@@ -56,12 +27,12 @@ struct Step: Sendable {
         for node in found.attempt({ () throws(FileProblem) in try list.list("upcast") }) ?? [] {
             guard let action = Self.action(node, &number, &found) else { continue }
             note(action, at: items.count)
-            items.append(Item(action: action, node: node))
+            items.append(StepItem(version: version, action: action, node: node))
         }
         findings = found
     }
 
-    private mutating func note(_ action: Action, at index: Int) {
+    private mutating func note(_ action: StepItem.Action, at index: Int) {
         if case .payload(_, let entries) = action {
             converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
         }
@@ -72,26 +43,26 @@ struct Step: Sendable {
         case .payload(_, let entries) where entries.isEmpty: break
         case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
         case .payload(.all, _): general.append(index)
-        case .event(let op, _):
+        case .event(let entry):
             general.append(index)
-            rekeysStreams = rekeysStreams || op is Rekey
+            rekeysStreams = rekeysStreams || entry.op is Rekey
         case .reserve: break
         }
     }
 
-    private static func action(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> Action? {
+    private static func action(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> StepItem.Action? {
         if node.member("on") != nil { return payload(node, &number, &found) }
         number += 1
         let count = number
         return found.attempt { () throws(FileProblem) in
             if let names = node.member(Reserve.name) { return .reserve(try names.texts("reserve")) }
             let op = try OpRegistry.eventOp(node)
-            return .event(op, label: "\(type(of: op).name) (op \(count))")
+            return .event(EventOpEntry(op: op, label: "\(type(of: op).name) (op \(count))"))
         }
     }
 
-    private static func payload(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> Action? {
-        let parts = found.attempt { () throws(FileProblem) -> (Selection, [FileNode]) in
+    private static func payload(_ node: FileNode, _ number: inout Int, _ found: inout [Finding]) -> StepItem.Action? {
+        let parts = found.attempt { () throws(FileProblem) -> (StepItem.Selection, [FileNode]) in
             try node.map("an item", allowing: ["on", "do"])
             let on = try node.required("on", of: "an item")
             let types = try on.texts("on")
@@ -116,8 +87,8 @@ struct Step: Sendable {
             index = place + 1
             switch items[place].action {
             case .payload(_, let entries): ops += entries.map(\.op)
-            case .event(let op, _):
-                guard let successors = op.successors(of: type) else { continue }
+            case .event(let entry):
+                guard let successors = entry.op.successors(of: type) else { continue }
                 guard successors.count == 1 else { return successors.flatMap { fates(of: $0, after: index, ops: ops) } }
                 type = successors[0]
             case .reserve: break
@@ -143,6 +114,8 @@ extension Op {
 /// An op on whole events.
 package struct EventOpEntry: Sendable {
     let op: any EventOp
+    /// The name of the op in errors.
+    let label: String
 
     package var name: String { type(of: op).name }
 
@@ -155,34 +128,44 @@ package struct EventOpEntry: Sendable {
 
 /// One item of a version's `upcast` list.
 package struct StepItem: Sendable {
+    package enum Selection: Sendable {
+        /// Every type that exists at this point of the list.
+        case all
+        case types([String])
+
+        /// Nil for all.
+        var names: Set<Name>? { if case .types(let types) = self { Set(of: types) } else { nil } }
+
+        package func has(_ type: String) -> Bool { if case .types(let types) = self { types.has(type) } else { true } }
+    }
+
     package enum Action: Sendable {
-        /// Ops on the payloads of these types; nil means all types.
-        case payload([OpEntry], types: [String]?)
+        case payload(on: Selection, ops: [OpEntry])
         case event(EventOpEntry)
-        case reserve
+        case reserve([String])
+
+        /// The ops on payloads.
+        fileprivate var ops: [OpEntry] {
+            switch self {
+            case .payload(_, let entries): entries
+            case .event(let entry): entry.op.inner
+            case .reserve: []
+            }
+        }
     }
 
     /// The version to which the list leads.
     package let version: SchemaVersion
     package let action: Action
-    package let mark: FileLocation
+    let node: FileNode
+
+    package var mark: FileLocation { node.mark }
 }
 
 extension History {
     /// The items of the steps between two versions, given in either order; from the oldest step on, in the order of the files.
     package func stepItems(from: SchemaVersion, to: SchemaVersion) -> [StepItem] {
-        steps(from: from, to: to).flatMap { compiled in
-            compiled.step.items.map { item in
-                let action: StepItem.Action =
-                    switch item.action {
-                    case .payload(.all, let entries): .payload(entries, types: nil)
-                    case .payload(.types(let types), let entries): .payload(entries, types: types)
-                    case .event(let op, _): .event(EventOpEntry(op: op))
-                    case .reserve: .reserve
-                    }
-                return StepItem(version: compiled.version, action: action, mark: item.node.mark)
-            }
-        }
+        steps(from: from, to: to).flatMap(\.step.items)
     }
 
     /// The findings of the steps between two versions, given in either order.
@@ -197,7 +180,7 @@ extension History {
             switch item.action {
             case .payload(_, let entries):
                 for entry in entries { names.formUnion(entry.op.losses.map(\.op)) }
-            case .event(let op, _): names.insert(type(of: op).name)
+            case .event(let entry): names.insert(entry.name)
             case .reserve: break
             }
         }

@@ -37,13 +37,13 @@ struct StepCompiler {
         let item = step.items[index]
         switch item.action {
         case .payload(let selection, let entries): payload(selection, entries, item, index)
-        case .event(let op, let label): event(op, label, item, index)
+        case .event(let entry): event(entry, item, index)
         case .reserve(let names): result.retiredTypes += names
         }
     }
 
-    private mutating func event(_ op: any EventOp, _ label: String, _ item: Step.Item, _ index: Int) {
-        let (file, step) = (file, step)
+    private mutating func event(_ entry: EventOpEntry, _ item: StepItem, _ index: Int) {
+        let (file, step, op) = (file, step, entry.op)
         var site = StepContext(
             types: types,
             shapeTargets: { type in
@@ -52,7 +52,7 @@ struct StepCompiler {
                 }
             },
             declared: { type in step.fates(of: type, after: index + 1).lazy.compactMap { file.events[$0.type] }.first },
-            names: file.types, mark: item.node.mark, label: label, mayChange: file.released == nil)
+            names: file.types, mark: item.mark, label: entry.label, mayChange: file.released == nil)
         let bound = op.bind(&site)
         types = site.types
         result.findings += site.findings
@@ -60,7 +60,7 @@ struct StepCompiler {
         result.retiredTypes += op.retired
         if let loss = op.loss {
             result.losses.append(
-                LossDeclaration(version: step.version, type: loss.type, op: type(of: op).name, because: loss.why))
+                LossDeclaration(version: step.version, type: loss.type, op: entry.name, because: loss.why))
         }
         isBroken = isBroken || bound == nil
         if var bound {
@@ -69,12 +69,12 @@ struct StepCompiler {
                     result.unproved.formUnion(step.fates(of: part.type, after: index + 1).map(\.type))
                 }
             }
-            (bound.name, bound.loss) = (type(of: op).name, op.loss)
-            result.stages.append(.event(bound, label: label, mark: item.node.mark))
+            (bound.name, bound.loss) = (entry.name, op.loss)
+            result.stages.append(.event(bound, label: entry.label, mark: item.mark))
         }
     }
 
-    private mutating func payload(_ selection: Step.Selection, _ entries: [OpEntry], _ item: Step.Item, _ index: Int) {
+    private mutating func payload(_ selection: StepItem.Selection, _ entries: [OpEntry], _ item: StepItem, _ index: Int) {
         let names: [String]
         switch selection {
         case .all: names = types.sortedNames
@@ -97,9 +97,9 @@ struct StepCompiler {
         result.stages.append(.payload(stage))
     }
 
-    private mutating func noteMissing(_ name: String, _ item: Step.Item) {
+    private mutating func noteMissing(_ name: String, _ item: StepItem) {
         isBroken = true
-        let mark = item.node.member("on")?.mark ?? item.node.mark
+        let mark = item.node.member("on")?.mark ?? item.mark
         let meant = nearest(to: name, among: types.sortedNames + ["all"])
         result.findings.append(
             Finding(
@@ -110,8 +110,8 @@ struct StepCompiler {
 
     /// Reports a type that is named twice. A released version applies its ops twice and must stay as it is, so this is only a warning
     /// there.
-    private mutating func noteTwice(_ name: String, _ item: Step.Item) {
-        let mark = item.node.member("on")?.mark ?? item.node.mark
+    private mutating func noteTwice(_ name: String, _ item: StepItem) {
+        let mark = item.node.member("on")?.mark ?? item.mark
         result.findings.append(
             Finding(
                 Rule.opArgument, file.released == nil ? .error : .warning, at: mark,

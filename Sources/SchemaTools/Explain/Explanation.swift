@@ -244,12 +244,12 @@ struct Explainer {
             }
             switch item.action {
             case .reserve: continue
-            case .payload(let entries, let types):
-                guard types?.has(event.type) ?? true else { continue }
+            case .payload(let types, let entries):
+                guard types.has(event.type) else { continue }
                 let ops = direction == .up ? entries : entries.reversed()
                 for effect in ops.flatMap({ $0.effects(direction) }) { event.tracks.apply(effect, at: version) }
-            case .event(let op):
-                guard let outcomes = op.effects(of: event.type, in: event.stream, direction) else { continue }
+            case .event(let entry):
+                guard let outcomes = entry.effects(of: event.type, in: event.stream, direction) else { continue }
                 for outcome in outcomes {
                     var next = event
                     next.changes.append(.init(version: version, words: outcome.words))

@@ -250,10 +250,10 @@ struct OpUse: Sendable {
     fileprivate(set) var trait: OpTrait?
     /// Whether the op is inside another op, so that its pointers are relative to that op's pointer.
     fileprivate(set) var isNested = false
-    /// The types that the op affects; nil means all.
-    fileprivate var types: [String]?
+    /// The types that the op affects.
+    fileprivate var types = StepItem.Selection.all
 
-    func concerns(_ type: String) -> Bool { types?.has(type) ?? true }
+    func concerns(_ type: String) -> Bool { types.has(type) }
 }
 
 extension History {
@@ -261,8 +261,8 @@ extension History {
     func opUses(of version: SchemaVersion) -> [OpUse] {
         stepItems(from: version.previous, to: version).flatMap { item -> [OpUse] in
             switch item.action {
-            case .payload(let entries, let types): entries.flatMap { $0.uses(isNested: false, types: types) }
-            case .event(let op): [OpUse(name: op.name, mark: item.mark)]
+            case .payload(let types, let entries): entries.flatMap { $0.uses(isNested: false, types: types) }
+            case .event(let entry): [OpUse(name: entry.name, mark: item.mark)]
             case .reserve: []
             }
         }
@@ -270,7 +270,7 @@ extension History {
 }
 
 extension OpEntry {
-    fileprivate func uses(isNested: Bool, types: [String]?) -> [OpUse] {
+    fileprivate func uses(isNested: Bool, types: StepItem.Selection) -> [OpUse] {
         [OpUse(name: name, mark: mark, trait: trait, isNested: isNested, types: types)]
             + inner.flatMap { $0.uses(isNested: true, types: types) }
     }
