@@ -275,15 +275,9 @@ extension History {
     package var adopts: Bool { versions.first?.adopt != nil }
 }
 
-/// Selects a case of adoption depending on the data.
-final class PathAdoption: Sendable {
-    struct Branch: Sendable {
-        let test: Guard?
-        let stream: StreamTemplate?
-        let segment: PathSegment
-    }
-
-    let branches: [Branch]
-
-    init(branches: [Branch]) { self.branches = branches }
+/// A case of adoption, which is selected depending on the data.
+struct AdoptionBranch: Sendable {
+    let test: Guard?
+    let stream: StreamTemplate?
+    let segment: PathSegment
 }

@@ -2,19 +2,12 @@ package import EventModel
 
 /// An event type at one version.
 package struct TypeAtVersion: Hashable, Sendable {
-    package let type: String
+    private let name: Name
     package let version: SchemaVersion
 
-    package init(type: String, version: SchemaVersion) { (self.type, self.version) = (type, version) }
+    package init(type: String, version: SchemaVersion) { (name, self.version) = (Name(type), version) }
 
-    package static func == (left: TypeAtVersion, right: TypeAtVersion) -> Bool {
-        left.version == right.version && left.type.isSame(as: right.type)
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(type)
-        hasher.combine(version)
-    }
+    package var type: String { name.text }
 }
 
 extension History {

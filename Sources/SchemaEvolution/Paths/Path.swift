@@ -75,7 +75,7 @@ final class PathSegment: Sendable {
         switch next {
         case .dispatch(let dispatch): for branch in dispatch.branches { branch.segment.visit(body) }
         case .fan(let fan): for part in fan.parts { part.segment.visit(body) }
-        case .adoption(let adoption): for branch in adoption.branches { branch.segment.visit(body) }
+        case .adoption(let branches): for branch in branches { branch.segment.visit(body) }
         case .junction(let junction, _):
             junction.joined.visit(body)
             for arm in junction.arms { arm.lone.visit(body) }
@@ -136,7 +136,7 @@ enum PathNext: Sendable {
     case dispatch(PathDispatch)
     case fan(PathFan)
     case junction(PathJunction, arm: Int)
-    case adoption(PathAdoption)
+    case adoption([AdoptionBranch])
     case hidden(step: SchemaVersion, why: String)
     case dropped(step: SchemaVersion, because: String)
     case blocked(PathBlock)
@@ -267,8 +267,7 @@ extension PathSegment {
             let types = dispatch.branches.flatMap { $0.segment.ends }
             return done + ["by \(dispatch.by) into \(types.joined(separator: " + "))"]
         case .fan(let fan): return done + ["split into \(fan.parts.flatMap { $0.segment.ends }.joined(separator: " + "))"]
-        case .adoption(let adoption):
-            return done + ["adopted as \(adoption.branches.flatMap { $0.segment.ends }.joined(separator: " or "))"]
+        case .adoption(let branches): return done + ["adopted as \(branches.flatMap { $0.segment.ends }.joined(separator: " or "))"]
         case .junction(let junction, _): return junction.joined.words(startingAs: type) + done + ["joined with the other parts"]
         case .hidden(_, let why): return done + ["hidden (\(why))"]
         case .dropped(_, let because): return done + ["dropped (\(because))"]

@@ -191,10 +191,10 @@ struct PathCompiler {
         let branches = (Adoption(history.versions.first)?.cases ?? []).map { one in
             let loss = LossDeclaration(version: first, type: one.type, op: one.label, because: "")
             let ops = one.ops.map { PathOp($0, .up, loss, one.label, one.mark) }
-            return PathAdoption.Branch(
+            return AdoptionBranch(
                 test: one.test, stream: one.stream, segment: segment(of: one.type, from: crossings.startIndex, ops: ops, isUnproved: true))
         }
-        return PathSegment(ops: [], next: .adoption(PathAdoption(branches: branches)))
+        return PathSegment(ops: [], next: .adoption(branches))
     }
 
     /// The junction where the parts of a split are joined again.

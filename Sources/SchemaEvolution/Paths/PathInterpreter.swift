@@ -20,7 +20,7 @@ package struct PathInterpreter: ~Copyable {
     /// its ops ran one by one.
     var trace: UInt64?
     /// The case of adoption that was selected last.
-    private(set) var adopted: PathAdoption.Branch?
+    private(set) var adopted: AdoptionBranch?
 
     package init() {}
 
@@ -222,8 +222,8 @@ package struct PathInterpreter: ~Copyable {
             }
             origin = outer
             fans.truncate(to: start)
-        case .adoption(let adoption):
-            guard let branch = choose(adoption, at: object) else {
+        case .adoption(let branches):
+            guard let branch = choose(branches, at: object) else {
                 throw path.failure(
                     step: SchemaVersion(1), op: "adopt", pointer: "", expected: "data that a case of adopt takes",
                     found: doc.splice.words(object))
@@ -283,8 +283,8 @@ package struct PathInterpreter: ~Copyable {
             found: doc.splice.words(node))
     }
 
-    private mutating func choose(_ adoption: PathAdoption, at object: JSONEditor.Node) -> PathAdoption.Branch? {
-        for branch in adoption.branches where branch.test?.holds(&doc, at: object) ?? true { return branch }
+    private mutating func choose(_ branches: [AdoptionBranch], at object: JSONEditor.Node) -> AdoptionBranch? {
+        for branch in branches where branch.test?.holds(&doc, at: object) ?? true { return branch }
         return nil
     }
 }
