@@ -36,7 +36,6 @@ struct MemberMatching {
     private var goneByKind: [Shape.Kind: [Member]] = [:]
     private var newByKind: [Shape.Kind: [Member]] = [:]
 
-    /// The shapes on both sides: as the ops produce them, and as declared.
     let made, declared: Shape
 
     init(_ differences: [ShapeDifference], made: Shape, declared: Shape) {

@@ -20,7 +20,6 @@ package struct Guard: Sendable {
 
     package struct Constant: Equatable, Sendable {
         package let value: JSONValue
-        /// The value in canonical form.
         package let canonical: [UInt8]
 
         init(_ value: JSONValue) { (self.value, canonical) = (value, value.canonical()) }
@@ -59,7 +58,6 @@ package struct Guard: Sendable {
         test = try Self.test(member, of: source, place)
     }
 
-    /// A test for the presence of a member.
     init(exists pointer: JSONPointer) { (source, test) = (.pointer(pointer), .exists(true)) }
 
     private static func step(_ path: FileNode) throws(FileProblem) -> Source {

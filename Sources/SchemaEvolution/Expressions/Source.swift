@@ -54,13 +54,11 @@ package indirect enum Source: Hashable, Sendable {
     /// The members of the payload that the source reads.
     package var pointers: [JSONPointer] { all.compactMap { source in if case .pointer(let pointer) = source { pointer } else { nil } } }
 
-    /// Whether reading the source requires the whole payload.
     package var readsPayload: Bool { all.contains(.payload) }
 
     /// Whether the source can be read only inside `each`.
     package var readsItem: Bool { all.contains { source in if case .item = source { true } else { false } } }
 
-    /// Whether reading the source requires the name of the event's stream.
     package var readsStream: Bool { all.contains(.stream) }
 }
 
@@ -128,7 +126,6 @@ extension Source {
 }
 
 extension Template where Member == Source {
-    /// A template whose members are sources.
     package init(text: String, of node: FileNode, _ what: String) throws(FileProblem) {
         do throws(ExpressionError) {
             try self.init(text, member: Source.init(inBraces:))
@@ -179,7 +176,6 @@ package struct Template<Member: Hashable & Sendable>: Hashable, Sendable {
 
     package var members: [Member] { parts.compactMap { part in if case .member(let member) = part { member } else { nil } } }
 
-    /// The template with each member replaced.
     package func mapMembers(_ change: (Member) -> Member) -> Template {
         Template(parts: parts.map { part in if case .member(let member) = part { .member(change(member)) } else { part } })
     }
@@ -216,7 +212,6 @@ package struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertib
 }
 
 extension JSONPointer {
-    /// The pointer inside the braces of a template.
     init(inBraces text: String) throws(ExpressionError) {
         guard text.begins(with: "/") else { throw ExpressionError("{\(text)} holds no pointer", fix: "write {/\(text)}") }
         do { try self.init(text) } catch { throw ExpressionError("{\(text)} holds no pointer: \(error.reason)") }

@@ -85,7 +85,6 @@ package struct FileNode: Hashable, Sendable {
 
 /// Typed access. Errors name the expected value, the actual one and the location.
 extension FileNode {
-    /// A problem at the location of this value.
     package func problem(_ message: String, rule: String = FileRule.value, fix: String? = nil) -> FileProblem {
         FileProblem(rule, message, at: mark, fix: fix)
     }

@@ -1,7 +1,6 @@
 package import EventModel
 package import JSONText
 
-/// A problem with a file.
 package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
     package var finding: Finding
 
@@ -15,7 +14,6 @@ package struct FileProblem: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Finding {
-    /// A finding at a location in a file.
     package init(
         _ id: String, _ severity: Severity = .error, at mark: FileLocation, _ message: String, fix: String? = nil, repairs: [Repair] = [],
         subject: String? = nil
@@ -80,7 +78,6 @@ extension FileLocation {
 }
 
 extension FileProblem {
-    /// A copy of the problem with additional repairs.
     package func withRepairs(_ repairs: Repair?...) -> FileProblem {
         var problem = self
         problem.finding.repairs += repairs.compactMap(\.self)

@@ -54,7 +54,6 @@ package enum FileReader {
     }
 }
 
-/// Parses JSON text into nodes with locations.
 enum JSONFileReader {
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
         var lines = LineCounter(file: file)
@@ -173,6 +172,5 @@ package enum SourceFile {
 }
 
 extension EvstoreError {
-    /// Converts the error for a text that is not valid JSON.
     package init(_ error: JSONError) { self = .invalidJSON(reason: error.reason, offset: error.offset) }
 }

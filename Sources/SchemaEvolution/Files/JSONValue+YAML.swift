@@ -72,7 +72,6 @@ extension String {
         return isPlain ? self : yamlQuoted
     }
 
-    /// The text in double quotes.
     package var yamlQuoted: String {
         var text = ""
         for scalar in JSONValue.string(self).text.unicodeScalars {

@@ -281,7 +281,6 @@ package struct SchemaLock: Hashable, Sendable {
         } catch { throw .schemaInvalid([error.finding]) }
     }
 
-    /// The lock as file contents.
     package var text: String {
         let lines = digests.sorted { $0.key < $1.key }.map { "    \"\($0.key.number)\": \"\($0.value.hex)\"" }
         let versions = lines.isEmpty ? "{}" : "{\n\(lines.joined(separator: ",\n"))\n  }"

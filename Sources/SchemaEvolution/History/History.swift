@@ -12,7 +12,6 @@ package struct History: Sendable {
     package let digest: Digest
     /// The program's code for `swift` ops.
     let swiftSteps: SwiftSteps
-    /// The steps, compiled on first use.
     let chain: StepChain
 
     package static let empty = History(versions: [], warnings: [])
@@ -140,7 +139,6 @@ extension History {
 }
 
 extension [String] {
-    /// The elements without duplicates, in order of first occurrence.
     fileprivate var unique: [String] {
         var seen: Set<Name> = []
         return filter { seen.insert($0) }

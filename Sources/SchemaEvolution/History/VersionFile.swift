@@ -32,7 +32,6 @@ package struct VersionFile: Hashable, Sendable {
     /// The location of the file as a whole.
     package var mark: FileLocation { FileLocation(file: file, line: 1, column: 1) }
 
-    /// The locations of the version's number and labels.
     let numberMark: FileLocation
     let labelsMark: FileLocation
 

@@ -19,7 +19,6 @@ struct DriftingMembers {
         }
     }
 
-    /// The value without these members.
     func removed(from value: JSONValue) -> JSONValue { value.without(pointers.map { $0.tokens[...] }) }
 
     private mutating func pass(_ action: StepItem.Action, _ way: Direction) {

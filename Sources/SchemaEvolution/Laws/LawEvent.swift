@@ -38,10 +38,8 @@ package struct LawEvent: Hashable, Sendable {
     }
 }
 
-/// The location of an event in a log.
 package struct LogLocation: Sendable {
     let position: Position?
-    /// Whether it was appended together with the previous event.
     let continuesAppend: Bool
 
     package init(position: Position?, continuesAppend: Bool) { (self.position, self.continuesAppend) = (position, continuesAppend) }

@@ -62,7 +62,6 @@ package struct LawTally: Sendable {
         keep(LawFailure(verdict: verdict, events: events, target: target))
     }
 
-    /// Adds the results for later events.
     package mutating func add(_ later: LawTally) {
         events += later.events
         passed += later.passed
@@ -159,9 +158,7 @@ extension EventChange {
 /// What the steps make of events, one after the other from the birth version on. The walk goes on where it stopped when the laws are tried
 /// on the same events at a version further away.
 struct StepWalk {
-    /// Identifies a walk among those of several events.
     struct Key: Hashable {
-        /// The indices of its events.
         let events: [Int]
         let areMerged: Bool
         let direction: Direction

@@ -169,7 +169,6 @@ extension LawTrial {
         return true
     }
 
-    /// All results so far.
     package var tally: LawTally {
         var tally = noted
         for outcome in traces.values { tally.count(outcome.verdicts, ofLogEvents: outcome.likes) }

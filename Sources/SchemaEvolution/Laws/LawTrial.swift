@@ -36,7 +36,6 @@ package struct LawTrial {
     var append = OpenAppend()
     let probe: LossProbe
     let shared: SharedLawTracer
-    /// Made when the first event is generated.
     var madeGenerator: EventGenerator?
     private let quarantines: [AcceptedQuarantine]
 

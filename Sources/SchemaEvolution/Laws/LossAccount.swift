@@ -40,7 +40,6 @@ package struct LossAccount: Sendable {
         }
     }
 
-    /// Adds the losses of later events.
     mutating func add(_ later: LossAccount) {
         counts.merge(later.counts) { Count(events: $0.events + $1.events, first: min($0.first, $1.first), last: max($0.last, $1.last)) }
     }
@@ -300,7 +299,6 @@ extension PathOp {
         }
     }
 
-    /// The op in the opposite direction.
     fileprivate var undone: PathOp { going(direction == .up ? .down : .up) }
 }
 

@@ -117,7 +117,6 @@ struct Add: MemberOp {
 private final class BoundAdd: StagedOp {
     let place: MemberLocation
     let source: Source
-    /// Nil if the value is not a constant.
     let constant: ConstantText?
     let isRequired: Bool
 

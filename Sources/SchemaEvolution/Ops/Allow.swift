@@ -187,7 +187,6 @@ struct AllowedDown: Sendable {
     let table: [(new: [UInt8], old: [UInt8])]
     /// The rows of the table as written in the file.
     let rows: [Table.Row]
-    /// What `absent-as` says.
     private let absentAs: JSONValue?
     /// The JSON text that the older version sees if the member is absent.
     let absent: [UInt8]?
@@ -242,7 +241,6 @@ struct AllowedDown: Sendable {
         return [text, scalar.canonical()]
     }
 
-    /// What the older version sees, in words.
     var words: String {
         let (unknown, lacking) = ("the older version does not know it", "it is absent and the older version requires it")
         // What replaces, hides or refuses an unknown value does so with an absent one, unless `absent-as` has one for that.

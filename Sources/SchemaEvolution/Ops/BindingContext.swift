@@ -64,7 +64,6 @@ struct BindingContext: BindingSite {
     var stream: StreamTemplate?
     /// Several if a later item dispatches or splits the type.
     let shapeTargets: [ShapeTarget]
-    /// The name of the type in messages.
     let type: String
     var mark: FileLocation
     var label: String
@@ -157,7 +156,6 @@ extension BindingContext {
     enum MemberOrigin {
         /// Moved from another pointer; `always` means that it is present whenever the innermost object around both pointers is.
         case moved(always: Bool)
-        /// A constant.
         case added
         /// Derived from other members.
         case derived(always: Bool)
@@ -302,7 +300,6 @@ final class MovingOps: Sendable {
         self.places = places
     }
 
-    /// The ops from an index on.
     func from(_ start: Int) -> ArraySlice<any Op> { ops[min(start, ops.count)...] }
 
     /// The pointer of a member after the ops from an index on.

@@ -5,7 +5,6 @@ internal import JSONText
 //
 // A class, so that running an op for an event copies only a reference.
 protocol BoundOp: AnyObject, Sendable {
-    /// Changes the document of an event.
     func run(_ doc: inout EventDocument, at object: JSONEditor.Node, _ direction: Direction) throws(OpStop)
 
     /// Applies the change to a symbolic document, or gives up on it.
@@ -14,7 +13,6 @@ protocol BoundOp: AnyObject, Sendable {
     /// The op as a sequence of ops with an equal result, in upward order, each with its loss. More than one only if the op contains others.
     func parts(losing loss: OpLoss) -> [BoundPart]
 
-    /// Whether the op reads the name of the event's stream.
     var readsStream: Bool { get }
 }
 
@@ -41,7 +39,6 @@ extension StagedOp {
     }
 }
 
-/// A constant of an op.
 struct ConstantText: Sendable {
     /// The JSON text that the op writes.
     let json: [UInt8]
@@ -51,7 +48,6 @@ struct ConstantText: Sendable {
     init(_ value: JSONValue) { (json, canonical) = (Array(value.text.utf8), value.canonical()) }
 }
 
-/// One of the ops that an op contains.
 struct BoundPart: Sendable {
     let op: any BoundOp
     let loss: OpLoss
@@ -93,7 +89,6 @@ package struct PathCounts: Hashable, Sendable {
         (nonCanonical == before.nonCanonical, nonCanonical == before.nonCanonical && lost == before.lost)
     }
 
-    /// The difference to an earlier count.
     package static func - (a: PathCounts, b: PathCounts) -> PathCounts { a.combined(with: b, -) }
 
     private func combined(with other: PathCounts, _ combine: (Int, Int) -> Int) -> PathCounts {

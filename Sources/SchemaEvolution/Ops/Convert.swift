@@ -7,7 +7,6 @@ struct Convert: MemberOp {
     static let name = "convert"
 
     let path: JSONPointer
-    /// The kind of the converted value.
     let kind: Shape.Kind
     let codec: any Codec
     /// Whether values that the codec could read are refused unless they are in its canonical form.

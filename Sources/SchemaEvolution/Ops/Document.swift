@@ -24,7 +24,6 @@ protocol Document: ~Copyable {
     mutating func hasContent(_ node: Node, of text: Node) -> Bool
     /// What a shape expects in place of a value that does not fit; nil if the value fits.
     mutating func misfit(_ node: Node, _ shape: EventShape) -> String?
-    /// Whether a value is below a guard's bound.
     mutating func isBelow(_ node: Node, _ test: Guard) -> Bool
     /// Whether a guard on metadata or time holds.
     mutating func holdsBeside(_ test: Guard) -> Bool
@@ -35,7 +34,6 @@ protocol Document: ~Copyable {
     mutating func beside(_ source: Source) -> Node?
     /// The result of a codec; nil for null, which codecs leave unchanged.
     mutating func convert(_ node: Node, _ conversion: Conversion) throws(OpStop) -> Node?
-    /// The concatenation of several texts.
     mutating func concatenate(_ pieces: [TextPiece<Node>]) -> Node
     /// The parts of a text; their number depends on the text.
     mutating func split(_ node: Node, _ rule: SeparatedText) throws(OpStop) -> [Node]
@@ -65,7 +63,6 @@ protocol Document: ~Copyable {
     mutating func refusal(at pointer: JSONPointer, expected: @autoclosure () -> String, found: @autoclosure () -> Found<Node>) -> OpStop
 }
 
-/// A piece of a concatenated text.
 enum TextPiece<Node> {
     case literal([UInt8])
     /// The text of a scalar: the characters of a string, the canonical form of a number.
@@ -82,7 +79,6 @@ enum Found<Node> {
 struct ElementRun {
     let ops: [any BoundOp]
     let direction: Direction
-    /// The pointer to the list.
     let path: JSONPointer
     /// Whether the ops apply to objects. Data from before versions existed may contain other elements; these stay unchanged, and the image
     /// then does not fit its shape.

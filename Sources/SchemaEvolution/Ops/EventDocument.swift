@@ -252,7 +252,6 @@ extension JSONEditor {
         if case .string = kind(node) { decode(node, into: &buffer) } else { write(node, into: &buffer) }
     }
 
-    /// A short description of a value for messages.
     func words(_ node: Node?) -> String {
         guard let node else { return "nothing" }
         switch kind(node) {

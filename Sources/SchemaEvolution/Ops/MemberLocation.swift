@@ -81,7 +81,6 @@ final class MemberLocation: Sendable {
         return node
     }
 
-    /// Removes the member if it is present.
     func remove<D: Document & ~Copyable>(from doc: inout D, at object: D.Node) {
         if outer != nil {
             _ = take(from: &doc, at: object)

@@ -128,12 +128,10 @@ package struct OpEntry: Sendable {
     /// The name of the op in errors.
     var label: String { "\(name) (op \(number))" }
 
-    /// What the op does to members of the payload, in words.
     package func effects(_ direction: Direction) -> [OpEffect] { op.effects(direction, in: JSONPointer()) }
 
     package var trait: OpTrait? { op.trait }
 
-    /// The ops inside this one.
     package var inner: [OpEntry] { op.inner }
 }
 

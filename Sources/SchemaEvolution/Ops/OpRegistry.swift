@@ -1,6 +1,5 @@
 internal import EventModel
 
-/// All ops that this program supports, by name.
 package enum OpRegistry {
     static let payloadOps: [any Op.Type] = [
         Add.self, Remove.self, Move.self, Copy.self, Wrap.self, Head.self, Unset.self, Convert.self, Split.self, Join.self,
@@ -11,7 +10,6 @@ package enum OpRegistry {
         AddEvent.self, RenameEvent.self, DropEvent.self, SplitEvent.self, MergeEvents.self, Rekey.self,
     ]
 
-    /// The names of the ops on payloads, followed by those on events.
     package static var names: [String] { payloadOps.map { $0.name } + eventOps.map { $0.name } }
 
     private static let payloadByName = Dictionary(uniqueKeysWithValues: payloadOps.map { ($0.name, $0) })

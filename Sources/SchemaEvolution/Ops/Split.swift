@@ -292,19 +292,16 @@ extension SeparatorRule {
     }
 }
 
-/// The byte range of a part in a text.
 struct TextPart: BitwiseCopyable {
     let start, count: Int32
 }
 
-/// Splits texts at separators.
 struct TextSplitter: ~Copyable, Sendable {
     let separator: [UInt8]
     private let first: UInt8
     private let width: Int
     /// The number of separators at which a text is split.
     private let wanted: Int
-    /// Whether the text is split at its last separators instead of its first.
     private let isAtLast: Bool
     /// Whether a text with too few separators is refused.
     private let refusesMissing: Bool
@@ -352,7 +349,6 @@ struct TextSplitter: ~Copyable, Sendable {
         return count
     }
 
-    /// The offset of the next separator.
     private func next(in text: RawSpan, from start: Int) -> Int? {
         var offset = start
         while offset &+ width <= text.byteCount {

@@ -144,7 +144,6 @@ final class BoundSwiftStep: BoundOp {
         let before, after: MemberLocation?
     }
 
-    /// The name of the step for errors.
     let words: String
     /// A description of what the program lacks; nil if it can run the step.
     let missing: String?

@@ -1,6 +1,5 @@
 package import EventModel
 
-/// An event type at one version.
 package struct TypeAtVersion: Hashable, Sendable {
     private let name: Name
     package let version: SchemaVersion
@@ -27,7 +26,6 @@ extension History {
         steps(from: from, to: to).filter { $0.opClass.contains(.oneWay) }.map(\.version)
     }
 
-    /// The declared losses of the steps between two versions.
     package func losses(from: SchemaVersion, to: SchemaVersion) -> [LossDeclaration] {
         steps(from: from, to: to).flatMap(\.losses)
     }

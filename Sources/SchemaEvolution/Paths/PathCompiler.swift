@@ -5,7 +5,6 @@ internal import JSONText
 struct PathCompiler {
     /// The event op that ends a segment, for one type.
     private struct Terminator {
-        /// The index of the crossing.
         let index: Int
         let crossing: Crossing
         let label: String
@@ -36,7 +35,6 @@ struct PathCompiler {
         var junctions: [Key: PathJunction] = [:]
         /// Whether an event may be merged with others of its append.
         var merges = false
-        /// Descriptions of the possible renamings of the type's streams.
         var rekeys: [String] = []
     }
 

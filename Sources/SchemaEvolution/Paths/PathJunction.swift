@@ -37,7 +37,6 @@ struct PartOrigin: Equatable {
     let number: Int
 }
 
-/// The origin of a part.
 struct PartSource {
     /// The index of its event in the group.
     let event: Int

@@ -100,7 +100,6 @@ package final class PathRunner {
         return path
     }
 
-    /// The paths of events that are converted together.
     private func group<Event>(
         of events: [Event], born: SchemaVersion, to target: SchemaVersion, type: (Event) -> String
     ) throws(EvstoreError) -> PathGroup {
@@ -202,7 +201,6 @@ extension PathRunner {
 
 /// The result of adopting data from before versions existed.
 package struct AdoptionResult: Sendable {
-    /// The type of the event that it becomes.
     package let type: String
     /// The stream to which it belongs; nil if no template names one.
     package let stream: StreamName?

@@ -7,7 +7,6 @@ struct Step: Sendable {
     private(set) var items: [StepItem] = []
     /// Problems with items that could not be read.
     private(set) var findings: [Finding] = []
-    /// Whether an item renames streams.
     private(set) var rekeysStreams = false
     /// Whether an op reads a member with a codec.
     private(set) var converts = false

@@ -38,13 +38,11 @@ final class StepChain: Sendable {
         version.number >= 2 && version.number <= versions.count ? steps[version.number - 2] : nil
     }
 
-    /// The steps between two versions, given in either order, lowest first.
     func steps(from: SchemaVersion, to: SchemaVersion) -> ArraySlice<CompiledStep> {
         let chain = whole
         return chain.steps[chain.range(from, to)]
     }
 
-    /// What the steps between two versions may lose or refuse.
     func opClass(from: SchemaVersion, to: SchemaVersion) -> OpClass {
         let chain = whole
         // By index, since a step is large and would be copied.

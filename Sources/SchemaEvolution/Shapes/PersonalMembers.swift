@@ -104,7 +104,6 @@ package struct PersonalMembers: Sendable {
 }
 
 extension EventShape {
-    /// Whether a member is personal.
     package var hasPersons: Bool { shape.hasPersons }
 }
 

@@ -28,7 +28,6 @@ package struct Shape: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// Whether null is valid too.
     package var isNullable = false
     /// An object's members; others are not allowed.
     package var members = ShapeMembers()
@@ -42,7 +41,6 @@ package struct Shape: Hashable, Sendable {
     package var format: Format?
     /// The value is ciphertext that the application made.
     package var isSealed = false
-    /// The value is personal data.
     package var isPersonal = false
     package var defaultValue: JSONValue?
     package var isDeprecated = false
@@ -94,7 +92,6 @@ package struct Shape: Hashable, Sendable {
         return shape
     }
 
-    /// The shape of a member of an object.
     package func property(_ name: String) -> Shape? { members.place(of: name).map { members.list[$0].shape } }
 
     package var isMap: Bool { additional != nil }
@@ -145,7 +142,6 @@ package struct ShapeMembers: Hashable, Sendable {
         return member
     }
 
-    /// Changes the shape of the member at a place.
     package mutating func edit<Result>(_ place: Int, _ change: (inout Shape) -> Result) -> Result { change(&list[place].shape) }
 
     private mutating func index() {

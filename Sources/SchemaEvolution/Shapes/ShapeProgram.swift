@@ -373,7 +373,6 @@ extension ShapeProgram {
 }
 
 extension ShapeProgram.Node {
-    /// A description of the expected value.
     var noun: String {
         let noun: String =
             switch kind {
@@ -391,7 +390,6 @@ extension ShapeProgram.Node {
 }
 
 extension Shape.Format {
-    /// A description of the format.
     package var words: String {
         switch self {
         case .dateTime: "a date and time such as 2026-01-31T12:00:00Z"

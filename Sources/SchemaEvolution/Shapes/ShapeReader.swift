@@ -23,10 +23,8 @@ struct ShapeReader {
         "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
     ]
 
-    /// The keywords that are allowed beside `$ref`.
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
-    /// Clears the findings and resets the budget for the next shape.
     mutating func begin() { (findings, budget) = ([], Self.budgetMax) }
 
     /// Reads a shape. Returns nil, after adding a finding, if it has no known type.

@@ -24,7 +24,6 @@ protocol ValueGenerator {
 extension ValueGenerator {
     static var budgetMax: Int { 100_000 }
 
-    /// A payload of a shape.
     mutating func payload(of shape: Shape) -> JSONValue {
         budget = Self.budgetMax
         return value(shape, at: JSONPointer())

@@ -105,7 +105,6 @@ extension StepMembers {
 
     private static let empty = Array("{}".utf8)
 
-    /// Copies a member of a payload.
     mutating func copy(_ node: JSONEditor.Node, of payload: borrowing JSONEditor, at place: JSONPointer) {
         text.removeAll()
         payload.write(node, into: &text)

@@ -153,7 +153,6 @@ extension History {
 }
 
 extension CompiledStep {
-    /// Whether the step runs code of the application.
     var hasSwiftSteps: Bool { !boundSwiftSteps.isEmpty }
 
     var missingSwiftSteps: [String] {
@@ -169,7 +168,6 @@ extension CompiledStep {
 }
 
 extension Path {
-    /// The Swift steps on the path in one direction.
     func swiftSteps(_ direction: Direction) -> [(bound: BoundSwiftStep, op: PathOp)] {
         var found: [(bound: BoundSwiftStep, op: PathOp)] = []
         root.visit { segment in

@@ -2,7 +2,6 @@ package import EventModel
 package import JSONText
 package import SchemaEvolution
 
-/// The differences between the events of two versions.
 package struct SchemaDiff: Sendable {
     package struct Change: Sendable {
         package let type: String
@@ -23,7 +22,6 @@ package struct SchemaDiff: Sendable {
     package let added, removed: [String]
     /// The remaining types of `to` that differ or have another name.
     package let changed: [Change]
-    /// The names of unchanged types.
     package let unchanged: [String]
 }
 

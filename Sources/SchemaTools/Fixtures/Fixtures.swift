@@ -365,7 +365,6 @@ package struct FixtureFiles: Sendable {
         }
     }
 
-    /// Adds the renderings of a directory's fixtures.
     package mutating func add(_ renderings: [FixtureRendering], _ history: History) throws(EvstoreError) {
         for rendering in renderings {
             let isFixed = history[rendering.born]?.isReleased == true && history[rendering.seen]?.isReleased == true

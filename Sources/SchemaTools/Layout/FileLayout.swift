@@ -353,7 +353,6 @@ struct YAMLSource {
         }
     }
 
-    /// The end of the scalar that begins at a location.
     func end(ofScalarAt mark: FileLocation) -> LineColumn? { ends[LineColumn(mark)] }
 
     private mutating func scan(_ node: FileNode) {

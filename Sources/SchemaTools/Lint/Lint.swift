@@ -291,7 +291,6 @@ package struct LintRules: Sendable {
         let mark: FileLocation
     }
 
-    /// Ops that no step may use.
     private(set) var forbidden: [String] = []
     /// Ids of findings that are treated as errors.
     private(set) var errors: Set<String> = []

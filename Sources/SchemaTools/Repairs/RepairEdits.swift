@@ -322,7 +322,6 @@ extension FileNode {
     }
 }
 
-/// Adds and removes members and items.
 extension EditableSource {
     func added(_ name: String, _ value: JSONValue, to map: FileNode, before: String?) -> TextSplice? {
         guard case .map(let members) = map.kind else { return nil }

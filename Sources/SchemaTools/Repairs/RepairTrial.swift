@@ -7,7 +7,6 @@ package import SchemaEvolution
 /// A proposal is accepted if the finding is gone afterwards, no error was added, and no event of the previous version loses something
 /// without a reason. If it causes an error that has a repair of its own, both form one proposal.
 package struct RepairTrial {
-    /// The result of checking texts.
     package struct Verdict {
         /// Individual findings, including those that only repeat others.
         package var findings: [Finding]
@@ -127,7 +126,6 @@ private struct Said: Hashable {
 /// The findings of a check, for comparison with those of another one.
 private struct Check {
     let verdict: RepairTrial.Verdict
-    /// What each finding says.
     let said: [Said]
     private let errors: [Said: Int]
 

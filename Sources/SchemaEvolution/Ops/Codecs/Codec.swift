@@ -52,7 +52,6 @@ extension BoundCodec {
     }
 }
 
-/// A codec can't convert a value.
 struct CodecRefusal: Error, CustomStringConvertible {
     /// The accepted values, in the wording of an error.
     let expected: String

@@ -101,7 +101,6 @@ struct EpochForm: Sendable {
 
     private static func power(_ exponent: Int) -> Int64 { (0 ..< exponent).reduce(1) { power, _ in power * 10 } }
 
-    /// The texts, in words.
     var words: String {
         let precision = digits == 0 ? "in whole seconds" : "with \(digits) \(digits == 1 ? "digit" : "digits") of fraction"
         return "RFC 3339 \(precision), rounded down"

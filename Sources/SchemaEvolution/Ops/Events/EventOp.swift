@@ -62,7 +62,6 @@ struct BoundEventOp: Sendable {
     /// The changes of events: on the way up by the type before the op, on the way down by the type after it.
     var up: [Name: EventChange] = [:]
     var down: [Name: EventChange] = [:]
-    /// The change of stream names; nil if there is none.
     var rekey: BoundRekey?
     /// The op's name and its intended loss.
     var name = ""

@@ -327,7 +327,6 @@ extension StreamName {
 }
 
 extension History {
-    /// Whether any step renames streams.
     package var rekeysStreams: Bool { !chain.rekeys.isEmpty }
 
     /// Converts stream names from one version to another.

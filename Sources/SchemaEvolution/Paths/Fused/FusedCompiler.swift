@@ -160,7 +160,6 @@ struct FusedCompiler {
         writes = true
     }
 
-    /// Splits one event into several.
     private mutating func follow(_ fan: PathFan, _ draft: inout SymbolicDocument) {
         // Ops on elements are applied once, even if several parts take the elements.
         draft.settleElements { _ in true }

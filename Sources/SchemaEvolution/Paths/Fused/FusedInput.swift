@@ -109,7 +109,6 @@ struct FusedInput: ~Copyable {
     @inline(__always)
     func members(of object: Int) -> Range<Int> { (object == 0 ? 0 : Int(ends[object - 1])) ..< Int(ends[object]) }
 
-    /// The text of a slot.
     @_lifetime(borrow self)
     @inline(__always)
     func text(_ slot: Int) -> RawSpan {
@@ -131,7 +130,6 @@ struct FusedInput: ~Copyable {
 }
 
 extension ByteBuffer {
-    /// Appends other bytes and returns their offset.
     fileprivate mutating func take(_ more: borrowing ByteBuffer) -> Int32 {
         let start = Int32(truncatingIfNeeded: count)
         append(more.bytes)
@@ -169,7 +167,6 @@ extension FusedInput {
         return nil
     }
 
-    /// Whether two values are equal.
     func means(_ slot: Int, sameAs other: Int) -> Bool {
         guard slots[slot].kind.rawValue == slots[other].kind.rawValue else { return false }
         do { return try JSONEquality.same(text(slot), text(other)) } catch { return false }
@@ -210,7 +207,6 @@ extension FusedInput {
         return isCanonical
     }
 
-    /// Concatenates several texts into slot `target`.
     mutating func concatenate(_ list: borrowing [ConstantPool.Text], to target: Int) {
         scratch.removeAll()
         var hasEscapes = false

@@ -91,7 +91,6 @@ struct FusedObject: Sendable {
     let members: KnownMembers
 }
 
-/// A piece of the output.
 struct FusedPiece: BitwiseCopyable, Sendable {
     enum Kind: UInt8, BitwiseCopyable, Sendable {
         /// The `b` bytes of the constants from `a` on.
@@ -161,7 +160,6 @@ struct ConstantPool: Sendable {
     var ends: [PathEnd] = []
 }
 
-/// A codec in one direction.
 struct FusedConverter: ~Copyable, Sendable {
     let codec: any BoundCodec
     let direction: Direction

@@ -230,7 +230,6 @@ final class FusedElementRun {
     var run = FusedRun()
 }
 
-/// Writes consecutive pieces.
 func write(
     _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput,
     into output: inout ByteBuffer

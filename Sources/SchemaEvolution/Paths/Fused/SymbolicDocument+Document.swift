@@ -217,7 +217,6 @@ extension Shape.Kind {
     }
 }
 
-/// Values that are derived from others.
 extension SymbolicDocument {
     /// The slot with a value's content: the unescaped text of a string, the JSON text of other values.
     private mutating func content(_ node: Int) -> Int {

@@ -155,7 +155,6 @@ struct SymbolicDocument {
         }
     }
 
-    /// Ends the branch.
     mutating func finish() {
         isOver = isGivenUp
         end(.done)

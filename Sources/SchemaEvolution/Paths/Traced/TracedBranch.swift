@@ -310,7 +310,6 @@ package indirect enum ValueTerm: Hashable, Sendable {
         }
     }
 
-    /// The terms at the leaves.
     package var leaves: [ValueTerm] {
         switch self {
         case .member, .constant, .source, .slot: [self]
@@ -320,7 +319,6 @@ package indirect enum ValueTerm: Hashable, Sendable {
         }
     }
 
-    /// The slots among the leaves.
     package var slots: Set<Int> { Set(leaves.compactMap { leaf in if case .slot(let slot) = leaf { slot } else { nil } }) }
 
     /// Whether null is mapped to null.
@@ -334,7 +332,6 @@ package indirect enum ValueTerm: Hashable, Sendable {
 }
 
 extension ValueTerm {
-    /// The term for a constant of an op or a fold.
     init(constant json: [UInt8]) {
         var compact = ByteBuffer(capacity: json.count)
         appendCompact(json.lent, into: &compact)
