@@ -129,22 +129,14 @@ extension StreamPattern {
     /// The template that produces the new names; nil if the parts of the old template do not match this pattern.
     func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
         guard let captured = captured(in: template) else { return nil }
-        var parts: [StreamTemplate.Part] = []
-        for part in new.template.parts {
-            let more: [StreamTemplate.Part]
-            switch part {
-            case .literal(let text): more = [.literal(text)]
-            case .member(let name): more = captured[name, default: []]
-            }
-            for part in more {
-                if case (.literal(let before)?, .literal(let text)) = (parts.last, part) {
-                    parts[parts.count - 1] = .literal(before + text)
-                } else {
-                    parts.append(part)
+        return StreamTemplate(
+            parts: new.template.parts.flatMap { part -> [StreamTemplate.Part] in
+                switch part {
+                case .literal(let text): [.literal(text)]
+                case .member(let name): captured[name, default: []]
                 }
             }
-        }
-        return StreamTemplate(parts: parts)
+        ).merged
     }
 
     /// What each capture stands for in a template: one member, or in the last place everything that is left; nil if the template does not
