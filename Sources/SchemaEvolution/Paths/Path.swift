@@ -96,11 +96,11 @@ struct PathOp: Sendable {
     var direction: Direction
     let step: SchemaVersion
     let label: String
-    let summary: OpSummary?
+    var summary: OpSummary?
     let mark: FileLocation?
     /// Whether the shapes do not prove that its result fits.
     var isUnproved = false
-    let blocks: Bool
+    var blocks = false
     /// The declaration under which its losses are counted.
     var loss: LossDeclaration
     /// Set if the op reads the name of the event's stream and that name differs between the op's version and the event's.

@@ -13,7 +13,9 @@ struct PathCompiler {
         let loss: LossDeclaration
 
         /// A change of the payload that is part of the op.
-        func op(_ change: any BoundOp, _ direction: Direction) -> PathOp { PathOp(change, direction, loss, label, mark) }
+        func op(_ change: any BoundOp, _ direction: Direction) -> PathOp {
+            PathOp(op: change, direction: direction, step: loss.version, label: label, mark: mark, loss: loss)
+        }
     }
 
     private let history: History
@@ -188,7 +190,7 @@ struct PathCompiler {
         let first = SchemaVersion(1)
         let branches = (Adoption(history.versions.first)?.cases ?? []).map { one in
             let loss = LossDeclaration(version: first, type: one.type, op: one.label, because: "")
-            let ops = one.ops.map { PathOp($0, .up, loss, one.label, one.mark) }
+            let ops = one.ops.map { PathOp(op: $0, direction: .up, step: first, label: one.label, mark: one.mark, loss: loss) }
             return AdoptionBranch(
                 test: one.test, stream: one.stream, segment: segment(of: one.type, from: crossings.startIndex, ops: ops, isUnproved: true))
         }
@@ -225,12 +227,4 @@ struct PathCompiler {
     private func isFirst(_ index: Int) -> Bool { index == crossings.startIndex || crossings[index - 1].isLast }
 
     private func hasErrors(_ step: CompiledStep) -> Bool { step.findings.contains { $0.severity == .error } }
-}
-
-extension PathOp {
-    init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: FileLocation) {
-        self.init(
-            op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, blocks: false,
-            loss: loss)
-    }
 }
