@@ -41,7 +41,8 @@ struct MemberMatching {
     init(_ differences: [ShapeDifference], made: Shape, declared: Shape) {
         (self.made, self.declared) = (made, declared)
         gone = differences.filter { $0.kind == .extra }.flatMap { Self.members(at: $0.pointer, made.shape(at: $0.pointer), in: made) }
-        new = differences.filter(\.isMissing).flatMap { Self.members(at: $0.pointer, declared.shape(at: $0.pointer), in: declared) }
+        let missing = differences.filter { if case .missing = $0.kind { true } else { false } }
+        new = missing.flatMap { Self.members(at: $0.pointer, declared.shape(at: $0.pointer), in: declared) }
         guard !gone.isEmpty, !new.isEmpty else { return }
         let roots = Set(differences.map(\.pointer))
         pair { $0.shape.properties.isEmpty ? nil : .shape($0.shape.bare, always: $0.isAlways) }
@@ -137,8 +138,4 @@ struct MemberMatching {
         return [Member(place: place, shape: found, isAlways: shape.isRequired(at: place))]
             + found.properties.flatMap { members(at: place.appending(MemberName($0.name)), $0.shape, in: shape) }
     }
-}
-
-extension ShapeDifference {
-    var isMissing: Bool { if case .missing = kind { true } else { false } }
 }

@@ -329,21 +329,19 @@ package struct LawTrial {
     ) throws(EvstoreError) -> [GroupPart] {
         var result: [GroupPart] = []
         guard let first = all.first else { return [] }
+        func take(_ image: borrowing Image) {
+            result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
+            parts.append(image.part)
+        }
         do {
             if all.count == 1 {
                 try viewer.view(
                     SourceEvent(payload: first.payload.lent, time: event.time, metadata: event.metadata.lent),
-                    of: TypeAtVersion(type: first.type, version: from), stream: event.stream(at: from, history), at: to, validating: true
-                ) { image in
-                    result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
-                    parts.append(image.part)
-                }
+                    of: TypeAtVersion(type: first.type, version: from), stream: event.stream(at: from, history), at: to, validating: true,
+                    take)
             } else {
                 let context = EventContext(time: event.time, stream: event.stream(at: from, history), metadata: event.metadata.lent)
-                try viewer.view(group: all, born: from, context, at: to, validating: true) { image in
-                    result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
-                    parts.append(image.part)
-                }
+                try viewer.view(group: all, born: from, context, at: to, validating: true, take)
             }
         } catch let error as EvstoreError {
             throw error

@@ -99,7 +99,7 @@ struct Allow: MemberOp {
                 fix: "give it a value: add: {path: \(path), value: …}",
                 repair: site.mark.repair(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
         }
-        if down.absent != nil || !down.table.isEmpty || down.misfit.map(\.isValue) == true {
+        if down.absent != nil || !down.table.isEmpty {
             site.note(
                 Rule.opArgument, "the version before has no \(path), so it can't see a value there",
                 fix: "allow: {path: \(path), down: absent}", repair: site.mark.repair("*", "down", to: .string("absent")))
@@ -176,10 +176,6 @@ struct AllowedDown: Sendable {
         case value([UInt8])
         case block
         case hide(String)
-
-        var isValue: Bool {
-            if case .value = self { true } else { false }
-        }
     }
 
     let misfit: Misfit?

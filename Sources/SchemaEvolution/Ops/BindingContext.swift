@@ -159,11 +159,6 @@ extension BindingContext {
         case added
         /// Derived from other members.
         case derived(always: Bool)
-
-        /// Whether the op creates the objects around the member.
-        var bringsObjects: Bool {
-            if case .added = self { false } else { true }
-        }
     }
 
     /// Removes a member, together with the objects around it that version n does not have.
@@ -207,6 +202,7 @@ extension BindingContext {
             note(Rule.occupied, "there is a \(pointer) already at this point of the list", fix: "remove it before, or choose another path")
             return false
         }
+        let bringsObjects = if case .added = arrival { false } else { true }
         var isNew = false
         for (depth, place) in pointer.prefixes.enumerated().dropFirst().dropLast() {
             let wanted = declaredRequires(place)
@@ -220,7 +216,7 @@ extension BindingContext {
                     case .added: wanted == true
                     }
                 if isMade { _ = shape.replace(at: place, with: parent, required: true) }
-                if isMade || arrival.bringsObjects {
+                if isMade || bringsObjects {
                     // On the way down, an empty object and an absent one can't be distinguished; an object that is created lacks its
                     // required members.
                     if parent.required.isEmpty {

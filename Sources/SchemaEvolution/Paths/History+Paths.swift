@@ -35,14 +35,10 @@ extension History {
         var found: Set<TypeAtVersion> = []
         for file in versions {
             for stored in file.types {
-                do {
-                    if try path(type: stored, born: file.number, to: version).types.has(type) {
-                        found.insert(TypeAtVersion(type: stored, version: file.number))
-                    }
-                } catch {
-                    // The program does not know some step, so these events may have any image.
-                    found.insert(TypeAtVersion(type: stored, version: file.number))
-                }
+                // If the program does not know some step, these events may have any image.
+                var isAncestor = true
+                do { isAncestor = try path(type: stored, born: file.number, to: version).types.has(type) } catch {}
+                if isAncestor { found.insert(TypeAtVersion(type: stored, version: file.number)) }
             }
         }
         return found

@@ -159,9 +159,13 @@ extension Shape {
     }
 
     /// The kind of value with its article: `a string`, `an array`.
-    package var noun: String {
-        switch kind {
-        case .object: isMap ? "a map" : "an object"
+    package var noun: String { isMap ? "a map" : kind.noun }
+}
+
+extension Shape.Kind {
+    var noun: String {
+        switch self {
+        case .object: "an object"
         case .array: "an array"
         case .integer: "an integer"
         case .string: "a string"

@@ -374,16 +374,12 @@ extension ShapeProgram {
 
 extension ShapeProgram.Node {
     var noun: String {
-        let noun: String =
+        let noun =
             switch kind {
-            case .object: inner >= 0 ? "an object (a map)" : "an object"
-            case .array: "an array"
-            case .string: format?.words ?? "a string"
-            case .integer: "an integer"
-            case .number: "a number"
-            case .boolean: "true or false"
-            case .null: "null"
+            case .object where inner >= 0: "an object (a map)"
+            case .string: format?.words ?? kind.noun
             case .any: "any value"
+            default: kind.noun
             }
         return isNullable ? noun + " or null" : noun
     }

@@ -87,14 +87,14 @@ struct SplitEvent: EventOp {
             let others = parts.filter { !$0.type.isSame(as: type) }.map { other in
                 (type: other.type, effects: other.entries.reversed().flatMap { $0.op.effects(.down, in: JSONPointer()) })
             }
-            switch part.down {
-            case .alone(let fills):
-                let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where no part that is there has it") }
-                return [EventEffect(type: self.type, words: joined, effects: back, joined: others, later: made)]
-            case .hide(let why):
-                return [EventEffect(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
-            case .block: return [EventEffect(type: self.type, words: "\(joined); alone it is refused", effects: back, joined: others)]
-            }
+            let alone =
+                switch part.down {
+                case .alone: ""
+                case .hide(let why): "; alone it is hidden: \(why)"
+                case .block: "; alone it is refused"
+                }
+            let made = part.fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where no part that is there has it") }
+            return [EventEffect(type: self.type, words: joined + alone, effects: back, joined: others, later: made)]
         }
     }
 
