@@ -35,7 +35,9 @@ extension CompiledStep {
             for difference in differences { note(difference, of: comparison, &notes) }
         }
         findings += notes.merged(ignoringPlaces: true)
-        if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.content) == before.events.mapValues(\.content) {
+        if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.stream) == before.events.mapValues(\.stream),
+            file.events.mapValues(\.shape.ordered) == before.events.mapValues(\.shape.ordered)
+        {
             note(file.mark, Rule.changesNothing, .error, "the version changes nothing", fix: "leave it out, or change something")
         }
     }

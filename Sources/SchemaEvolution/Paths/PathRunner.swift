@@ -126,13 +126,7 @@ package final class PathRunner {
         return path.fused(for: try history.requireShape(of: type, at: born), reading: reading)
     }
 
-    /// Calls the body once for each image of an event at a version, in order; never if a step hides or drops the event.
-    ///
-    /// - Parameters:
-    ///   - kind: the event's type and birth version.
-    ///   - stream: the stream's name; evaluated only if the path reads it.
-    ///   - validating: whether all images are validated against their shapes, even if the steps prove that they fit.
-    /// - Throws: `EvstoreError.noImage`, without a position, or what the body throws.
+    /// As `PathInterpreter.run`, for an event of a type and birth version that is seen at a version.
     package func view(
         _ event: borrowing SourceEvent, of kind: TypeAtVersion, stream: @autoclosure () throws -> String, at target: SchemaVersion,
         validating: Bool = false, _ body: (borrowing Image) throws -> Void

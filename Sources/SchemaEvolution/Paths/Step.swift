@@ -118,8 +118,6 @@ package struct EventOpEntry: Sendable {
 
     package var name: String { type(of: op).name }
 
-    /// What happens to an event of a type, in words; nil if the op does not affect the type.
-    /// - Parameter stream: the template of its stream; nil if the stream may have any name.
     package func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         op.effects(of: type, in: stream, direction)
     }

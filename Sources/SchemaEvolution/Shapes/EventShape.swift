@@ -45,14 +45,6 @@ package struct EventShape: Hashable, Sendable {
         return try stream?.name(for: payload)
     }
 
-    /// The shape and the stream, independent of the order in the file.
-    var content: Content { Content(stream: stream?.description, shape: shape.ordered) }
-
-    struct Content: Equatable {
-        let stream: String?
-        let shape: Shape
-    }
-
     package static func == (a: EventShape, b: EventShape) -> Bool { a.stream == b.stream && a.shape == b.shape }
 
     package func hash(into hasher: inout Hasher) {

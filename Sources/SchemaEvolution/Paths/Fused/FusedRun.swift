@@ -11,21 +11,14 @@ struct FusedRun: ~Copyable {
         let start, count: Int32
     }
 
-    /// The counts of a run. They are added to the totals if the program completes; otherwise the ops count.
-    struct Tally {
-        var lost = 0
-        var nonCanonical = 0
-        var hidden = 0
-        var dropped = 0
-    }
-
     private(set) var output = ByteBuffer(capacity: 4096)
     /// A buffer for assembling a requested value.
     private var value = ByteBuffer(capacity: 256)
     private(set) var images = UniqueArray<Image>(capacity: 8)
     private(set) var places = UniqueArray<ByteSlice>(capacity: 32)
     private var input = FusedInput()
-    private var tally = Tally()
+    /// The counts of a run. They are added to the totals if the program completes; otherwise the ops count.
+    private var tally = PathCounts()
     /// A hash of the decisions for the last event: the outcomes of its branches, the instructions that lost something, and the decisions
     /// for its elements.
     private(set) var trace: UInt64 = 0
@@ -42,7 +35,7 @@ struct FusedRun: ~Copyable {
         output.removeAll()
         images.removeAll()
         places.removeAll()
-        tally = Tally()
+        tally = PathCounts()
         trace = 1
         guard input.scan(payload, for: program), follow(program, &run) else { return false }
         run.counts.lost &+= tally.lost
@@ -54,10 +47,10 @@ struct FusedRun: ~Copyable {
 
     /// Converts the elements of a list or the values of a map into the output, including the brackets.
     mutating func run(
-        _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ tally: inout Tally
+        _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ tally: inout PathCounts
     ) -> Bool {
         output.removeAll()
-        self.tally = Tally()
+        self.tally = PathCounts()
         trace = 1
         guard var offset = input.takeElements(list) else { return false }
         let isMap = input.text.byte(at: offset) == UInt8(ascii: "{")
