@@ -37,16 +37,20 @@ package struct YAMLFileReader {
 
     private func mark(_ line: Int, _ column: Int) -> FileLocation { FileLocation(file: file, line: line, column: column) }
 
+    private func refused(_ message: String, at place: FileLocation, fix: String? = nil) -> FileProblem {
+        FileProblem(FileRule.syntax, message, at: place, fix: fix)
+    }
+
     private func refuseTabs() throws(FileProblem) {
         for (index, line) in lines.enumerated() {
             if let column = line.firstIndex(where: { $0 == "\t" }) {
                 let place = mark(index + 1, column + 1)
-                throw FileProblem(FileRule.syntax, "there is a tab", at: place, fix: "indent with spaces; in a text write \"\\t\"")
+                throw refused("there is a tab", at: place, fix: "indent with spaces; in a text write \"\\t\"")
                     .withRepairs(place.repair(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")).certain)
             }
             if let column = line.firstIndex(of: "\u{feff}") {
                 let place = mark(index + 1, column + 1)
-                throw FileProblem(FileRule.syntax, "there is a byte order mark", at: place, fix: "save the file as UTF-8 without one")
+                throw refused("there is a byte order mark", at: place, fix: "save the file as UTF-8 without one")
                     .withRepairs(place.repair(.text(count: 1, "")).certain)
             }
         }
@@ -63,18 +67,16 @@ package struct YAMLFileReader {
         } catch let error as YamlError {
             throw problem(error)
         } catch {
-            throw FileProblem(FileRule.syntax, "not valid YAML: \(error)", at: mark(1, 1))
+            throw refused("not valid YAML: \(error)", at: mark(1, 1))
         }
-        guard let root else { throw FileProblem(FileRule.syntax, "the file is empty", at: mark(1, 1)) }
+        guard let root else { throw refused("the file is empty", at: mark(1, 1)) }
         return try node(root, depth: 0, parent: mark(1, 1))
     }
 
     private func node(_ node: Node, depth: Int, parent: FileLocation) throws(FileProblem) -> FileNode {
         let place = node.mark.map { mark($0.line, $0.column) } ?? parent
         try refuseProperties(at: place)
-        guard depth < FileReader.depthMax else {
-            throw FileProblem(FileRule.syntax, "nested more than \(FileReader.depthMax) deep", at: place)
-        }
+        guard depth < FileReader.depthMax else { throw refused("nested more than \(FileReader.depthMax) deep", at: place) }
         switch node {
         case .scalar(let scalar): return FileNode(try kind(of: scalar, at: place), at: place)
         case .sequence(let sequence):
@@ -87,26 +89,23 @@ package struct YAMLFileReader {
             for (key, value) in mapping {
                 let keyPlace = key.mark.map { mark($0.line, $0.column) } ?? place
                 try refuseProperties(at: keyPlace)
-                guard case .scalar(let scalar) = key else {
-                    throw FileProblem(FileRule.syntax, "the name of a member must be a text", at: keyPlace)
-                }
+                guard case .scalar(let scalar) = key else { throw refused("the name of a member must be a text", at: keyPlace) }
                 if scalar.string == "<<", scalar.style == .plain {
-                    throw FileProblem(FileRule.syntax, "merge keys are refused", at: keyPlace, fix: "write the members out")
+                    throw refused("merge keys are refused", at: keyPlace, fix: "write the members out")
                 }
                 guard seen.insert(scalar.string) else { throw duplicate(scalar.string, at: keyPlace) }
                 let child = try self.node(value, depth: depth + 1, parent: keyPlace)
                 members.append(.init(name: scalar.string, place: keyPlace, value: child))
             }
             return FileNode(.map(members), at: place)
-        case .alias: throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out where it is used")
+        case .alias: throw refused("aliases are refused", at: place, fix: "write it out where it is used")
         }
     }
 
     private func kind(of scalar: Node.Scalar, at place: FileLocation) throws(FileProblem) -> FileNode.Kind {
         guard scalar.style == .plain else { return .string(scalar.string) }
         switch scalar.string {
-        case "":
-            throw FileProblem(FileRule.syntax, "there is no value", at: place, fix: "write null, \"\", [] or {}, or take the member out")
+        case "": throw refused("there is no value", at: place, fix: "write null, \"\", [] or {}, or take the member out")
         case "true": return .bool(true)
         case "false": return .bool(false)
         case "null": return .null
@@ -121,9 +120,9 @@ package struct YAMLFileReader {
         switch lines[place.line - 1][place.column - 1] {
         case "&":
             throw FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix, repairs: withoutAnchor(at: place))
-        case "*": throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: fix)
+        case "*": throw refused("aliases are refused", at: place, fix: fix)
         case "!":
-            throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
+            throw refused("tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
                 .withRepairs(place.repair(.text(count: word(at: place, andSpace: true).count, "")))
         default: break
         }
@@ -141,20 +140,16 @@ package struct YAMLFileReader {
     private func problem(_ error: YamlError) -> FileProblem {
         switch error {
         case .scanner(_, let problem, let place, _), .parser(_, let problem, let place, _):
-            return FileProblem(FileRule.syntax, "not valid YAML: \(problem)", at: mark(place.line, place.column))
+            return refused("not valid YAML: \(problem)", at: mark(place.line, place.column))
         case .composer(_, let problem, let place, _):
             let place = mark(place.line, place.column)
-            if problem.contains("alias") {
-                return FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out where it is used")
-            }
-            return FileProblem(FileRule.syntax, "a second document begins here", at: place, fix: "a file holds one document")
+            if problem.contains("alias") { return refused("aliases are refused", at: place, fix: "write it out where it is used") }
+            return refused("a second document begins here", at: place, fix: "a file holds one document")
         case .duplicatedKeysInMapping(let names, let context):
             let name = names.first ?? ""
             return duplicate(name, at: second(name, after: mark(context.mark.line, context.mark.column)))
-        case .reader(let problem, _, _, _):
-            return FileProblem(FileRule.syntax, "not valid YAML: \(problem)", at: control)
-        default:
-            return FileProblem(FileRule.syntax, "not valid YAML: \(error)", at: mark(1, 1))
+        case .reader(let problem, _, _, _): return refused("not valid YAML: \(problem)", at: control)
+        default: return refused("not valid YAML: \(error)", at: mark(1, 1))
         }
     }
 
@@ -207,7 +202,7 @@ extension YAMLFileReader {
         let count = anchors.keys.sum { aliases[$0, default: 0] }
         let first = anchors.values.min { ($0.line, $0.column) < ($1.line, $1.column) }
         guard count > Self.aliasesMax, let first else { return }
-        throw FileProblem(FileRule.syntax, "anchors are refused", at: first, fix: "write it out where it is used")
+        throw refused("anchors are refused", at: first, fix: "write it out where it is used")
     }
 }
 
