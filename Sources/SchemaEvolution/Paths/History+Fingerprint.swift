@@ -163,12 +163,5 @@ private struct Companions {
 
 extension Shape {
     /// The shape without what may change after a release and without the order of members in the file, which the store does not preserve.
-    var bare: Shape {
-        var shape = self
-        (shape.description, shape.isDeprecated) = (nil, false)
-        shape.properties = properties.map { Property($0.name, $0.shape.bare) }.sorted { Name($0.name) < Name($1.name) }
-        if let items { shape.items = items.bare }
-        if let additional { shape.additional = additional.bare }
-        return shape
-    }
+    var bare: Shape { ordered { ($0.description, $0.isDeprecated) = (nil, false) } }
 }

@@ -84,11 +84,12 @@ package struct Shape: Hashable, Sendable {
         set { inner = newValue.map { [$0] } ?? [] }
     }
 
-    /// The shape with its members sorted by name.
-    package var ordered: Shape {
+    /// The shape with its members sorted by name, after a change of it and of all shapes inside it.
+    func ordered(_ change: (inout Shape) -> Void = { _ in }) -> Shape {
         var shape = self
-        shape.properties = properties.map { Property($0.name, $0.shape.ordered) }.sorted { $0.name < $1.name }
-        shape.inner = inner.map(\.ordered)
+        shape.properties = properties.map { Property($0.name, $0.shape.ordered(change)) }.sorted { Name($0.name) < Name($1.name) }
+        shape.inner = inner.map { $0.ordered(change) }
+        change(&shape)
         return shape
     }
 
