@@ -28,7 +28,14 @@ extension History {
             found[number] = .some(nil)
             do throws(EvstoreError) {
                 let file = try VersionFile(texts.read(path: prefix + name))
-                if file.number.number != number { findings.append(misnamed(file, number)) } else { found[number] = file }
+                if file.number.number == number {
+                    found[number] = file
+                } else {
+                    findings.append(
+                        Finding(
+                            "LOG001", at: file.numberMark, "the file says version \(file.number.number) and its name says \(number)",
+                            fix: "write version: \(number), or rename the file", repairs: [file.numberMark.repair(.set("\(number)"))]))
+                }
             } catch {
                 guard case .schemaInvalid(let problems) = error else { throw error }
                 findings += problems
@@ -127,12 +134,6 @@ extension History {
         return number
     }
 
-    private static func misnamed(_ file: VersionFile, _ number: Int) -> Finding {
-        Finding(
-            "LOG001", at: file.numberMark, "the file says version \(file.number.number) and its name says \(number)",
-            fix: "write version: \(number), or rename the file", repairs: [file.numberMark.repair(.set("\(number)"))])
-    }
-
     /// The repairs that renumber the versions after a gap, with their fixtures; none if one of them was released.
     private static func renumbering(_ found: [Int: VersionFile?], in prefix: String) -> [Repair] {
         var repairs: [Repair] = []
@@ -219,7 +220,9 @@ extension History {
                 continue
             }
             if file.digest == known.digest {
-                guard file != known, file.extends(known) else { continue }
+                // An older checkout removes neither labels nor the release.
+                let extends = Set(file.labels).isSuperset(of: known.labels) && (file.isReleased || !known.isReleased)
+                guard file != known, extends else { continue }
                 registration.annotated.append(file)
             } else {
                 guard !known.isReleased, mayReplace(known) else {
@@ -231,13 +234,6 @@ extension History {
         }
         registration.history = result.isEmpty ? .empty : try History(files: result).with(swiftSteps)
         return registration
-    }
-}
-
-extension VersionFile {
-    /// Whether the file keeps the labels and the release of `other`, so that an older checkout removes none.
-    fileprivate func extends(_ other: VersionFile) -> Bool {
-        Set(labels).isSuperset(of: other.labels) && (isReleased || !other.isReleased)
     }
 }
 

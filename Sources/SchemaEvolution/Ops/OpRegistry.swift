@@ -68,12 +68,9 @@ package enum OpRegistry {
         "concat": [Join.name], "add": [AddEvent.name], "split": [SplitEvent.name], "merge": [MergeEvents.name],
     ]
 
-    private static func synonym(of name: String) -> [String]? {
-        nearest(to: name, among: synonyms.keys.sorted()).flatMap { synonyms[$0] }
-    }
-
     private static func unknown(_ member: FileNode.Member, known: [String]) -> FileProblem {
-        let meant = nearest(to: member.name, among: known) ?? synonym(of: member.name)?.first { known.contains($0) }
+        let synonym = nearest(to: member.name, among: synonyms.keys.sorted()).flatMap { synonyms[$0] }
+        let meant = nearest(to: member.name, among: known) ?? synonym?.first { known.contains($0) }
         let guess = meant.map { "did you mean \($0)? " } ?? ""
         return member.problem(
             "there is no op \(quoted(member.name))", rule: Rule.unknownOp, fix: "\(guess)the ops are: \(known.joined(separator: ", "))"

@@ -31,15 +31,9 @@ struct Remove: MemberOp {
     var trait: OpTrait? { .removes(path) }
 
     func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
-        let path = path.below(holder)
-        return switch direction {
-        case .up: [OpEffect(.goes(path), "is removed" + (because.map { ": \($0)" } ?? ""))]
-        case .down: [OpEffect(.appears(path), restoredWords)]
-        }
-    }
-
-    private var restoredWords: String {
-        restore.map { "is restored as \($0.text)\(path.around("where"))" } ?? "is absent: it was removed"
+        guard direction == .down else { return [OpEffect(.goes(path.below(holder)), "is removed" + (because.map { ": \($0)" } ?? ""))] }
+        let words = restore.map { "is restored as \($0.text)\(path.around("where"))" } ?? "is absent: it was removed"
+        return [OpEffect(.appears(path.below(holder)), words)]
     }
 
     func bind(_ site: inout BindingContext) -> (any BoundOp)? {

@@ -40,12 +40,6 @@ package final class Path: Sendable {
         unchanged.map { !$0.isUnproved } ?? false
     }
 
-    var opCount: Int {
-        var count = 0
-        root.visit { count += $0.ops.count }
-        return count
-    }
-
     /// The types that images can have, in order; empty if every event is hidden, dropped or blocked.
     package var types: [String] { images.map(\.type) }
 

@@ -90,7 +90,8 @@ package final class PathRunner {
         var path = try history.path(type: type, born: born, to: target)
         // Data from before versions existed has no shape that a fused program could rely on.
         if born.number > 0 { path = path.fused(for: try history.requireShape(of: type, at: born)) }
-        let size = 1 + path.opCount
+        var size = 1
+        path.root.visit { size += $0.ops.count }
         if ops > opsMax - size {
             paths.removeAll()
             ops = 0
@@ -155,7 +156,7 @@ package final class PathRunner {
         if let program = path.fused { return !program.readsPersons }
         guard path.isUntouched, let end = path.unchanged, let pointers = reading(end.type) else { return false }
         let shape = try history.requireShape(of: path.type, at: path.born).shape
-        return !pointers.contains { shape.dependsOnPersons(at: $0) }
+        return !pointers.contains { shape.isPersonal(at: $0) || (shape.shape(at: $0)?.hasPersons ?? true) }
     }
 }
 

@@ -36,7 +36,8 @@ struct Step: Sendable {
             converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
         }
         drifts = drifts || action.ops.contains { $0.op.nested.contains { ($0 as? Convert)?.codec.drifts ?? false } }
-        derivesWithinObjects = derivesWithinObjects || action.ops.contains { $0.op.nested.contains(where: \.derivesWithinObject) }
+        let derived = action.ops.flatMap(\.op.nested).compactMap { ($0 as? Copy)?.path ?? ($0 as? Compute)?.path }
+        derivesWithinObjects = derivesWithinObjects || derived.contains { $0.tokens.count > 1 }
         switch action {
         // Items without ops are skipped, since a list may contain many thousands of them.
         case .payload(_, let entries) where entries.isEmpty: break
@@ -101,12 +102,6 @@ struct Step: Sendable {
         let named = naming[type].flatMap { rows in rows.first(from: index).map { rows[$0] } }
         guard let general = general.first(from: index).map({ general[$0] }) else { return named }
         return named.map { min($0, general) } ?? general
-    }
-}
-
-extension Op {
-    fileprivate var derivesWithinObject: Bool {
-        ((self as? Copy)?.path ?? (self as? Compute)?.path).map { $0.tokens.count > 1 } ?? false
     }
 }
 

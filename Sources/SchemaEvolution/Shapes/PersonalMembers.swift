@@ -131,11 +131,6 @@ extension Shape {
         }
     }
 
-    /// Whether the value at a pointer depends on personal values: it is one, contains some, or is within one.
-    func dependsOnPersons(at pointer: JSONPointer) -> Bool {
-        isPersonal(at: pointer) || (shape(at: pointer)?.hasPersons ?? true)
-    }
-
     /// Whether the member at a pointer, or one that contains it, is personal.
     package func isPersonal(at pointer: JSONPointer) -> Bool {
         pointer.prefixes.contains { shape(at: $0)?.isPersonal == true }

@@ -50,8 +50,9 @@ package struct Shadow: Sendable {
 extension PathRunner {
     /// The versions, highest first and none below the floor, at which events of a type need a shadow.
     package func shadowVersions(type: String, born: SchemaVersion, floor: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
-        guard born > floor, history.hasShadows else { return [] }
-        return try path(type: type, born: born, to: floor).shadowVersions
+        guard born > floor, history.chain.steps.contains(where: { $0.boundSwiftSteps.contains(where: \.keepsShadow) }) else { return [] }
+        let steps = try path(type: type, born: born, to: floor).swiftSteps(.down)
+        return Set(steps.filter { $0.bound.keepsShadow }.map { $0.op.step.previous }).sorted(by: >)
     }
 
     /// Makes the shadow of an event for the given versions, as JSON text; empty if there are none.
@@ -97,21 +98,5 @@ extension PathRunner {
         } else if !shadow.images.isEmpty {
             try view(group: shadow.images, born: shadow.version, context, at: target, body)
         }
-    }
-}
-
-extension History {
-    /// Whether a step declares `down: shadow`.
-    var hasShadows: Bool { chain.steps.contains(where: \.keepsShadows) }
-}
-
-extension CompiledStep {
-    fileprivate var keepsShadows: Bool { boundSwiftSteps.contains(where: \.keepsShadow) }
-}
-
-extension Path {
-    /// For each step of the path that declares `down: shadow`, the version below it; highest first.
-    fileprivate var shadowVersions: [SchemaVersion] {
-        Set(swiftSteps(.down).filter { $0.bound.keepsShadow }.map { $0.op.step.previous }).sorted(by: >)
     }
 }

@@ -124,7 +124,7 @@ extension History {
         for born in floor.through(to.previous) {
             for type in types(at: born) {
                 let path = try path(type: type, born: born, to: to)
-                for step in path.swiftStepsUp(from: from) { found[step, default: []].insert(Name(type)) }
+                for step in path.swiftSteps(.up) where step.op.step > from { found[step.bound.words, default: []].insert(Name(type)) }
             }
         }
         return Self.words(of: steps).compactMap { step in found[step].map { (step, $0.sorted().map(\.text)) } }
@@ -176,11 +176,6 @@ extension Path {
             }
         }
         return found
-    }
-
-    /// The Swift steps above a version that run on the way up.
-    fileprivate func swiftStepsUp(from: SchemaVersion) -> Set<String> {
-        Set(swiftSteps(.up).filter { $0.op.step > from }.map { $0.bound.words })
     }
 
     /// The Swift steps that run whenever an event is downcast. Steps above one that keeps a shadow do not run, since the downcast starts

@@ -108,7 +108,10 @@ package struct Lint {
 
     private mutating func steps(_ file: VersionFile) {
         for use in history.opUses(of: file.number) {
-            forbid(use.name, use.mark)
+            if rules.forbidden.contains(use.name) {
+                let message = "\(use.name) is forbidden here by \(LintRules.fileName)"
+                note(Rule.forbidden, .error, use.mark, message, "deprecate instead of removing")
+            }
             switch use.trait {
             case .removes(let path):
                 let earlier = history.versions.filter { $0.number < file.number }
@@ -126,11 +129,6 @@ package struct Lint {
             case .addsFromMetadata, .addsFromStream, nil: break
             }
         }
-    }
-
-    private mutating func forbid(_ op: String, _ mark: FileLocation) {
-        guard rules.forbidden.contains(op) else { return }
-        note(Rule.forbidden, .error, mark, "\(op) is forbidden here by \(LintRules.fileName)", "deprecate instead of removing")
     }
 
     /// Reports events without an image at the versions for which `rules.yaml` requires one.
@@ -193,7 +191,8 @@ extension Lint {
             case .addsFromStream(let made): (path, origin, advice) = (made, "the stream's name", "\(Rule.personsFix)")
             case .removes, .rounds, nil: continue
             }
-            guard let type = personal(path, use, file) else { continue }
+            let isPersonal = { (type: String) in use.concerns(type) && file.events[type]?.shape.isPersonal(at: path) == true }
+            guard let type = file.types.first(where: isPersonal) else { continue }
             let what = "\(type): \(path) is personal and comes from \(origin), which everybody can read"
             note(Rule.exposed, .warning, use.mark, what, advice)
         }
@@ -235,11 +234,6 @@ extension Lint {
         let pointer: JSONPointer
         do { pointer = try JSONPointer(failure.pointer) } catch { return false }
         return shape.isPersonal(at: pointer) || target.events.values.contains { $0.shape.isPersonal(at: pointer) }
-    }
-
-    /// The first type that the op affects and whose member is personal data.
-    private func personal(_ path: JSONPointer, _ use: OpUse, _ file: VersionFile) -> String? {
-        file.types.first { use.concerns($0) && file.events[$0]?.shape.isPersonal(at: path) == true }
     }
 }
 

@@ -36,7 +36,11 @@ package enum RepairEdits {
         }
         for (file, splices) in splices.sorted(by: { $0.key < $1.key }) {
             let groups = TextSplice.groups(splices)
-            guard groups.allSatisfy(TextSplice.areApart) else { return nil }
+            // No splice of a group begins before the end of the previous one.
+            let areApart = groups.allSatisfy { group in
+                zip(group, group.dropFirst()).allSatisfy { ($0.to.line, $0.to.column) <= ($1.from.line, $1.from.column) }
+            }
+            guard areApart else { return nil }
             for group in groups {
                 let owner = group.map(\.owner).min() ?? 0
                 fixed[owner].edits.append(TextSplice.edit(group, of: file, sources[file].lines))
@@ -97,11 +101,6 @@ struct TextSplice {
     var text: String
     /// The index of the finding that it fixes, if there are several.
     var owner = 0
-
-    /// Whether no sorted splice begins before the end of the previous one.
-    static func areApart(_ splices: [TextSplice]) -> Bool {
-        zip(splices, splices.dropFirst()).allSatisfy { ($0.to.line, $0.to.column) <= ($1.from.line, $1.from.column) }
-    }
 
     /// The splices in the order of the text, grouped by the lines that they touch.
     static func groups(_ splices: [TextSplice]) -> [[TextSplice]] {

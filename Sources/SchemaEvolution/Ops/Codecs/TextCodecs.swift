@@ -91,7 +91,9 @@ struct BooleanText: PlainCodec {
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .string else { throw CodecRefusal(expected: "\"true\" or \"false\"") }
-        for word in Self.words where isSpelled(content, word) {
+        // Letters of any case are read.
+        for word in Self.words
+        where content.byteCount == word.count && word.indices.allSatisfy({ content.byte(at: $0) | 0x20 == word[$0] }) {
             output.append(word)
             return content.equals(word.lent)
         }
@@ -102,11 +104,6 @@ struct BooleanText: PlainCodec {
         guard kind == .true || kind == .false else { throw CodecRefusal(expected: "true or false") }
         output.append(content)
         return true
-    }
-
-    /// Whether the content is the word in letters of any case.
-    private func isSpelled(_ content: RawSpan, _ word: [UInt8]) -> Bool {
-        content.byteCount == word.count && word.indices.allSatisfy { content.byte(at: $0) | 0x20 == word[$0] }
     }
 }
 

@@ -106,8 +106,6 @@ struct EpochForm: Sendable {
         return "RFC 3339 \(precision), rounded down"
     }
 
-    var numberKind: Shape.Kind { digits == unit ? .integer : .number }
-
     func appendText(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard case .number = kind else { throw refusal }
         let ticks: Int64
@@ -198,7 +196,7 @@ protocol EpochCodec: PairCodec {
 }
 
 extension EpochCodec {
-    var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
+    var left: CodecSide { CodecSide(Shape(form.digits == form.unit ? .integer : .number), also: [.integer, .number]) }
     var right: CodecSide { CodecSide(.dateTime) }
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {

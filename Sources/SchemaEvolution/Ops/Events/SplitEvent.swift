@@ -134,7 +134,7 @@ struct SplitEvent: EventOp {
     /// place.
     private func losses(of shape: Shape) -> [PartLoss] {
         shape.members(dividedBy: parts.flatMap { $0.pick + $0.fills.map(\.pointer) }).map { pointer in
-            var loss = PartLoss(pointer: pointer, takers: parts(taking: pointer))
+            var loss = PartLoss(pointer: pointer, takers: bits { $0.pick.contains { pointer.hasPrefix($0) } })
             for (index, part) in parts.enumerated() {
                 for fill in part.fills where pointer.tokens.first == fill.pointer.tokens.first {
                     let shared = zip(pointer.tokens, fill.pointer.tokens.dropLast()).prefix { $0 == $1 }.count
@@ -152,10 +152,7 @@ struct SplitEvent: EventOp {
 
     private var unguarded: UInt64 { bits { $0.test == nil } }
 
-    /// The parts that take a member, as a bit mask.
-    private func parts(taking pointer: JSONPointer) -> UInt64 { bits { $0.pick.contains { pointer.hasPrefix($0) } } }
-
-    /// The parts that take a member or something inside it.
+    /// The parts that take a member or something inside it, as a bit mask.
     fileprivate func parts(within pointer: JSONPointer) -> UInt64 {
         bits { $0.pick.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) } }
     }
