@@ -277,7 +277,9 @@ private struct VersionFileReader {
             let template: StreamTemplate
             do throws(ExpressionError) { template = try StreamTemplate(stream: text) } catch {
                 throw stream.problem("the stream \(quoted(text)) can't be read: \(error.reason)", rule: FileRule.stream, fix: error.fix)
-                    .withRepairs(StreamTemplate.slashed(text).map { stream.becomes(.string($0)) })
+                    // Each member's name gets a slash, unless one has it already.
+                    .withRepairs(
+                        text.contains("{") && !text.contains("{/") ? stream.becomes(.string(text.replacing("{", with: "{/"))) : nil)
             }
             if let reason = template.mismatch(with: shape) {
                 throw stream.problem("the stream \(quoted(text)) does not fit the event: \(reason)", rule: FileRule.stream)
@@ -289,11 +291,6 @@ private struct VersionFileReader {
 }
 
 extension StreamTemplate {
-    /// The template with a slash in front of each member's name; nil if it has slashes already or no members.
-    fileprivate static func slashed(_ text: String) -> String? {
-        text.contains("{/") || !text.contains("{") ? nil : text.replacing("{", with: "{/")
-    }
-
     /// The template with each unknown member replaced by the nearest known one; nil if there is none.
     fileprivate func meant(for shape: Shape) -> String? {
         let known = shape.properties.filter { shape.required.contains($0.name) && $0.shape.isScalar }.map { "/" + $0.name }

@@ -245,7 +245,7 @@ final class LossProbe {
         ///   - lead: prepends everything that comes before a segment.
         func walk(_ segment: PathSegment, after ran: [PathOp], _ lead: (PathSegment) -> PathSegment) {
             func path(_ ops: [PathOp], _ next: PathNext) -> Path { whole(lead(PathSegment(ops: ops, next: next))) }
-            func undo(_ ops: [PathOp]) -> [PathOp] { (ran + ops).reversed().map(\.undone) }
+            func undo(_ ops: [PathOp]) -> [PathOp] { (ran + ops).reversed().map { $0.going($0.direction == .up ? .down : .up) } }
             var run = Run(start: path(undo([]), end))
             let parts = segment.ops.flatMap(\.parts)
             for (index, op) in parts.enumerated() {
@@ -298,8 +298,6 @@ extension PathOp {
             return inner
         }
     }
-
-    fileprivate var undone: PathOp { going(direction == .up ? .down : .up) }
 }
 
 /// Compares numbers and moments regardless of notation: `007` and `7`, `12.5` and `12.50`, `+02:00` and `Z`.

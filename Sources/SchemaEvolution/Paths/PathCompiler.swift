@@ -96,7 +96,9 @@ struct PathCompiler {
         var (type, ops, isUnproved) = (type, ops, isUnproved)
         for index in index ..< crossings.endIndex {
             let crossing = crossings[index]
-            if direction == .down, isFirst(index), crossing.step.narrowed.contains(type), hasErrors(crossing.step) { isUnproved = true }
+            if direction == .down, isFirst(index), crossing.step.narrowed.contains(type), crossing.step.findings.hasErrors {
+                isUnproved = true
+            }
             switch crossing.stage {
             case .payload(let entries):
                 let bound = entries[type] ?? []
@@ -225,6 +227,4 @@ struct PathCompiler {
     }
 
     private func isFirst(_ index: Int) -> Bool { index == crossings.startIndex || crossings[index - 1].isLast }
-
-    private func hasErrors(_ step: CompiledStep) -> Bool { step.findings.contains { $0.severity == .error } }
 }

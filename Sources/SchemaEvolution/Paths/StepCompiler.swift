@@ -18,7 +18,13 @@ struct StepCompiler {
     static func compile(_ file: VersionFile, after before: VersionFile, _ swiftSteps: SwiftSteps, isWhole: Bool = false) -> CompiledStep {
         var compiler = StepCompiler(file, before, swiftSteps)
         compiler.isWhole = isWhole
-        for index in compiler.step.items.indices { compiler.run(index) }
+        for (index, item) in compiler.step.items.enumerated() {
+            switch item.action {
+            case .payload(let selection, let entries): compiler.payload(selection, entries, item, index)
+            case .event(let entry): compiler.event(entry, item, index)
+            case .reserve(let names): compiler.result.retiredTypes += names
+            }
+        }
         compiler.result.compare(
             compiler.types, with: file, before: before, reporting: isWhole || !compiler.isBroken, except: isWhole ? [] : compiler.broken)
         return compiler.result
@@ -31,15 +37,6 @@ struct StepCompiler {
         result.findings = step.findings
         isBroken = !step.findings.isEmpty
         result.unread = step.findings.filter { $0.severity == .error }.map(\.message)
-    }
-
-    private mutating func run(_ index: Int) {
-        let item = step.items[index]
-        switch item.action {
-        case .payload(let selection, let entries): payload(selection, entries, item, index)
-        case .event(let entry): event(entry, item, index)
-        case .reserve(let names): result.retiredTypes += names
-        }
     }
 
     private mutating func event(_ entry: EventOpEntry, _ item: StepItem, _ index: Int) {
@@ -81,7 +78,13 @@ struct StepCompiler {
         case .types(let given):
             names = given.filter { types[$0] != nil }
             for name in given where types[name] == nil { noteMissing(name, item) }
-            for (place, name) in given.enumerated() where given.place(of: name) != place { noteTwice(name, item) }
+            for (place, name) in given.enumerated() where given.place(of: name) != place {
+                // A released version applies its ops twice and must stay as it is.
+                result.findings.append(
+                    Finding(
+                        Rule.opArgument, file.released == nil ? .error : .warning, at: item.node.member("on")?.mark ?? item.mark,
+                        "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
+            }
         }
         // Consecutive items form one stage, since a path looks up its type in each stage that it crosses.
         var stage: [Name: [PathOp]] = [:]
@@ -106,16 +109,6 @@ struct StepCompiler {
                 Rule.noType, at: mark, "there is no type \(name) at this point of the list",
                 fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))",
                 repairs: meant.map { [mark.repair(.swap(name, JSONValue.string($0).text))] } ?? []))
-    }
-
-    /// Reports a type that is named twice. A released version applies its ops twice and must stay as it is, so this is only a warning
-    /// there.
-    private mutating func noteTwice(_ name: String, _ item: StepItem) {
-        let mark = item.node.member("on")?.mark ?? item.mark
-        result.findings.append(
-            Finding(
-                Rule.opArgument, file.released == nil ? .error : .warning, at: mark,
-                "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
     }
 
     private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [PathOp] {

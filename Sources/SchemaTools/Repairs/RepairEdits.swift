@@ -265,7 +265,7 @@ struct EditableSource {
 
     private func replaced(_ node: FileNode, by value: JSONValue) -> TextSplice? {
         guard let end = end(of: node) else { return nil }
-        let isBlock = !isJSON && !isFlow(node) && node.holdsMembers
+        let isBlock = if case .map = node.kind { !isJSON && !isFlow(node) } else { false }
         let indent = "\n" + String(repeating: " ", count: node.mark.column - 1)
         let text = isBlock ? value.yaml.split(separator: "\n").joined(separator: indent) : flow(value)
         return TextSplice(from: start(of: node), to: end, text: text)
@@ -297,16 +297,6 @@ extension FileNode {
         }
     }
 
-    fileprivate var holdsMembers: Bool { if case .map = kind { true } else { false } }
-
-    private var children: [FileNode] {
-        switch kind {
-        case .list(let nodes): nodes
-        case .map(let members): members.map(\.value)
-        default: []
-        }
-    }
-
     fileprivate func child(_ name: String) -> FileNode? {
         if case .list(let nodes) = kind, let index = Int(name), nodes.indices.contains(index) { return nodes[index] }
         if case .map(let members) = kind, name == "*" { return members.count == 1 ? members[0].value : nil }
@@ -316,7 +306,9 @@ extension FileNode {
     fileprivate func first(scalar text: String) -> FileNode? {
         switch kind {
         case .string(text), .number(text): self
-        default: children.lazy.compactMap { $0.first(scalar: text) }.first
+        case .list(let nodes): nodes.lazy.compactMap { $0.first(scalar: text) }.first
+        case .map(let members): members.lazy.compactMap { $0.value.first(scalar: text) }.first
+        default: nil
         }
     }
 }

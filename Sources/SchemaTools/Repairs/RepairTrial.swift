@@ -43,7 +43,11 @@ package struct RepairTrial {
             left -= 1
             if left >= 0 {
                 finding.edits = try repair(for: finding)?.edits ?? []
-                if finding.edits.isEmpty, finding.isProposed { finding.fix = nil }
+                // These fixes describe the repair itself, rather than giving advice.
+                let isProposed =
+                    finding.fix?.hasPrefix("did you mean") ?? false
+                    || finding.subject == nil && [Rule.unexplained, Rule.upNotTotal].contains(finding.id)
+                if finding.edits.isEmpty, isProposed { finding.fix = nil }
             } else {
                 finding.fix = "fix the findings above first"
             }
@@ -187,13 +191,6 @@ extension RepairTrial {
             }
         }
         return found
-    }
-}
-
-extension Finding {
-    /// Whether the fix describes the repair itself, rather than giving advice.
-    fileprivate var isProposed: Bool {
-        fix?.hasPrefix("did you mean") ?? false || subject == nil && [Rule.unexplained, Rule.upNotTotal].contains(id)
     }
 }
 

@@ -133,7 +133,8 @@ struct SplitEvent: EventOp {
     /// The members that may be lost: those taken by no part or only by parts with a guard, each with the values that parts supply in its
     /// place.
     private func losses(of shape: Shape) -> [PartLoss] {
-        shape.members(dividedBy: parts.flatMap { $0.pick + $0.fills.map(\.pointer) }).map { pointer in
+        let unguarded = bits { $0.test == nil }
+        return shape.members(dividedBy: parts.flatMap { $0.pick + $0.fills.map(\.pointer) }).map { pointer in
             var loss = PartLoss(pointer: pointer, takers: bits { $0.pick.contains { pointer.hasPrefix($0) } })
             for (index, part) in parts.enumerated() {
                 for fill in part.fills where pointer.tokens.first == fill.pointer.tokens.first {
@@ -149,8 +150,6 @@ struct SplitEvent: EventOp {
             return loss
         }.filter { $0.takers & unguarded == 0 }
     }
-
-    private var unguarded: UInt64 { bits { $0.test == nil } }
 
     /// The parts that take a member or something inside it, as a bit mask.
     fileprivate func parts(within pointer: JSONPointer) -> UInt64 {

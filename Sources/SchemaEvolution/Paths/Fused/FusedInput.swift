@@ -156,8 +156,6 @@ extension ValueSlot {
 }
 
 extension FusedInput {
-    func hasSameContent(_ slot: Int, _ other: Int) -> Bool { content(slot).equals(content(other)) }
-
     /// The index of a text among the given values; nil if it is not one of them.
     func select(_ slot: Int, _ values: borrowing [[UInt8]]) -> Int? {
         for index in values.indices {

@@ -142,7 +142,7 @@ struct FusedRun: ~Copyable {
                 if case .null = input.slots[slot].kind { outcome = 1 }
             case .isAbsent: outcome = input.slots[slot].start < 0 ? 1 : 0
             case .differs: outcome = input.means(slot, anyOf: program.choices[Int(step.b)]) ? 0 : 1
-            case .differsFrom: outcome = input.hasSameContent(slot, Int(step.b)) ? 0 : 1
+            case .differsFrom: outcome = input.content(slot).equals(input.content(Int(step.b))) ? 0 : 1
             case .meansOther: outcome = input.means(slot, sameAs: Int(step.b)) ? 0 : 1
             case .misfits: outcome = input.fits(slot, program.shapes[Int(step.b)]) ? 0 : 1
             case .fails: outcome = holds(program.guards[Int(step.b)], slot, &run) ? 0 : 1
