@@ -81,12 +81,7 @@ extension LawTrial {
         let counts = viewer.counts
         let images: [[GroupPart]]
         do { images = try see(appended: start.map { [$0] }, of: events, from: last.born, to: target) } catch {
-            if isQuarantined(events, target, error) { return [] }
-            if isExcused(last, target, error) {
-                noted.refused += 1
-                return []
-            }
-            return [LawVerdict(law: "T-up", holds: false, error: error)]
+            return unseen(events, target, error)
         }
         let (isCanonical, isLossless) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: zip(events, images).allSatisfy { keepsStream($0, $1, target) })]
@@ -162,11 +157,7 @@ extension LawTrial {
             ) { index, image in
                 found[sources[index]].append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
             }
-        } catch let error as EvstoreError {
-            throw error
-        } catch {
-            throw .verificationFailed(reason: "\(error)")
-        }
+        } catch { throw error as? EvstoreError ?? .verificationFailed(reason: "\(error)") }
         if let failure { throw .noImage(failure) }
         return found
     }

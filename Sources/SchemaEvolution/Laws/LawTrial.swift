@@ -117,12 +117,7 @@ package struct LawTrial {
         var parts: [Int] = []
         let images: [GroupPart]
         do { images = try see(start, of: event, from: event.born, to: target, parts: &parts) } catch {
-            if isQuarantined([event], target, error) { return [] }
-            if isExcused(event, target, error) {
-                noted.refused += 1
-                return []
-            }
-            return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
+            return unseen([event], target, error)
         }
         if isFull, let error = nameRefusal(event, at: target), isQuarantined([event], target, error) { return [] }
         let forms = viewer.counts.forms(since: counts)
@@ -145,6 +140,16 @@ package struct LawTrial {
         if isUp, isFull, !Self.requiresImage(history, from: target, to: event.born) { return found }
         found += roundTrip(event, images, target, forms)
         return found
+    }
+
+    /// The verdicts on events without an image.
+    mutating func unseen(_ events: [LawEvent], _ target: SchemaVersion, _ error: EvstoreError) -> [LawVerdict] {
+        guard let last = events.last, !isQuarantined(events, target, error) else { return [] }
+        guard isExcused(last, target, error) else {
+            return [LawVerdict(law: last.born < target ? "T-up" : "T-down", holds: false, error: error)]
+        }
+        noted.refused += 1
+        return []
     }
 
     /// The verdicts on converting the images back.
@@ -343,11 +348,7 @@ package struct LawTrial {
                 let context = EventContext(time: event.time, stream: event.stream(at: from, history), metadata: event.metadata.lent)
                 try viewer.view(group: all, born: from, context, at: to, validating: true, take)
             }
-        } catch let error as EvstoreError {
-            throw error
-        } catch {
-            throw .verificationFailed(reason: "\(error)")
-        }
+        } catch { throw error as? EvstoreError ?? .verificationFailed(reason: "\(error)") }
         return result
     }
 
