@@ -172,6 +172,10 @@ extension FileNode {
         }
     }
 
+    package func pointers(_ what: String) throws(FileProblem) -> [JSONPointer] {
+        try list(what).map { node throws(FileProblem) in try node.pointer(what) }
+    }
+
     /// The value of a required member.
     /// - Parameters:
     ///   - choices: the possible values, in words, for the fix.

@@ -199,9 +199,8 @@ struct SeparatorRule: Sendable {
     private static let partsMax = 63
 
     init(_ arguments: FileNode, parts name: String, of op: String) throws(FileProblem) {
-        var parts: [JSONPointer] = []
         let list = try arguments.required(name, of: op)
-        for node in try list.list(name) { parts.append(try node.pointer(name)) }
+        parts = try list.pointers(name)
         guard parts.count >= 2, Set(parts).count == parts.count else {
             throw list.problem("\(name) must be at least two members, each once", rule: Rule.opArgument)
         }
@@ -209,7 +208,6 @@ struct SeparatorRule: Sendable {
             throw list.problem(
                 "\(name) has \(parts.count) members, and at most \(Self.partsMax) are parts of one text", rule: Rule.opArgument)
         }
-        self.parts = parts
         separator = try arguments.required("separator", of: op, choices: "the text between two parts", guess: .string(" "))
             .text("separator")
         guard !separator.isEmpty else { throw arguments.problem("the separator is empty", rule: Rule.opArgument) }

@@ -105,15 +105,14 @@ extension AddEvent.PartRule {
     init(_ node: FileNode) throws(FileProblem) {
         try node.map("a part", allowing: ["type", "pick", "move"])
         type = try node.required("type", of: "a part").text("type")
-        var pick: [JSONPointer] = []
-        for pointer in try node.member("pick")?.list("pick") ?? [] { pick.append(try pointer.pointer("pick")) }
+        var pick = try node.member("pick")?.pointers("pick") ?? []
         var moves: [(from: JSONPointer, path: JSONPointer)] = []
         for member in try node.member("move")?.map("move") ?? [] {
-            do { moves.append((try JSONPointer(member.name), try member.value.pointer("move"))) } catch let error as FileProblem {
-                throw error
-            } catch {
+            let from: JSONPointer
+            do { from = try JSONPointer(member.name) } catch {
                 throw member.problem("\(member.name) is not a pointer", rule: Rule.opArgument, fix: "begin it with a slash")
             }
+            moves.append((from, try member.value.pointer("move")))
         }
         // Moved members are picked as well.
         for move in moves where !pick.contains(where: { move.from.hasPrefix($0) }) { pick.append(move.from) }

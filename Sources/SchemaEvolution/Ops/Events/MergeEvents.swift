@@ -22,16 +22,10 @@ struct MergeEvents: EventOp {
         }
         into = try arguments.required("into", of: "merge-events").text("into")
         let keys = try arguments.required("on", of: "merge-events")
-        var on: [JSONPointer] = []
-        if case .string = keys.kind {
-            on = [try keys.pointer("on")]
-        } else {
-            for key in try keys.list("on") { on.append(try key.pointer("on")) }
-        }
+        if case .string = keys.kind { on = [try keys.pointer("on")] } else { on = try keys.pointers("on") }
         guard !on.isEmpty, on.allSatisfy({ $0.tokens.count == 1 }) else {
             throw keys.problem("on is a member at the top, or a list of such members", rule: Rule.opArgument)
         }
-        self.on = on
     }
 
     var taken: [String] { types }

@@ -169,15 +169,14 @@ extension SplitEvent.PartRule {
     init(_ node: FileNode) throws(FileProblem) {
         try node.map("a part", allowing: ["type", "pick", "when", "do", "down"])
         type = try node.required("type", of: "a part").text("type")
-        var pick: [JSONPointer] = []
-        for pointer in try node.required("pick", of: "a part").list("pick") { pick.append(try pointer.pointer("pick")) }
+        pick = try node.required("pick", of: "a part").pointers("pick")
         test = try node.member("when").map { node throws(FileProblem) in
             try node.map("when", allowing: Guard.members)
             return try Guard(node)
         }
         entries = try node.member("do").map { node throws(FileProblem) in try OpRegistry.nested(node) } ?? []
         down = try Self.down(try node.required("down", of: "a part"))
-        (self.pick, mark) = (pick, node.mark)
+        mark = node.mark
     }
 
     private static func down(_ node: FileNode) throws(FileProblem) -> SplitEvent.Down {
