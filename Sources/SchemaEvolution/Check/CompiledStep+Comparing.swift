@@ -31,8 +31,10 @@ extension CompiledStep {
             }
             if differences.isEmpty { continue }
             let matching = MemberMatching(differences, made: state.shape, declared: declared.shape)
-            let comparison = TypeComparison(type: type, state: state, declared: declared, matching: matching, file: file)
-            for difference in differences { note(difference, of: comparison, &notes) }
+            for difference in differences {
+                let proposal = StepProposal(difference, state, declared, matching, in: version)
+                if let finding = note(difference, proposal, of: type, state.stream, file) { notes.append(finding) }
+            }
         }
         findings += notes.merged(ignoringPlaces: true)
         if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.stream) == before.events.mapValues(\.stream),
@@ -74,18 +76,11 @@ extension CompiledStep {
         note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, repair: [missing(item, file)])
     }
 
-    /// A type as the ops produce it and as the version declares it.
-    private struct TypeComparison {
-        let type: String
-        let state: StepContext.TypeState
-        let declared: EventShape
-        let matching: MemberMatching
-        let file: VersionFile
-    }
-
-    private mutating func note(_ difference: ShapeDifference, of comparison: TypeComparison, _ notes: inout [Finding]) {
-        let (type, state, declared, file) = (comparison.type, comparison.state, comparison.declared, comparison.file)
-        let proposal = StepProposal(difference, state, declared, comparison.matching, in: version)
+    /// Adds a finding about a difference; returns one that is merged with those of other types.
+    private mutating func note(
+        _ difference: ShapeDifference, _ proposal: StepProposal, of type: String, _ stream: StreamTemplate?, _ file: VersionFile
+    ) -> Finding? {
+        let mark = file.events[type]?.mark ?? file.mark
         // The shapes don't prove that the events fit, so every event is checked at run time.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }
@@ -93,19 +88,19 @@ extension CompiledStep {
         let what = place.isRoot ? type : "\(type) \(place)"
         let repair: [Repair] =
             if difference.kind == .stream {
-                state.stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
+                stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
             } else if !proposal.ops.isEmpty {
                 missing(proposal.ops, on: type, file)
             } else {
                 []
             }
         if proposal.isNote {
-            return notes.append(
-                Finding(
-                    proposal.rule, .note, at: declared.mark, "\(what): \(difference.words)",
-                    fix: "nothing to do: plan and replay prove it on the data", subject: type))
+            return Finding(
+                proposal.rule, .note, at: mark, "\(what): \(difference.words)",
+                fix: "nothing to do: plan and replay prove it on the data", subject: type)
         }
-        note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, repair: repair)
+        note(mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, repair: repair)
+        return nil
     }
 
     // MARK: Where a missing op goes

@@ -405,16 +405,13 @@ extension LawTrial {
         for group in groups {
             // Other laws report whether each part has an image.
             guard let seen = group.seen else { return true }
-            joined.append(JoinedParts(parts: group.parts, seen: seen))
+            joined.append((group.parts, seen))
         }
         return match(joined[...], after[...]) { part in seen(part, of: event, from: from, to: to) }
     }
 
     /// Parts that the step joins to one event, and their images.
-    private struct JoinedParts {
-        var parts: [GroupPart]
-        var seen: [GroupPart]
-    }
+    private typealias JoinedParts = (parts: [GroupPart], seen: [GroupPart])
 
     /// Whether the images are those of the groups, in order. A group without an image may belong to a later group whose images do not
     /// change without it; the later group then takes its position.

@@ -154,15 +154,10 @@ final class LossProbe {
 
     /// A sequence of ops on one branch of the step's path.
     private struct Run {
-        struct Probe {
-            let loss: LossDeclaration
-            /// The path through the op and back.
-            let back: Path
-        }
-
         /// The path to the first op and back.
         var start: Path
-        var probes: [Probe] = []
+        /// What each op may lose, and the path through it and back.
+        var probes: [(loss: LossDeclaration, back: Path)] = []
         /// The change to the whole event at the end of the run, if any; it affects every event that arrives there.
         var end: (loss: LossDeclaration, there: Path, kind: End)?
 
@@ -250,7 +245,7 @@ final class LossProbe {
             let parts = segment.ops.flatMap(\.parts)
             for (index, op) in parts.enumerated() {
                 let ops = Array(parts[...index])
-                run.probes.append(Run.Probe(loss: op.loss, back: path(ops + undo(ops), end)))
+                run.probes.append((op.loss, path(ops + undo(ops), end)))
             }
             turn = turn ?? segment.turn
             let loss = segment.turn

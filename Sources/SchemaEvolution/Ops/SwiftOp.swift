@@ -138,19 +138,14 @@ struct SwiftOp: Op {
 
 /// A Swift step that is bound to two shapes. It fails at run time if the program does not contain the step.
 final class BoundSwiftStep: BoundOp {
-    /// A member that the step writes, with its location in each shape that has it.
-    private struct WrittenMember: Sendable {
-        let pointer: JSONPointer
-        let before, after: MemberLocation?
-    }
-
     let words: String
     /// A description of what the program lacks; nil if it can run the step.
     let missing: String?
     private let op: SwiftOp
     private let type: String
     private let visibleBelow: [JSONPointer]
-    private let written: [WrittenMember]
+    /// The members that the step writes, with their locations in each shape that has them.
+    private let written: [(pointer: JSONPointer, before: MemberLocation?, after: MemberLocation?)]
     private let step: (any SwiftStep)?
 
     /// - Parameters:
@@ -163,10 +158,10 @@ final class BoundSwiftStep: BoundOp {
         self.words = words
         visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
         written = op.writes.map { pointer in
-            WrittenMember(
-                pointer: pointer,
-                before: before.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: before, there: after),
-                after: after.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: after, there: before))
+            (
+                pointer: pointer, before: before.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: before, there: after),
+                after: after.shape(at: pointer) == nil ? nil : MemberLocation(pointer, here: after, there: before)
+            )
         }
         switch step {
         case nil: missing = words

@@ -6,24 +6,19 @@ package import JSONText
 package final class PlainPayloadValidator: Sendable {
     private let members: KnownMembers
     /// The members whose shapes require more than a kind, with their nodes in the program.
-    private let checked: [Checked]
+    private let checked: [(member: Int, node: Int)]
     private let program: ShapeProgram
-
-    private struct Checked {
-        let member: Int
-        let node: Int
-    }
 
     /// Nil unless the shape is an object with declared members.
     init?(_ program: ShapeProgram) {
         let root = program.nodes[0]
         guard root.kind == .object, root.inner < 0, root.choices == nil else { return nil }
         var known: [KnownMember] = []
-        var checked: [Checked] = []
+        var checked: [(member: Int, node: Int)] = []
         for member in program.members[root.members] {
             let node = program.nodes[member.node]
             let name = String(decoding: program.names[member.name], as: UTF8.self)
-            if !node.isDecidedByKind { checked.append(Checked(member: known.count, node: member.node)) }
+            if !node.isDecidedByKind { checked.append((known.count, member.node)) }
             known.append(KnownMember(MemberName(name), kinds: node.kind.bits(orNull: node.isNullable), isRequired: member.isRequired))
         }
         guard let members = KnownMembers(known) else { return nil }
