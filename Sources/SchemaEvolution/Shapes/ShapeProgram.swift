@@ -31,11 +31,6 @@ final class ShapeProgram: Sendable {
         var isRequired: Bool
     }
 
-    struct Bound: Sendable {
-        var number: DecimalNumber
-        var integer: Int?
-    }
-
     let nodes: [Node]
     let members: [Member]
     /// The UTF-8 of all member names.
@@ -43,7 +38,7 @@ final class ShapeProgram: Sendable {
     /// The indexes of each node's members in its range of `members`, by the length of their names, then by their bytes.
     let byName: [Int]
     let choices: [[UInt8]]
-    let bounds: [Bound]
+    let bounds: [(number: DecimalNumber, integer: Int?)]
 
     init(_ shape: Shape) {
         var layout = Layout()
@@ -58,7 +53,7 @@ final class ShapeProgram: Sendable {
         var names: [UInt8] = []
         var byName: [Int] = []
         var choices: [[UInt8]] = []
-        var bounds: [Bound] = []
+        var bounds: [(number: DecimalNumber, integer: Int?)] = []
 
         mutating func add(_ shape: Shape, isSecret: Bool) -> Int {
             let index = nodes.count
@@ -100,7 +95,7 @@ final class ShapeProgram: Sendable {
 
         private mutating func bound(_ number: DecimalNumber?) -> Int {
             guard let number else { return -1 }
-            bounds.append(Bound(number: number, integer: number.integer))
+            bounds.append((number, number.integer))
             return bounds.count - 1
         }
     }

@@ -5,18 +5,13 @@ internal import JSONText
 // The branch that most events take is compiled first, followed by those that deviate from it once, then twice. If there are too many, the
 // rarest are left to the ops.
 struct FusedCompiler {
-    /// A deviation from a compiled branch: the outcomes up to and including the deviating one, and the jump target to patch.
-    private struct Branch {
-        let script: [Int]
-        let target: Int?
-    }
-
     private var code: [FusedInstruction] = []
     private var targets: [Int32] = []
     private var output = FusedOutput()
     private var layout = SymbolicDocument.Layout()
     private var tools = ConstantPool()
-    private var branches = [Branch(script: [], target: nil)]
+    /// The deviations from compiled branches: the outcomes up to and including the deviating one, and the jump target to patch.
+    private var branches: [(script: [Int], target: Int?)] = [([], nil)]
     private var writes = false
     /// Returns the pointers that are read of an image of a type; nil means the whole image.
     private let reading: ((String) -> [JSONPointer]?)?
@@ -189,7 +184,7 @@ struct FusedCompiler {
                     targets[base] = Int32(code.count + 1)
                     let script = draft.choices[..<passed].map(\.outcome)
                     for outcome in 1 ..< max(draft.choices[passed].count, 1) {
-                        branches.append(Branch(script: script + [outcome], target: base + outcome))
+                        branches.append((script + [outcome], base + outcome))
                     }
                 }
                 code.append(instruction)

@@ -46,17 +46,12 @@ struct SymbolicDocument {
         var ownPersons: Set<Int> = []
     }
 
-    struct Choice {
-        var outcome: Int
-        var count: Int
-    }
-
     var nodes: [Entry] = []
     var layout: Layout
     var tools: ConstantPool
     /// The instructions so far; those that are choices correspond to `choices`, in order.
     private(set) var trace: [(instruction: FusedInstruction, isChoice: Bool)] = []
-    private(set) var choices: [Choice] = []
+    private(set) var choices: [(outcome: Int, count: Int)] = []
     private let script: [Int]
     private var madeCount = 0
     /// Set when nothing more happens to the event, or to the current part.
@@ -116,7 +111,7 @@ struct SymbolicDocument {
     mutating func choose(_ code: FusedInstruction.Code, _ a: Int, _ b: Int = 0, among count: Int = 2) -> Int {
         if isOver { return 0 }
         let outcome = choices.count < script.count ? script[choices.count] : 0
-        choices.append(Choice(outcome: outcome, count: count))
+        choices.append((outcome, count))
         trace.append((FusedInstruction(code: code, a: Int32(a), b: Int32(b)), true))
         return outcome
     }
