@@ -147,11 +147,6 @@ extension LawTrial {
 /// Finds the ops of a step at which an image loses something: runs the ops up to each one and undoes them. If the result differs from that
 /// of the previous op, the op did not restore its input.
 final class LossProbe {
-    private struct Key: Hashable {
-        let type: String
-        let from, to: SchemaVersion
-    }
-
     /// A sequence of ops on one branch of the step's path.
     private struct Run {
         /// The path to the first op and back.
@@ -166,7 +161,7 @@ final class LossProbe {
 
     private let history: History
     private var workspace = PathInterpreter()
-    private var known: [Key: (runs: [Run], turn: LossDeclaration?)] = [:]
+    private var known: [PathKey: (runs: [Run], turn: LossDeclaration?)] = [:]
 
     init(_ history: History) { self.history = history }
 
@@ -209,7 +204,7 @@ final class LossProbe {
 
     /// Empty if the type has no path: its events are then refused and lose nothing.
     private func compiled(_ type: String, _ from: SchemaVersion, _ to: SchemaVersion) -> (runs: [Run], turn: LossDeclaration?) {
-        do { return try compile(Key(type: type, from: from, to: to)) } catch { return ([], nil) }
+        do { return try compile(PathKey(type: Name(type), born: from, target: to)) } catch { return ([], nil) }
     }
 
     private func see(_ image: GroupPart, of event: LawEvent, _ path: Path) -> (images: [GroupPart], cost: PathCounts)? {
@@ -224,16 +219,17 @@ final class LossProbe {
         return (LawTrial.sorted(images), workspace.counts - before)
     }
 
-    private func compile(_ key: Key) throws(EvstoreError) -> (runs: [Run], turn: LossDeclaration?) {
+    private func compile(_ key: PathKey) throws(EvstoreError) -> (runs: [Run], turn: LossDeclaration?) {
         if let made = known[key] { return made }
-        let path = try history.path(type: key.type, born: key.from, to: key.to)
-        let shape = try history.requireShape(of: key.type, at: key.from)
-        let end = PathNext.end(PathEnd(type: key.type, typeIndex: 0, shape: shape, isUnproved: false, step: max(key.from, key.to)))
+        let type = key.type.text
+        let path = try history.path(type: type, born: key.born, to: key.target)
+        let shape = try history.requireShape(of: type, at: key.born)
+        let end = PathNext.end(PathEnd(type: type, typeIndex: 0, shape: shape, isUnproved: false, step: max(key.born, key.target)))
         var runs: [Run] = []
         var turn: LossDeclaration?
 
-        func whole(_ root: PathSegment) -> Path { Path(type: key.type, born: key.from, target: key.to, root: root) }
-        let nowhere = PathSegment(ops: [], next: .dropped(step: key.to, because: ""))
+        func whole(_ root: PathSegment) -> Path { Path(type: type, born: key.born, target: key.target, root: root) }
+        let nowhere = PathSegment(ops: [], next: .dropped(step: key.target, because: ""))
 
         /// - Parameters:
         ///   - ran: the ops before the segment that can be undone.

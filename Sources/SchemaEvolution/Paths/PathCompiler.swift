@@ -29,12 +29,8 @@ struct PathCompiler {
 
     /// Results that are shared by all branches of the compilation.
     private final class Found {
-        struct Key: Hashable {
-            let index: Int
-            let type: String
-        }
-
-        var junctions: [Key: PathJunction] = [:]
+        /// By the index of their crossing and the type of the whole event.
+        var junctions: [Int: [String: PathJunction]] = [:]
         /// Whether an event may be merged with others of its append.
         var merges = false
         var rekeys: [String] = []
@@ -202,8 +198,7 @@ struct PathCompiler {
     /// The junction where the parts of a split are joined again.
     private func junction(_ split: MultipartEvent, _ terminator: Terminator) -> PathJunction {
         let (index, loss) = (terminator.index, terminator.loss)
-        let key = Found.Key(index: index, type: split.type)
-        if let made = found.junctions[key] { return made }
+        if let made = found.junctions[index]?[split.type] { return made }
         let version = terminator.crossing.step.version
         func whole(_ ops: [PathOp]) -> PathSegment { segment(of: split.type, from: index + 1, ops: ops, isUnproved: true) }
         let arms = split.arms.map { arm in
@@ -222,7 +217,7 @@ struct PathCompiler {
         }
         let junction = PathJunction(
             order: index, step: version, arms: arms, on: split.on, joined: whole([]))
-        found.junctions[key] = junction
+        found.junctions[index, default: [:]][split.type] = junction
         return junction
     }
 

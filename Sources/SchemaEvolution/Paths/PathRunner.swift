@@ -47,23 +47,23 @@ package struct SourceEvent: ~Escapable {
     func context(stream: String?) -> EventContext { EventContext(time: time, stream: stream, metadata: metadata) }
 }
 
+struct PathKey: Hashable {
+    let type: Name
+    let born, target: SchemaVersion
+}
+
 /// Compiles and keeps the paths of a history's events, and runs them. Each thread has its own and reuses it; once warm, it allocates
 /// nothing for an event.
 package final class PathRunner {
     package let history: History
     package var interpreter = PathInterpreter()
-    private var paths: [Key: Path] = [:]
+    private var paths: [PathKey: Path] = [:]
     private var groups: [GroupKey: PathGroup] = [:]
     /// The group that was used last: most appends consist of the types of the one before.
     private var recent: (key: GroupKey, group: PathGroup)?
     /// The number of ops of the cached paths, and one for each path.
     private var ops = 0
     private let opsMax: Int
-
-    private struct Key: Hashable {
-        let type: Name
-        let born, target: SchemaVersion
-    }
 
     private struct GroupKey: Hashable {
         let types: [Name]
@@ -85,7 +85,7 @@ package final class PathRunner {
 
     /// The path of a type, compiled once unless it had to make room.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
-        let key = Key(type: Name(type), born: born, target: target)
+        let key = PathKey(type: Name(type), born: born, target: target)
         if let path = paths[key] { return path }
         var path = try history.path(type: type, born: born, to: target)
         // Data from before versions existed has no shape that a fused program could rely on.
