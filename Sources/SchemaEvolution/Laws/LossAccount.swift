@@ -229,7 +229,7 @@ final class LossProbe {
         var turn: LossDeclaration?
 
         func whole(_ root: PathSegment) -> Path { Path(type: type, born: key.born, target: key.target, root: root) }
-        let nowhere = PathSegment(ops: [], next: .dropped(step: key.target, because: ""))
+        let nowhere = PathSegment(ops: [], next: .dropped(because: ""))
 
         /// - Parameters:
         ///   - ran: the ops before the segment that can be undone.

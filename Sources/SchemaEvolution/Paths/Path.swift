@@ -131,8 +131,8 @@ enum PathNext: Sendable {
     case fan(PathFan)
     case junction(PathJunction, arm: Int)
     case adoption([AdoptionBranch])
-    case hidden(step: SchemaVersion, why: String)
-    case dropped(step: SchemaVersion, because: String)
+    case hidden(why: String)
+    case dropped(because: String)
     case blocked(PathBlock)
 }
 
@@ -263,8 +263,8 @@ extension PathSegment {
         case .fan(let fan): return done + ["split into \(fan.parts.flatMap { $0.segment.ends }.joined(separator: " + "))"]
         case .adoption(let branches): return done + ["adopted as \(branches.flatMap { $0.segment.ends }.joined(separator: " or "))"]
         case .junction(let junction, _): return junction.joined.words(startingAs: type) + done + ["joined with the other parts"]
-        case .hidden(_, let why): return done + ["hidden (\(why))"]
-        case .dropped(_, let because): return done + ["dropped (\(because))"]
+        case .hidden(let why): return done + ["hidden (\(why))"]
+        case .dropped(let because): return done + ["dropped (\(because))"]
         case .blocked(let block): return done + ["blocked (\(block.why))"]
         }
     }

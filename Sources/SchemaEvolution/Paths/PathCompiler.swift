@@ -121,10 +121,8 @@ struct PathCompiler {
                     if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm), turn: loss) }
                     let lone = junction.arms[arm].lone
                     return PathSegment(ops: ops + undone + lone.ops, next: lone.next, turn: lone.turn ?? loss)
-                case .hidden(let why)?:
-                    return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why), turn: loss.because(why))
-                case .dropped(let because)?:
-                    return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because), turn: loss.because(because))
+                case .hidden(let why)?: return PathSegment(ops: ops, next: .hidden(why: why), turn: loss.because(why))
+                case .dropped(let because)?: return PathSegment(ops: ops, next: .dropped(because: because), turn: loss.because(because))
                 case .blocked(let why)?:
                     let block = PathBlock(step: crossing.step.version, label: label, why: why, mark: mark)
                     return PathSegment(ops: ops, next: .blocked(block))
@@ -208,7 +206,7 @@ struct PathCompiler {
             case .alone(let own):
                 fill = own
                 lone = whole(own.map { [terminator.op($0, .down)] } ?? [])
-            case .hidden(let why): lone = PathSegment(ops: [], next: .hidden(step: version, why: why), turn: loss.because(why))
+            case .hidden(let why): lone = PathSegment(ops: [], next: .hidden(why: why), turn: loss.because(why))
             case .blocked(let why):
                 let block = PathBlock(step: version, label: terminator.label, why: why, mark: terminator.mark)
                 lone = PathSegment(ops: [], next: .blocked(block))
