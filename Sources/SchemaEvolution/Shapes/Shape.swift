@@ -12,19 +12,12 @@ package struct Shape: Hashable, Sendable {
     }
 
     package struct Property: Hashable, Sendable {
-        package var name: String
+        private let key: Name
         package var shape: Shape
 
-        package init(_ name: String, _ shape: Shape) { (self.name, self.shape) = (name, shape) }
+        package init(_ name: String, _ shape: Shape) { (key, self.shape) = (Name(name), shape) }
 
-        package static func == (left: Property, right: Property) -> Bool {
-            left.name.isSame(as: right.name) && left.shape == right.shape
-        }
-
-        package func hash(into hasher: inout Hasher) {
-            hasher.combine(name)
-            hasher.combine(shape)
-        }
+        package var name: String { key.text }
     }
 
     package var kind: Kind
