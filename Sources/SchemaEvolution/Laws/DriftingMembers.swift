@@ -35,7 +35,6 @@ struct DriftingMembers {
         }
     }
 
-    /// - Parameter holder: the value to which the op's pointers are relative.
     private mutating func pass(_ op: any Op, _ way: Direction, in holder: JSONPointer) {
         if let op = op as? Move { return move(op.from, op.path, way, in: holder) }
         let drifts = (op as? Convert)?.codec.drifts ?? false

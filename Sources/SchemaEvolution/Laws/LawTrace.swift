@@ -143,7 +143,6 @@ final class SharedLawTracer {
 extension LawTrial {
     /// Counts the next event of a log by its trace if enough events with an equal trace were tried. Returns false if the event itself must
     /// be tried.
-    /// - Parameter stream: returns the name of its stream at a version.
     package mutating func isLikeOthers(
         next event: borrowing SourceEvent, _ kind: TypeAtVersion, at place: LogLocation, _ target: SchemaVersion,
         stream: (SchemaVersion) throws -> String

@@ -73,6 +73,8 @@ package enum OpTrait: Sendable {
 struct OpSummary: Hashable, Sendable {
     var verb: String
     var object: String?
+
+    var words: String { [verb, object].compactMap(\.self).joined(separator: " ") }
 }
 
 extension Op {
@@ -110,10 +112,6 @@ struct OpLoss: Hashable, Sendable {
 
     /// The key for an op inside another one.
     func within(_ holder: OpSummary) -> OpLoss { OpLoss(op: "\(holder.words), \(op)", because: because) }
-}
-
-extension OpSummary {
-    fileprivate var words: String { [verb, object].compactMap(\.self).joined(separator: " ") }
 }
 
 /// An op with its location in the file and its number in the step.

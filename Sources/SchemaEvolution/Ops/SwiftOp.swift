@@ -148,9 +148,6 @@ final class BoundSwiftStep: BoundOp {
     private let written: [(pointer: JSONPointer, before: MemberLocation?, after: MemberLocation?)]
     private let step: (any SwiftStep)?
 
-    /// - Parameters:
-    ///   - before: the shape before the step.
-    ///   - site: holds the shape after the step.
     init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: BindingContext) {
         let after = site.shape
         (self.op, type) = (op, site.type)

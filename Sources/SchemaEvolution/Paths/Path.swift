@@ -245,13 +245,12 @@ extension Path {
 
 extension PathSegment {
     fileprivate func words(startingAs type: String) -> [String] {
-        var verbs: [(words: String, count: Int, isPlain: Bool)] = []
+        var verbs: [(words: String, count: Int)] = []
         for summary in ops.compactMap(\.summary) where summary.verb != Allow.name {
-            let words = [summary.verb, summary.object].compactMap(\.self).joined(separator: " ")
-            if let index = verbs.firstIndex(where: { $0.words == words }) {
+            if let index = verbs.firstIndex(where: { $0.words == summary.words }) {
                 verbs[index].count += 1
             } else {
-                verbs.append((words, 1, summary.object == nil))
+                verbs.append((summary.words, 1))
             }
         }
         let done = verbs.map { $0.count > 1 ? "\($0.words) x\($0.count)" : $0.words }
