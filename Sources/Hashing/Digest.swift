@@ -28,9 +28,9 @@ package struct Digest: Hashable, Sendable {
         (third, fourth) = (bytes.load(UInt64.self, at: 16), bytes.load(UInt64.self, at: 24))
     }
 
-    private init() { (first, second, third, fourth) = (0, 0, 0, 0) }
+    init(words: (UInt64, UInt64, UInt64, UInt64)) { (first, second, third, fourth) = words }
 
-    package static let zero = Digest()
+    package static let zero = Digest(words: (0, 0, 0, 0))
 
     package var bytes: [UInt8] {
         var row = ByteBuffer(capacity: Self.size)
@@ -53,9 +53,7 @@ package struct Digest: Hashable, Sendable {
         row.store(littleEndian: fourth, at: offset + 24)
     }
 
-    fileprivate var words: (UInt64, UInt64, UInt64, UInt64) {
-        (first.littleEndian, second.littleEndian, third.littleEndian, fourth.littleEndian)
-    }
+    var words: (UInt64, UInt64, UInt64, UInt64) { (first, second, third, fourth) }
 
     package var hex: String { Bytes.hex(bytes) }
 }
@@ -73,8 +71,9 @@ package struct SHA256Hasher {
     package mutating func update(_ bytes: [UInt8]) { update(bytes.lent) }
 
     package mutating func update(_ digest: Digest) {
-        var words = digest.words
-        unsafe withUnsafeBytes(of: &words) { unsafe hasher.update(bufferPointer: $0) }
+        let words = digest.words
+        var stored = (words.0.littleEndian, words.1.littleEndian, words.2.littleEndian, words.3.littleEndian)
+        unsafe withUnsafeBytes(of: &stored) { unsafe hasher.update(bufferPointer: $0) }
     }
 
     package mutating func update(_ text: String) { update(Array(text.utf8)) }
@@ -85,25 +84,14 @@ package struct SHA256Hasher {
         unsafe withUnsafeBytes(of: &value) { unsafe hasher.update(bufferPointer: $0) }
     }
 
-    /// The digest of some bytes as four little-endian integers.
-    static func words(of bytes: RawSpan) -> (UInt64, UInt64, UInt64, UInt64) {
-        var hasher = SHA256()
-        unsafe bytes.withUnsafeBytes { unsafe hasher.update(bufferPointer: $0) }
-        let digest = hasher.finalize()
-        return unsafe digest.withUnsafeBytes { bytes in
-            func word(_ index: Int) -> UInt64 {
-                UInt64(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
-            }
-            return (word(0), word(1), word(2), word(3))
-        }
-    }
-
     package consuming func finalize() -> Digest {
         let digest = hasher.finalize()
         return unsafe digest.withUnsafeBytes { unsafe Digest(checked: $0.bytes) }
     }
 
-    package static func hash(_ bytes: [UInt8]) -> Digest {
+    package static func hash(_ bytes: [UInt8]) -> Digest { hash(bytes.lent) }
+
+    static func hash(_ bytes: RawSpan) -> Digest {
         var hasher = SHA256Hasher()
         hasher.update(bytes)
         return hasher.finalize()

@@ -5,49 +5,28 @@ internal import Bytes
 /// A sum does not depend on the order in which rows were written and follows each change, so a
 /// read model's digest is the same however it was built (Bellare and Micciancio's AdHash).
 package struct SetDigest: Hashable, Sendable {
-    private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    /// The sum, a number of 256 bits, little-endian.
+    package private(set) var digest: Digest
 
-    package init() {}
-
-    package init(_ digest: Digest) {
-        let bytes = digest.bytes
-        func word(_ index: Int) -> UInt64 {
-            (0 ..< 8).reduce(0) { $0 | UInt64(bytes[index * 8 + $1]) << UInt64($1 * 8) }
-        }
-        words = (word(0), word(1), word(2), word(3))
-    }
+    package init(_ digest: Digest = .zero) { self.digest = digest }
 
     package mutating func insert(key: RawSpan, value: RawSpan) { add(Self.row(key, value)) }
 
     package mutating func remove(key: RawSpan, value: RawSpan) { subtract(Self.row(key, value)) }
 
     /// Adds another set's rows to this one's.
-    package mutating func formUnion(_ other: SetDigest) { add(other) }
+    package mutating func formUnion(_ other: SetDigest) { add(other.digest) }
 
-    package var digest: Digest {
-        var bytes: [UInt8] = []
-        for word in [words.0, words.1, words.2, words.3] {
-            for shift in 0 ..< 8 { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift * 8))) }
-        }
-        return Digest(bytes) ?? .zero
-    }
-
-    package static func == (a: SetDigest, b: SetDigest) -> Bool { a.words == b.words }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
-
-    private static func row(_ key: RawSpan, _ value: RawSpan) -> SetDigest {
+    private static func row(_ key: RawSpan, _ value: RawSpan) -> Digest {
         // Hashed in one piece: each piece costs the hasher more than the bytes of a row.
         var row = ByteBuffer(capacity: 8 + key.byteCount + value.byteCount)
         row.append(littleEndian: UInt64(key.byteCount))
         row.append(key)
         row.append(value)
-        var digest = SetDigest()
-        digest.words = SHA256Hasher.words(of: row.bytes)
-        return digest
+        return SHA256Hasher.hash(row.bytes)
     }
 
-    private mutating func add(_ other: SetDigest) {
+    private mutating func add(_ other: Digest) {
         var carry = false
         func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
             let (first, over) = a.addingReportingOverflow(b)
@@ -55,13 +34,11 @@ package struct SetDigest: Hashable, Sendable {
             carry = over || more
             return second
         }
-        words.0 = sum(words.0, other.words.0)
-        words.1 = sum(words.1, other.words.1)
-        words.2 = sum(words.2, other.words.2)
-        words.3 = sum(words.3, other.words.3)
+        let (a, b) = (digest.words, other.words)
+        digest = Digest(words: (sum(a.0, b.0), sum(a.1, b.1), sum(a.2, b.2), sum(a.3, b.3)))
     }
 
-    private mutating func subtract(_ other: SetDigest) {
+    private mutating func subtract(_ other: Digest) {
         var borrow = false
         func difference(_ a: UInt64, _ b: UInt64) -> UInt64 {
             let (first, under) = a.subtractingReportingOverflow(b)
@@ -69,9 +46,7 @@ package struct SetDigest: Hashable, Sendable {
             borrow = under || more
             return second
         }
-        words.0 = difference(words.0, other.words.0)
-        words.1 = difference(words.1, other.words.1)
-        words.2 = difference(words.2, other.words.2)
-        words.3 = difference(words.3, other.words.3)
+        let (a, b) = (digest.words, other.words)
+        digest = Digest(words: (difference(a.0, b.0), difference(a.1, b.1), difference(a.2, b.2), difference(a.3, b.3)))
     }
 }
