@@ -240,32 +240,24 @@ private func hexDigits(_ number: UInt32) -> UInt64 {
 
 extension RawSpan {
     /// The offset of the first line feed from one on; nil where there is none.
-    package func firstLineFeed(from start: Int) -> Int? {
-        var offset = start
-        while offset + 8 <= byteCount {
-            let zeros = zeroBytes(load(UInt64.self, at: offset) ^ 0x0a0a_0a0a_0a0a_0a0a)
-            if zeros != 0 { return offset + (zeros.trailingZeroBitCount >> 3) }
-            offset += 8
-        }
-        while offset < byteCount {
-            if byte(at: offset) == UInt8(ascii: "\n") { return offset }
-            offset += 1
-        }
-        return nil
-    }
+    package func firstLineFeed(from start: Int) -> Int? { first(UInt8(ascii: "\n"), UInt8(ascii: "\n"), from: start) }
 
     /// The offset of the first line feed or carriage return from one on; nil where there is none.
-    func firstLineBreak(from start: Int) -> Int? {
+    func firstLineBreak(from start: Int) -> Int? { first(UInt8(ascii: "\n"), UInt8(ascii: "\r"), from: start) }
+
+    @inline(__always)
+    private func first(_ a: UInt8, _ b: UInt8, from start: Int) -> Int? {
+        let everyByte: UInt64 = 0x0101_0101_0101_0101
         var offset = start
         while offset + 8 <= byteCount {
             let word = load(UInt64.self, at: offset)
-            let zeros = zeroBytes(word ^ 0x0a0a_0a0a_0a0a_0a0a) | zeroBytes(word ^ 0x0d0d_0d0d_0d0d_0d0d)
+            let zeros = zeroBytes(word ^ (everyByte &* UInt64(a))) | zeroBytes(word ^ (everyByte &* UInt64(b)))
             if zeros != 0 { return offset + (zeros.trailingZeroBitCount >> 3) }
             offset += 8
         }
         while offset < byteCount {
             let byte = byte(at: offset)
-            if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") { return offset }
+            if byte == a || byte == b { return offset }
             offset += 1
         }
         return nil

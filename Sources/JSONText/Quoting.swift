@@ -77,12 +77,8 @@ private func appendEscape(of byte: UInt8, into output: inout ByteBuffer) {
     default:
         output.append([UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
         output.append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
-        output.append(lowercaseHexDigit(byte & 15))
+        output.append(hexDigit(byte & 15))
     }
-}
-
-private func lowercaseHexDigit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
 }
 
 /// Appends the UTF-8 that the content of a valid string literal denotes. Copies an invalid escape unchanged.
@@ -153,13 +149,7 @@ struct Escape {
         else { return nil }
         var unit: UInt16 = 0
         for index in 2 ..< 6 {
-            let digit: UInt8
-            switch text.byte(at: offset + index) {
-            case let byte where UInt8(ascii: "0") ... UInt8(ascii: "9") ~= byte: digit = byte - UInt8(ascii: "0")
-            case let byte where UInt8(ascii: "a") ... UInt8(ascii: "f") ~= byte: digit = byte - UInt8(ascii: "a") + 10
-            case let byte where UInt8(ascii: "A") ... UInt8(ascii: "F") ~= byte: digit = byte - UInt8(ascii: "A") + 10
-            default: return nil
-            }
+            guard let digit = hexValue(text.byte(at: offset + index)) else { return nil }
             unit = unit << 4 | UInt16(digit)
         }
         return unit
