@@ -71,11 +71,7 @@ package final class KnownMembers: Sendable {
         return names[index].count < 16 || ends(index, text, at: offset)
     }
 
-    func nameBytes(_ index: Int) -> Int { Int(names[index].count) }
-
-    func allows(_ kind: JSONKind, _ index: Int) -> Bool { names[index].kinds &>> kind.rawValue & 1 != 0 }
-
-    func hasRequired(_ seen: UInt64) -> Bool { seen & required == required }
+    private func allows(_ kind: JSONKind, _ index: Int) -> Bool { names[index].kinds &>> kind.rawValue & 1 != 0 }
 
     /// The index of the member whose name is behind the quote at `offset`; tries `expected` first.
     @inline(__always)
@@ -107,13 +103,7 @@ package final class KnownMembers: Sendable {
     package func scan(
         _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout UniqueArray<ValueSlot>, order: inout MemberOrder
     ) -> Int? {
-        scanAll(arena.bytes, at: start, base: base, into: &slots, order: &order)
-    }
-
-    @inline(__always)
-    private func scanAll(
-        _ text: RawSpan, at start: Int, base: Int, into slots: inout UniqueArray<ValueSlot>, order: inout MemberOrder
-    ) -> Int? {
+        let text = arena.bytes
         var walk = JSONWalker(text, at: start &+ 1)
         var byte = walk.skipSpaces()
         var seen: UInt64 = 0
@@ -146,7 +136,7 @@ package final class KnownMembers: Sendable {
                 let value = walk.skipValue()
                 (slot.kind, slot.hasEscapes) = (value.kind, value.hasEscapes)
             }
-            if names[index].kinds &>> slot.kind.rawValue & 1 == 0 { return nil }
+            if !allows(slot.kind, index) { return nil }
             slot.end = Int32(truncatingIfNeeded: walk.offset)
             slots[base &+ index] = slot
             if text.loadOrZeros(UInt16.self, at: walk.offset) == BytePair.commaAndQuote {
@@ -264,7 +254,7 @@ extension KnownMembers {
             limits.members &-= 1
             var slot = ValueSlot(kind: .null)
             slot.nameStart = Int32(truncatingIfNeeded: walk.offset)
-            walk.offset &+= nameBytes(index) &+ 2
+            walk.offset &+= Int(names[index].count) &+ 2
             slot.nameEnd = Int32(truncatingIfNeeded: walk.offset)
             guard let kind = JSONKind(firstByte: walk.skipColon()), allows(kind, index) else { return nil }
             slot.kind = kind
@@ -285,7 +275,7 @@ extension KnownMembers {
             // A comma may not precede the closing brace.
             guard byte == UInt8(ascii: "\"") else { return nil }
         }
-        return byte == UInt8(ascii: "}") && hasRequired(seen) ? walk.offset &+ 1 : nil
+        return byte == UInt8(ascii: "}") && seen & required == required ? walk.offset &+ 1 : nil
     }
 }
 
