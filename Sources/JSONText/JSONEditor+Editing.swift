@@ -60,7 +60,9 @@ extension JSONEditor {
     /// A detached string, given as UTF-8.
     package mutating func make(string utf8: RawSpan) -> Node {
         let node = add()
-        placeString(utf8, in: node)
+        let start = arena.count
+        appendQuoted(utf8, into: &arena)
+        placed(start, .string, in: node)
         return node
     }
 
@@ -197,12 +199,6 @@ extension JSONEditor {
         }
         arena.append(json)
         placed(start, kind, in: node)
-    }
-
-    mutating func placeString(_ utf8: RawSpan, in node: Node) {
-        let start = arena.count
-        appendQuoted(utf8, into: &arena)
-        placed(start, .string, in: node)
     }
 
     @inline(__always)

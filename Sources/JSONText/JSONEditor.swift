@@ -282,19 +282,14 @@ extension JSONEditor {
 
     /// The unescaped name of an object's member.
     package func name(of node: Node) -> String {
+        let record = record(node)
         var text = ByteBuffer()
-        decodeName(of: node, into: &text)
+        if record.nameStart >= 0 { appendUnescaped(nameLiteral(record, in: arena), into: &text) }
         return String(utf8: text.bytes) ?? ""
     }
 
     /// Whether a member has that name, however it is spelled in the text.
     package func hasName(_ node: Node, _ name: MemberName) -> Bool { spells(record(node), in: arena, name.forms) }
-
-    /// Appends the unescaped UTF-8 of a member's name.
-    package func decodeName(of node: Node, into output: inout ByteBuffer) {
-        let record = record(node)
-        if record.nameStart >= 0 { appendUnescaped(nameLiteral(record, in: arena), into: &output) }
-    }
 
     /// The JSON text of a value that no edit has opened (`isOpened`). An opened value must be written instead.
     @_lifetime(borrow self)
