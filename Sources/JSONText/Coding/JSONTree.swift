@@ -4,7 +4,7 @@ internal import Bytes
 ///
 /// Used by one thread.
 final class JSONTree {
-    private enum Kind: UInt8, BitwiseCopyable { case unset, scalar, object, array }
+    enum Kind: UInt8, BitwiseCopyable { case unset, scalar, object, array }
 
     private struct Node: BitwiseCopyable, Sendable {
         var kind = Kind.unset
@@ -32,10 +32,7 @@ final class JSONTree {
         nodes.append(Node(parent: -1))
     }
 
-    func becomeObject(_ index: Int) { become(.object, index) }
-    func becomeArray(_ index: Int) { become(.array, index) }
-
-    private func become(_ kind: Kind, _ index: Int) {
+    func become(_ kind: Kind, _ index: Int) {
         precondition(nodes[index].kind == .unset || nodes[index].kind == kind, "a value is encoded once, and as one kind of container")
         nodes[index].kind = kind
     }

@@ -7,12 +7,12 @@ struct ValueWriter: Encoder, SingleValueEncodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        tree.becomeObject(index)
+        tree.become(.object, index)
         return KeyedEncodingContainer(KeyedWriter(tree: tree, index: index))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        tree.becomeArray(index)
+        tree.become(.array, index)
         return UnkeyedWriter(tree: tree, index: index)
     }
 
