@@ -111,7 +111,7 @@ package enum JSONEquality {
         _ left: JSONExtent, in leftText: RawSpan, _ right: JSONExtent, in rightText: RawSpan, levels: Int
     ) throws(JSONError) -> Bool {
         guard left.end <= leftText.byteCount, right.end <= rightText.byteCount else { return try canonically(leftText, rightText) }
-        let (leftValue, rightValue) = (leftText.slice(left.start, left.count), rightText.slice(right.start, right.count))
+        let (leftValue, rightValue) = (leftText.slice(left), rightText.slice(right))
         if left.kind == right.kind, leftValue.equals(rightValue) { return true }
         switch (left.kind, right.kind) {
         case (.object, .object) where levels > 0: return try sameMembers(leftValue, rightValue, levels: levels)
@@ -137,10 +137,7 @@ package enum JSONEquality {
         return !other.nextElement()
     }
 
-    private struct Member {
-        let name: JSONName
-        let value: JSONExtent
-    }
+    private typealias Member = (name: JSONExtent, value: JSONExtent)
 
     private static func sameMembers(_ left: RawSpan, _ right: RawSpan, levels: Int) throws(JSONError) -> Bool {
         guard let own = members(of: left), let other = members(of: right) else { return try canonically(left, right) }
@@ -157,8 +154,7 @@ package enum JSONEquality {
     }
 
     private static func isNamed(_ member: Member, in text: RawSpan, as other: Member, in otherText: RawSpan) -> Bool {
-        let (name, otherName) = (member.name, other.name)
-        return text.slice(name.start, name.end - name.start).equals(otherText.slice(otherName.start, otherName.end - otherName.start))
+        text.slice(member.name).equals(otherText.slice(other.name))
     }
 
     /// Nil if the object has too many members, if a name has escapes, or if the text is malformed.
@@ -169,7 +165,7 @@ package enum JSONEquality {
         members.reserveCapacity(16)
         while let name = walk.nextName() {
             if name.hasEscapes || members.count == membersMax { return nil }
-            members.append(Member(name: name, value: walk.skipValue()))
+            members.append((name, walk.skipValue()))
         }
         return walk.isMalformed ? nil : members
     }
@@ -219,7 +215,7 @@ package enum OrderedValue {
             if isPlainString(json) { return append(text: literal, to: &bytes) }
             var text = ByteBuffer(capacity: literal.byteCount)
             appendUnescaped(literal, into: &text)
-            append(text: text, to: &bytes)
+            append(text: text.bytes, to: &bytes)
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             bytes.append(Tag.other)
             append(text: canonical(json).lent, to: &bytes)
@@ -255,8 +251,6 @@ package enum OrderedValue {
     private static func canonical(_ json: RawSpan) -> [UInt8] {
         do { return try Canonical.bytes(of: json) } catch { return [UInt8](copying: json) }
     }
-
-    private static func append(text: borrowing ByteBuffer, to bytes: inout ByteBuffer) { append(text: text.bytes, to: &bytes) }
 
     private static func append(text: RawSpan, to bytes: inout ByteBuffer) {
         for offset in 0 ..< text.byteCount {

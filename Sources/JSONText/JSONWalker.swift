@@ -96,17 +96,12 @@ package struct JSONWalker: ~Escapable {
     }
 }
 
-/// The range and kind of a value in a text.
+/// The range and kind of a value in a text; for a member's name, that of its literal, including the quotes.
 package struct JSONExtent: BitwiseCopyable, Sendable {
     package let start, end: Int
     package let kind: JSONKind
     /// Whether the value is a string with escapes.
     package let hasEscapes: Bool
-
-    @inline(__always)
-    package init(start: Int, end: Int, kind: JSONKind, hasEscapes: Bool) {
-        (self.start, self.end, self.kind, self.hasEscapes) = (start, end, kind, hasEscapes)
-    }
 
     package var count: Int { end &- start }
 }
@@ -210,16 +205,6 @@ enum Literal {
     static var fals: UInt32 { 0x736C_6166 }
 }
 
-/// A member's name as it is spelled in a text.
-package struct JSONName: BitwiseCopyable, Sendable {
-    /// The range of the name's literal, including the quotes.
-    package let start, end: Int
-    package let hasEscapes: Bool
-
-    @inline(__always)
-    package init(start: Int, end: Int, hasEscapes: Bool) { (self.start, self.end, self.hasEscapes) = (start, end, hasEscapes) }
-}
-
 /// Traverses objects and arrays. For an object, call `enterObject`, then repeat `nextName` and a step over the value until `nextName`
 /// returns nil. For an array, call `enterArray` and repeat `nextElement`.
 extension JSONWalker {
@@ -243,7 +228,7 @@ extension JSONWalker {
 
     /// Moves to the next member's value and returns the member's name; nil at the object's end or where it is malformed (`isMalformed`).
     @_lifetime(self: copy self)
-    package mutating func nextName() -> JSONName? {
+    package mutating func nextName() -> JSONExtent? {
         var byte = skipSpaces()
         if byte == UInt8(ascii: ",") {
             offset &+= 1
@@ -257,7 +242,7 @@ extension JSONWalker {
         let hasEscapes = skipString()
         let end = offset
         skipColon()
-        return isMalformed ? nil : JSONName(start: start, end: end, hasEscapes: hasEscapes)
+        return isMalformed ? nil : JSONExtent(start: start, end: end, kind: .string, hasEscapes: hasEscapes)
     }
 
     /// Moves to the next element. Returns false at the array's end or where it is malformed (`isMalformed`).
@@ -289,11 +274,7 @@ extension JSONWalker {
 }
 
 extension RawSpan {
-    /// The literal of a member's name, including its quotes.
-    @_lifetime(copy self)
-    package func slice(_ name: JSONName) -> RawSpan { slice(name.start, name.end &- name.start) }
-
-    /// The text of a value that a walker has stepped over.
+    /// The text of a value or name that a walker has stepped over.
     @_lifetime(copy self)
     package func slice(_ extent: JSONExtent) -> RawSpan { slice(extent.start, extent.count) }
 }

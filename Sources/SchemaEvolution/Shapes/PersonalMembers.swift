@@ -94,7 +94,7 @@ package struct PersonalMembers: Sendable {
         }
     }
 
-    private static func text(of name: JSONName, in text: RawSpan) -> [UInt8] {
+    private static func text(of name: JSONExtent, in text: RawSpan) -> [UInt8] {
         let literal = text.slice(name.start + 1, name.end - name.start - 2)
         guard name.hasEscapes else { return [UInt8](copying: literal) }
         var plain = ByteBuffer(capacity: literal.byteCount)

@@ -153,7 +153,7 @@ extension ShapeProgram {
     }
 
     /// The index of the member with a given name; the expected next member is tried first. O(log n) in the members where it is another one.
-    private func member(_ text: RawSpan, _ name: JSONName, of node: Node, from next: Int) -> Int? {
+    private func member(_ text: RawSpan, _ name: JSONExtent, of node: Node, from next: Int) -> Int? {
         if name.hasEscapes {
             guard let decoded = decodedString(text.slice(name)) else { return nil }
             let bytes = Array(decoded.utf8)
@@ -335,7 +335,7 @@ extension ShapeProgram {
         return ShapeError(pointer: "", expected: expected, found: "nothing").inside(absent.map(name) ?? "")
     }
 
-    func unknown(_ node: Node, _ text: RawSpan, _ name: JSONName, value: Int) -> ShapeError {
+    func unknown(_ node: Node, _ text: RawSpan, _ name: JSONExtent, value: Int) -> ShapeError {
         let name = decodedString(text.slice(name)) ?? ""
         let hint = nearest(to: name, among: node.members.map(self.name)).map { " (did you mean \($0)?)" } ?? ""
         return ShapeError(
