@@ -16,26 +16,15 @@ extension Timestamp: Codable {
         self = moment
     }
 
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    public func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
 }
 
 extension StreamName: Codable {
-    public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
+    public init(from decoder: any Decoder) throws { try self.init(String(from: decoder)) }
+    public func encode(to encoder: any Encoder) throws { try text.encode(to: encoder) }
 }
 
 extension EventID: Codable {
-    public init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
+    public init(from decoder: any Decoder) throws { try self.init(String(from: decoder)) }
+    public func encode(to encoder: any Encoder) throws { try text.encode(to: encoder) }
 }
