@@ -7,7 +7,8 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
 
     /// - Throws: `EvstoreError.invalidStreamName`.
     public init(_ text: String) throws(EvstoreError) {
-        guard Self.isValid(text.utf8) else { throw .invalidStreamName(text) }
+        let utf8 = text.utf8
+        guard (1 ... Self.longestBytes).contains(utf8.count), utf8.allSatisfy(Self.allows) else { throw .invalidStreamName(text) }
         self.text = text
     }
 
@@ -62,10 +63,6 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
             word | below(0x21, word) | has(0x7f) | has(UInt8(ascii: "\"")) | has(UInt8(ascii: "'")) | has(UInt8(ascii: "`"))
             | has(UInt8(ascii: "{")) | has(UInt8(ascii: "}")) | has(UInt8(ascii: "\\"))
         return refused & tops == 0
-    }
-
-    private static func isValid(_ utf8: String.UTF8View) -> Bool {
-        !utf8.isEmpty && utf8.count <= longestBytes && utf8.allSatisfy(allows)
     }
 
     public static func < (a: StreamName, b: StreamName) -> Bool { a.text < b.text }

@@ -33,12 +33,9 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let offset = seconds < Self.firstSecond ? Self.offsetSeconds : seconds > Self.lastSecond ? -Self.offsetSeconds : 0
         CivilTime(secondsSince1970: seconds &+ offset).append(to: &output)
         if fraction > 0 {
+            let (milliseconds, rest) = fraction.quotientAndRemainder(dividingBy: 1_000)
             output.append(UInt8(ascii: "."))
-            if fraction % 1_000 == 0 {
-                output.append(digits: UInt64(fraction / 1_000), width: 3)
-            } else {
-                output.append(digits: UInt64(fraction), width: 6)
-            }
+            output.append(digits: UInt64(rest == 0 ? milliseconds : fraction), width: rest == 0 ? 3 : 6)
         }
         output.append(offset == 0 ? "Z" : offset > 0 ? "+23:59" : "-23:59")
     }
