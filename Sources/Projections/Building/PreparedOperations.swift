@@ -98,47 +98,37 @@ struct PreparedOperations: ~Copyable, Sendable {
 
     /// Lends all operations, their offsets, and the range of offsets that belong to one partition, in order.
     func lend(_ partition: Int, _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void) rethrows {
-        try Self.lend(operations, offsets, starts[partition] ..< starts[partition + 1], body)
+        try body(operations.bytes.bytes, offsets, starts[partition] ..< starts[partition + 1])
     }
-
-    private static func lend(
-        _ operations: borrowing OperationBuffer, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>,
-        _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void
-    ) rethrows { try body(operations.bytes.bytes, offsets, range) }
 
     /// Lends the operations of each row together; rows come in key order.
     func forEachRow(_ body: (borrowing RowOperations) throws -> Void) rethrows {
-        try Self.forEachRow(operations.bytes, body)
-    }
-
-    private static func forEachRow(_ all: borrowing ByteBuffer, _ body: (borrowing RowOperations) throws -> Void) rethrows {
+        let all = operations.bytes.bytes
         // Most comparisons are decided by the first eight bytes.
         var order: [(prefix: UInt64, offset: Int)] = []
         var offset = 0
-        while offset < all.count {
-            order.append((Operation.key(all.bytes, at: offset).prefix, offset))
-            offset += Operation.size(all.bytes, at: offset)
+        while offset < all.byteCount {
+            order.append((Operation.key(all, at: offset).prefix, offset))
+            offset += Operation.size(all, at: offset)
         }
         order.sort { a, b in
             if a.prefix != b.prefix { return a.prefix < b.prefix }
-            let difference = Operation.key(all.bytes, at: a.offset).compare(Operation.key(all.bytes, at: b.offset))
+            let difference = Operation.key(all, at: a.offset).compare(Operation.key(all, at: b.offset))
             return difference == 0 ? a.offset < b.offset : difference < 0
         }
         let offsets = order.map(\.offset)
         var start = 0
         while start < offsets.count {
-            let key = Operation.key(all.bytes, at: offsets[start])
+            let key = Operation.key(all, at: offsets[start])
             var end = start + 1
-            while end < offsets.count, Operation.key(all.bytes, at: offsets[end]).equals(key) { end += 1 }
-            try body(RowOperations(key: key, bytes: all.bytes, offsets: offsets[start ..< end]))
+            while end < offsets.count, Operation.key(all, at: offsets[end]).equals(key) { end += 1 }
+            try body(RowOperations(key: key, bytes: all, offsets: offsets[start ..< end]))
             start = end
         }
     }
 
     /// Lends the operations one by one, in order.
-    func forEach(_ body: (RawSpan) throws -> Void) rethrows { try Self.forEach(operations, body) }
-
-    private static func forEach(_ operations: borrowing OperationBuffer, _ body: (RawSpan) throws -> Void) rethrows {
+    func forEach(_ body: (RawSpan) throws -> Void) rethrows {
         var offset = 0
         while offset < operations.bytes.count {
             let size = Operation.size(operations.bytes.bytes, at: offset)
