@@ -133,22 +133,57 @@ struct RunMerge {
     }
 }
 
-/// Rows that are to be loaded into a generation, in the format of a run.
-struct LoadBatch: ~Copyable {
-    private var rows = ByteBuffer(capacity: 1 << 20)
-
-    var bytes: Int { rows.count }
-
-    mutating func append(_ row: RunReader) { row.append(to: &rows) }
-
-    mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer, of table: CheckedTable) throws {
-        try table.writeRow(key, text.bytes, to: &rows)
+/// Loads rows in key order into an empty generation and marks it as ready.
+struct GenerationLoad: ~Copyable {
+    /// The header's totals over the rows.
+    struct Sums {
+        var rows: UInt64 = 0
+        var digest = SetDigest()
+        var quarantined: UInt64 = 0
     }
 
-    mutating func load(into generation: Generation) throws {
-        if rows.count == 0 { return }
-        try Self.load(rows, into: generation)
-        rows.removeAll()
+    private let generation: Generation
+    private let definition: Definition
+    private let indexBytes: Int
+    private let check: () throws -> Void
+    /// Rows that are to be loaded, in the format of a run.
+    private var batch = ByteBuffer(capacity: 1 << 20)
+
+    /// How many bytes of rows one transaction loads.
+    private static let batchBytes = 8 << 20
+
+    /// - Parameters:
+    ///   - indexBytes: the memory for index entries.
+    ///   - check: called before each transaction; throws if the build must stop.
+    init(_ generation: Generation, _ definition: Definition, indexBytes: Int, check: @escaping () throws -> Void) throws {
+        (self.generation, self.definition, self.indexBytes, self.check) = (generation, definition, indexBytes, check)
+        try generation.environment.setSyncing(false)
+    }
+
+    mutating func append(_ row: RunReader) throws {
+        row.append(to: &batch)
+        try loadWhereFull()
+    }
+
+    /// - Returns: whether a transaction has loaded rows.
+    @discardableResult
+    mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer) throws -> Bool {
+        try generation.rows.writeRow(key, text.bytes, to: &batch)
+        return try loadWhereFull()
+    }
+
+    @discardableResult
+    private mutating func loadWhereFull() throws -> Bool {
+        guard batch.count >= Self.batchBytes else { return false }
+        try check()
+        try load()
+        return true
+    }
+
+    private mutating func load() throws {
+        if batch.count == 0 { return }
+        try Self.load(batch, into: generation)
+        batch.removeAll()
     }
 
     /// LMDB may run a transaction again with a larger map, so rows that are already in the table may be loaded again.
@@ -165,57 +200,10 @@ struct LoadBatch: ~Copyable {
             }
         }
     }
-}
-
-/// Loads rows in key order into an empty generation and marks it as ready.
-struct GenerationLoad: ~Copyable {
-    /// The header's totals over the rows.
-    struct Sums {
-        var rows: UInt64 = 0
-        var digest = SetDigest()
-        var quarantined: UInt64 = 0
-    }
-
-    private let generation: Generation
-    private let definition: Definition
-    private let indexBytes: Int
-    private let check: () throws -> Void
-    private var batch = LoadBatch()
-
-    /// How many bytes of rows one transaction loads.
-    private static let batchBytes = 8 << 20
-
-    /// - Parameters:
-    ///   - indexBytes: the memory for index entries.
-    ///   - check: called before each transaction; throws if the build must stop.
-    init(_ generation: Generation, _ definition: Definition, indexBytes: Int, check: @escaping () throws -> Void) throws {
-        (self.generation, self.definition, self.indexBytes, self.check) = (generation, definition, indexBytes, check)
-        try generation.environment.setSyncing(false)
-    }
-
-    mutating func append(_ row: RunReader) throws {
-        batch.append(row)
-        try loadWhereFull()
-    }
-
-    /// - Returns: whether a transaction has loaded rows.
-    @discardableResult
-    mutating func append(_ key: RawSpan, _ text: borrowing ByteBuffer) throws -> Bool {
-        try batch.append(key, text, of: generation.rows)
-        return try loadWhereFull()
-    }
-
-    @discardableResult
-    private mutating func loadWhereFull() throws -> Bool {
-        guard batch.bytes >= Self.batchBytes else { return false }
-        try check()
-        try batch.load(into: generation)
-        return true
-    }
 
     /// Loads the remaining rows, and the indexes.
     mutating func finish(_ sums: Sums, at checkpoint: Checkpoint) throws -> GenerationHeader {
-        try batch.load(into: generation)
+        try load()
         try IndexBuild(definition.indexes, bytes: indexBytes, check: check).fill(generation)
         // Order: the rows are synced to disk before the header that marks them as ready.
         try generation.environment.sync()
