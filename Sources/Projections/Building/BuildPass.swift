@@ -99,7 +99,7 @@ final class BuildPass: Sendable {
         repeat {
             try check()
             try worker.prepare(bytesMax: Self.chunkBytes, partitions: partitions.first?.count ?? 1)
-            adapt(to: worker.bytes)
+            adapt(to: worker.preparer.bytes)
             var rejections = worker.rejections
             for stage in 0 ..< Self.stageCount {
                 guard let isFull = enter(stage, chunk) else { return }
@@ -109,7 +109,7 @@ final class BuildPass: Sendable {
             guard enter(Self.stageCount, chunk) != nil else { return }
             try rejectionHandler.handle(rejections)
             report(worker.reached)
-            leave(Self.stageCount, worker) { $0.folded += worker.folded }
+            leave(Self.stageCount, worker) { $0.folded += worker.preparer.folded }
         } while worker.hasMore
     }
 
@@ -147,7 +147,7 @@ final class BuildPass: Sendable {
                 let partition = list[number]
                 if isFull { partition.isFrozen = true }
                 more -= partition.bytes
-                try worker.lend(target, number) { try partition.apply($0, $1, $2) }
+                try worker.preparer.outputs[target].lend(number) { try partition.apply($0, $1, $2) }
                 more += partition.bytes
                 rejections += partition.takeRejections().map { (target, $0) }
             }

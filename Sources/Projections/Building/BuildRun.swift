@@ -58,7 +58,7 @@ final class BuildRun {
             partitions, rejectionHandler, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
             check: { try job.check() }, report: { report("build", $0.rawValue, total) })
         folded = try pass.run(workers)
-        witnesses = Witnesses.List.merged(workers.map(\.witnessed))
+        witnesses = Witnesses.List.merged(workers.map(\.preparer.witnessed))
     }
 
     /// Distributes units of work among the workers.

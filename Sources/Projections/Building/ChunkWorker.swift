@@ -6,7 +6,7 @@ internal import EventModel
 final class ChunkWorker: @unchecked Sendable {
     // Sound to share: each worker belongs to one thread.
     private let log: EventLog
-    private let preparer: EventPreparer
+    let preparer: EventPreparer
     private let types: Set<Name>
     private let form: LogScan.Form
     private var through = Position.start
@@ -27,10 +27,6 @@ final class ChunkWorker: @unchecked Sendable {
 
     /// Whether the buffer was full before the whole chunk was prepared.
     var hasMore: Bool { reached < through }
-    var bytes: Int { preparer.bytes }
-    var folded: UInt64 { preparer.folded }
-    /// The witnesses of all chunks so far.
-    var witnessed: Witnesses.List { preparer.witnessed }
 
     var rejections: [(target: Int, rejection: Rejection)] {
         preparer.targets.flatMap { index in preparer.outputs[index].rejections.map { (index, $0) } }
@@ -52,10 +48,5 @@ final class ChunkWorker: @unchecked Sendable {
             reached = min(block.last, through)
             return false
         }
-    }
-
-    /// Lends the operations of one definition, their offsets, and the range of offsets that belong to one partition.
-    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, borrowing UniqueArray<UInt32>, Range<Int>) throws -> Void) rethrows {
-        try preparer.outputs[target].lend(partition, body)
     }
 }
