@@ -72,7 +72,7 @@ final class FollowBatch {
         var count = Int64(header.rows)
         try prepared.forEachRow { operations in
             count += try row.take(operations, generation, transaction.reads, &sums)
-            try row.write(operations.key, generation, &transaction)
+            try row.folding.write(operations.key, generation, &transaction)
         }
         guard let rows = UInt64(exactly: count) else { throw generation.note.damaged("its header counts fewer rows than there were") }
         (header.digest, header.rows) = (sums.digest.digest, rows)
@@ -95,7 +95,7 @@ private struct FollowSums {
 
 /// The row that a batch is processing.
 private struct FollowedRow: ~Copyable {
-    private var folding: RowFolding
+    fileprivate var folding: RowFolding
     /// The row's previous text, if rows are sealed.
     private var opened = ByteBuffer()
 
@@ -118,10 +118,6 @@ private struct FollowedRow: ~Copyable {
         _ operations: borrowing RowOperations, on old: borrowing ByteBuffer, _ folding: inout RowFolding, _ sums: inout FollowSums
     ) throws -> Int64 {
         try folding.take(operations, on: old.bytes, &sums)
-    }
-
-    func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
-        try folding.write(key, generation, &transaction)
     }
 }
 
