@@ -15,12 +15,9 @@ struct RowStore: ~Copyable {
         static let size = 24
     }
 
-    private enum Flag {
-        /// The row has moved to another offset.
-        static let hasMoved: UInt32 = 1
-    }
-
     private static let noState = UInt32.max
+    /// A flag: the row has moved to another offset.
+    private static let hasMoved: UInt32 = 1
 
     /// An entry of the hash table: the location of a row, in units of 8 bytes and counted from 1 (0 marks an empty entry), and the lower
     /// half of its hash, which distinguishes most rows without reading them.
@@ -98,7 +95,10 @@ struct RowStore: ~Copyable {
     /// Adds an entry without a state, for a key that has none yet.
     mutating func insert(_ key: RawSpan, hash: UInt64) -> Int {
         if waste > 1 << 20, waste > arena.count / 2 { compact() }
-        if (count + 1) * 4 > buckets.count * 3 { growBuckets() }
+        if (count + 1) * 4 > buckets.count * 3 {
+            buckets = UniqueArray(repeating: Bucket(), count: buckets.count * 2)
+            placeAll()
+        }
         let row = begin(hash: hash, keyBytes: key.byteCount, stateBytes: Self.noState, room: 0, flags: 0)
         arena.append(key)
         pad()
@@ -129,15 +129,10 @@ struct RowStore: ~Copyable {
         return place
     }
 
-    private mutating func growBuckets() {
-        buckets = UniqueArray(repeating: Bucket(), count: buckets.count * 2)
-        placeAll()
-    }
-
     private mutating func placeAll() {
         var row = 0
         while row < arena.count {
-            if flags(row) & Flag.hasMoved == 0 {
+            if flags(row) & Self.hasMoved == 0 {
                 let hash = arena.bytes.load(UInt64.self, at: row)
                 buckets[vacancy(for: hash)] = bucket(row, hash)
             }
@@ -175,9 +170,9 @@ struct RowStore: ~Copyable {
         var place = home(of: hash)
         while buckets[place].row != old { place = (place &+ 1) & (buckets.count &- 1) }
         waste += end(old) - old
-        arena.store(littleEndian: flags(old) | Flag.hasMoved, at: old + Field.flags)
+        arena.store(littleEndian: flags(old) | Self.hasMoved, at: old + Field.flags)
         let row = begin(
-            hash: hash, keyBytes: keyBytes(old), stateBytes: Self.noState, room: room, flags: flags(old) & ~Flag.hasMoved)
+            hash: hash, keyBytes: keyBytes(old), stateBytes: Self.noState, room: room, flags: flags(old) & ~Self.hasMoved)
         arena.append(copyOf: old + Field.size, keyBytes(old))
         arena.append(zeros: room)
         pad()
@@ -191,7 +186,7 @@ struct RowStore: ~Copyable {
         var row = 0
         while row < arena.count {
             let next = end(row)
-            if flags(row) & Flag.hasMoved == 0 {
+            if flags(row) & Self.hasMoved == 0 {
                 last = kept.count
                 kept.append(arena.slice(row, next - row))
             }
@@ -210,7 +205,7 @@ struct RowStore: ~Copyable {
         order.reserveCapacity(count)
         var row = 0
         while row < arena.count {
-            if flags(row) & Flag.hasMoved == 0, isThere(row) { order.append((key(row).prefix, row)) }
+            if flags(row) & Self.hasMoved == 0, isThere(row) { order.append((key(row).prefix, row)) }
             row = end(row)
         }
         order.sort { a, b in
