@@ -75,7 +75,7 @@ struct FoldSide {
             effect.edits[slot, default: []].append(
                 TracedEdit(
                     kind: edit.kind, within: names.map { .name($0) } + tokens, keep: edit.keep,
-                    isInstant: isInstant(edit.source, fold.each),
+                    isInstant: edit.source.isInstant(in: shape, item: fold.each.flatMap { shape.at($0)?.items }),
                     value: value, conditions: conditions(of: value)))
         }
         return effect
@@ -91,15 +91,6 @@ struct FoldSide {
 
     private func conditions(of value: TracedBranch.Found) -> Set<PresenceCondition>? {
         if case .term(let term) = value { branch.conditions(of: term) } else { nil }
-    }
-
-    private func isInstant(_ source: Source, _ each: JSONPointer?) -> Bool {
-        switch source {
-        case .time: true
-        case .pointer(let place): shape.at(place)?.format == .dateTime
-        case .item(let place): each.flatMap { shape.at($0)?.items?.at(place)?.format } == .dateTime
-        default: false
-        }
     }
 }
 

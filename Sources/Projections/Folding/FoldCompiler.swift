@@ -70,17 +70,8 @@ struct FoldCompiler {
             case let source: edit.kind == .unset ? .constant([]) : .input(input(source))
             }
         return .init(
-            kind: edit.kind, slot: slot, within: tokens, value: value, order: isInstant(edit.source) ? .instants : .values, keep: edit.keep,
-            pointer: edit.target.text)
-    }
-
-    private func isInstant(_ source: Source) -> Bool {
-        switch source {
-        case .time: true
-        case .pointer(let pointer): shape.at(pointer)?.format == .dateTime
-        case .item(let pointer): item.at(pointer)?.format == .dateTime
-        default: false
-        }
+            kind: edit.kind, slot: slot, within: tokens, value: value,
+            order: edit.source.isInstant(in: shape, item: item) ? .instants : .values, keep: edit.keep, pointer: edit.target.text)
     }
 
     private mutating func input(_ source: Source) -> Int {

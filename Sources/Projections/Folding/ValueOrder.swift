@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// How `max`, `min` and sorted sets compare two values.
 enum ValueOrder: Sendable {
@@ -67,5 +68,17 @@ enum ValueOrder: Sendable {
             throw FoldError("not a date-time: \(String(utf8: value) ?? "")")
         }
         return instant.microseconds
+    }
+}
+
+extension Source {
+    /// Whether its values are compared as instants.
+    func isInstant(in shape: Shape, item: Shape?) -> Bool {
+        switch self {
+        case .time: true
+        case .pointer(let pointer): shape.at(pointer)?.format == .dateTime
+        case .item(let pointer): item?.at(pointer)?.format == .dateTime
+        default: false
+        }
     }
 }
