@@ -35,11 +35,11 @@ struct DeclaredProjection: Sendable {
         return sources.contains(where: \.readsPayload) ? nil : folds.compactMap(\.each) + sources.flatMap(\.pointers)
     }
 
+    /// What it creates or changes in rows.
+    var targets: [Target] { initial.map(\.target) + on.values.joined().flatMap { $0.edits.map(\.target) } }
+
     /// The names of the members that its folds create in rows, sorted bytewise.
-    var rowNames: [String] {
-        let targets = initial.map(\.target) + on.values.joined().flatMap { $0.edits.map(\.target) }
-        return Set(targets.flatMap(\.fixed)).sorted().map(\.text)
-    }
+    var rowNames: [String] { Set(targets.flatMap(\.fixed)).sorted().map(\.text) }
 
     /// A row that needs more targets should contain a map whose member names come from events.
     static let targetsMax = 1_000

@@ -72,7 +72,7 @@ struct DefinitionCheck {
 
     /// Reports members that order rows although no fold creates them.
     private mutating func checkIndexes() {
-        let targets = (projection.initial.map(\.target) + projection.on.values.joined().flatMap { $0.edits.map(\.target) }).map(\.fixed)
+        let targets = projection.targets.map(\.fixed)
         for (index, mark) in projection.indexes {
             for member in index.members {
                 let names = member.tokens.map { Name($0.text) }

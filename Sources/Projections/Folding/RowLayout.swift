@@ -181,9 +181,7 @@ struct RowSlots: Sendable {
     let start: [UInt8]
 
     init(_ projection: DeclaredProjection) {
-        var targets = projection.initial.map(\.target.fixed)
-        for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
-        layout = RowLayout(targets: targets)
+        layout = RowLayout(targets: projection.targets.map(\.fixed))
         var row = JSONValue.object([])
         for (target, value) in projection.initial.sorted(by: { $0.target.fixed.count < $1.target.fixed.count }) {
             row = row.setting(target.fixed[...], to: value)
