@@ -89,7 +89,9 @@ final class EventPreparer {
     func ignoresPersons(_ type: String, born: SchemaVersion) throws -> Bool {
         let path = try viewer.path(type: type, born: born)
         let interested = interested(in: path)
-        return try viewer.ignoresPersons(reduced(path, for: interested)) { [folds] in Self.reads(of: $0, interested.map { folds[$0] }) }
+        return try viewer.paths.ignoresPersons(reduced(path, for: interested)) { [folds] in
+            Self.reads(of: $0, interested.map { folds[$0] })
+        }
     }
 
     /// Drops the prepared operations.

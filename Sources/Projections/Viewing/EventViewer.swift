@@ -14,7 +14,7 @@ package final class EventViewer {
     /// The trace of the last event (`PathRunner.trace`); nil if its image came from its append or its shadow.
     private(set) var trace: UInt64?
     private let log: EventLog
-    private let paths: PathRunner
+    let paths: PathRunner
     private let merged: MergedAppends
     private var last: (type: TypeID, born: SchemaVersion, path: Path)?
 
@@ -37,11 +37,6 @@ package final class EventViewer {
     /// The path of a type's events from their birth version, compiled once.
     package func path(type: String, born: SchemaVersion) throws(EvstoreError) -> Path {
         try paths.path(type: type, born: born, to: target)
-    }
-
-    /// Whether a path that was compiled for what `reading` returns needs no personal values (`PathRunner.ignoresPersons`).
-    func ignoresPersons(_ path: Path, reading: (String) -> [JSONPointer]?) throws(EvstoreError) -> Bool {
-        try paths.ignoresPersons(path, reading: reading)
     }
 
     /// A path for a caller that reads only the members that `reading` returns, as in `PathRunner.path`; the caller caches the path.
