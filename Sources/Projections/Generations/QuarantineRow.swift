@@ -17,24 +17,20 @@ public struct QuarantineRow: Hashable, Sendable {
     public init(position: Position, type: String, error: [UInt8]) { (self.position, self.type, self.error) = (position, type, error) }
 
     /// Whether version 1 declares that such events are quarantined: data from before versions existed that can't be adopted.
-    package var isDeclared: Bool { says("code", .string("noImage")) && says("born", .number("0")) }
+    package var isDeclared: Bool { member("code") == .string("noImage") && member("born") == .number("0") }
 
     /// Whether the event has an image that the projection can't fold.
-    package var isInFold: Bool { says("code", .string(Self.foldFailed)) }
+    package var isInFold: Bool { member("code") == .string(Self.foldFailed) }
 
     static let foldFailed = "foldFailed"
 
-    private func says(_ name: String, _ value: JSONValue) -> Bool {
-        do { return try JSONValue(parsing: error.lent)[name] == value } catch { return false }
+    /// A member of the error; nil also where the error is not JSON.
+    private func member(_ name: String) -> JSONValue? {
+        do { return try JSONValue(parsing: error.lent)[name] } catch { return nil }
     }
 
     /// The reason, as a sentence.
-    public var reason: String {
-        do {
-            guard case .string(let text)? = try JSONValue(parsing: error.lent)["message"] else { return "" }
-            return text
-        } catch { return "" }
-    }
+    public var reason: String { if case .string(let text)? = member("message") { text } else { "" } }
 }
 
 extension QuarantineRow {
