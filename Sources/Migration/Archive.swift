@@ -3,7 +3,6 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import JSONText
-internal import LMDB
 internal import Platform
 package import Projections
 

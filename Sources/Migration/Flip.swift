@@ -1,6 +1,5 @@
 internal import EventLog
 internal import EventModel
-internal import Hashing
 internal import Platform
 internal import Projections
 

@@ -1,7 +1,6 @@
 internal import Bytes
 package import EventLog
 package import EventModel
-internal import Hashing
 package import JSONText
 
 /// A row of the store as a JSON object: written in order, read back with errors that name the invalid member.

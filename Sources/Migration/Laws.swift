@@ -2,7 +2,6 @@ internal import Bytes
 package import EventLog
 package import EventModel
 internal import Hashing
-internal import LMDB
 internal import Platform
 internal import Projections
 internal import SchemaEvolution

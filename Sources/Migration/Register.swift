@@ -1,4 +1,3 @@
-internal import Bytes
 internal import EventLog
 package import EventModel
 internal import Hashing

@@ -1,7 +1,6 @@
 internal import Bytes
 internal import EventLog
 package import EventModel
-internal import Hashing
 internal import Logging
 internal import Platform
 internal import Projections

@@ -1,7 +1,6 @@
 internal import EventLog
 package import EventModel
 internal import FoundationEssentials
-internal import LMDB
 internal import Platform
 internal import Projections
 

@@ -3,7 +3,6 @@ package import EventLog
 package import EventModel
 internal import FoundationEssentials
 internal import JSONText
-internal import LMDB
 internal import Platform
 
 /// An event line in the files of a store whose events are sealed: `{"sealed":"<envelope in base64>","epoch":1,"position":12}`. `import`

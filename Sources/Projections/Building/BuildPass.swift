@@ -1,5 +1,4 @@
 internal import Bytes
-internal import EventLog
 internal import EventModel
 internal import Platform
 

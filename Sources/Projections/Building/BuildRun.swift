@@ -2,7 +2,6 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
-internal import LMDB
 internal import Platform
 internal import SchemaEvolution
 internal import Synchronization

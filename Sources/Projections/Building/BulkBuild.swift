@@ -1,10 +1,5 @@
-internal import Bytes
 internal import EventLog
 package import EventModel
-internal import Hashing
-internal import LMDB
-internal import Platform
-internal import Synchronization
 
 /// Builds generations from the log, for a replay.
 ///

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import LMDB
 
 /// Fills the indexes of a generation whose rows are loaded: reads the rows once and loads their index entries in sorted runs of limited
 /// size. The first run is appended to the table; the entries of later runs are inserted in order.

@@ -1,6 +1,5 @@
 internal import EventLog
 internal import EventModel
-internal import LMDB
 
 /// Handles the rejections of a build: writes them to the quarantine or stops the build. Used by one thread at a time.
 final class RejectionHandler: @unchecked Sendable {

@@ -1,7 +1,5 @@
 internal import Bytes
 internal import EventModel
-internal import Hashing
-internal import LMDB
 internal import SchemaEvolution
 
 /// The rows of one definition whose keys have equal upper bits in their hashes.

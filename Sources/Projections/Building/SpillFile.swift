@@ -1,6 +1,5 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
 internal import Platform
 internal import Sealing
 

@@ -1,4 +1,3 @@
-internal import Bytes
 internal import EventModel
 internal import JSONText
 internal import SchemaEvolution

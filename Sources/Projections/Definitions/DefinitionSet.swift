@@ -1,4 +1,3 @@
-internal import Bytes
 package import EventModel
 package import Hashing
 internal import JSONText

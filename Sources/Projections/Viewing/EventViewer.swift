@@ -1,4 +1,3 @@
-internal import Bytes
 package import EventLog
 package import EventModel
 package import JSONText
