@@ -12,19 +12,11 @@ enum Flip {
         /// Adds missing read models of the same version.
         case complete
 
-        fileprivate var inside: MigrationPhase {
+        fileprivate var phases: (inside: MigrationPhase, after: MigrationPhase) {
             switch self {
-            case .replay: .flipInside
-            case .rollback: .rollbackInside
-            case .retry, .complete: .retryInside
-            }
-        }
-
-        fileprivate var after: MigrationPhase {
-            switch self {
-            case .replay: .flipAfter
-            case .rollback: .rollbackAfter
-            case .retry, .complete: .retryAfter
+            case .replay: (.flipInside, .flipAfter)
+            case .rollback: (.rollbackInside, .rollbackAfter)
+            case .retry, .complete: (.retryInside, .retryAfter)
             }
         }
     }
@@ -61,12 +53,12 @@ enum Flip {
             try update.requireStamp(of: order.planned)
             guard try order.generationSet.isReady(context, at: update.last) else { return nil }
             try move(order, digest: try order.generationSet.digest(context), bytes, in: &update)
-            MigrationPhase.reached(order.cause.inside)
+            MigrationPhase.reached(order.cause.phases.inside)
             return (update.last.position, time, began)
         }
         guard let flipped else { return nil }
         let pause = flipped.began.duration(to: .now)
-        MigrationPhase.reached(order.cause.after)
+        MigrationPhase.reached(order.cause.phases.after)
         return Outcome(position: flipped.position, began: flipped.time, pause: pause)
     }
 
