@@ -46,8 +46,15 @@ package struct MigrationContext: Sendable {
     /// Runs work that plans by the store's versions and then changes something by that plan, under the lock of migrations. Where another
     /// node of the cluster log has changed the versions in between, runs it again. Some node makes progress each time, so that nodes that
     /// migrate at the same time all finish.
-    /// - Throws: `EvstoreError.migrationInProgress` where others keep changing them for `Options.migrationDeadline`.
-    func replanning<R>(_ work: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
+    ///
+    /// Order: the work plans under the lock, so that no other migration changes the state meanwhile.
+    /// - Throws: `EvstoreError.migrationInProgress` where others keep changing the versions for `Options.migrationDeadline`.
+    func locked<R>(
+        takingInFrames: Bool = true, _ work: () async throws(EvstoreError) -> R
+    ) async throws(EvstoreError) -> R {
+        let lock = try MigrationLock.take(self)
+        defer { lock.release() }
+        if takingInFrames { try await takeInFrames() }
         let end = Instant.within(options.migrationDeadline)
         while true {
             do { return try await work() } catch {
@@ -55,18 +62,6 @@ package struct MigrationContext: Sendable {
                 logger.info("another node has changed the versions meanwhile: planned again", metadata: ["task": "\(job.name)"])
             }
         }
-    }
-
-    /// Runs work under the lock of migrations, and plans it again where another node has changed the versions (`replanning`).
-    ///
-    /// Order: the work plans under the lock, so that no other migration changes the state meanwhile.
-    func locked<R>(
-        takingInFrames: Bool = true, _ work: () async throws(EvstoreError) -> R
-    ) async throws(EvstoreError) -> R {
-        let lock = try MigrationLock.take(self)
-        defer { lock.release() }
-        if takingInFrames { try await takeInFrames() }
-        return try await replanning(work)
     }
 
     package func state() throws(EvstoreError) -> StoreState {
@@ -95,7 +90,7 @@ extension StoreState {
 extension LogUpdate {
     /// Requires that the store is still in the state in which a migration was planned. The lock of migrations keeps other processes from
     /// changing that state, but not the other nodes of a cluster log.
-    /// - Throws: `EvstoreError.migrationInProgress`; see `MigrationContext.replanning`.
+    /// - Throws: `EvstoreError.migrationInProgress`; see `MigrationContext.locked`.
     borrowing func requireStamp(of planned: StoreState) throws(EvstoreError) {
         guard state.stamp == planned.stamp, state.epoch == planned.epoch else {
             throw .migrationInProgress(
