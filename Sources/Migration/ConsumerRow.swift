@@ -31,12 +31,12 @@ package struct ConsumerRow: Hashable, Sendable {
         (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
     }
 
-    /// - Throws: `EvstoreError.usage` where the text is not a valid name.
-    package static func checkName(_ name: String) throws(EvstoreError) {
+    /// - Throws: `EvstoreError.usage` where the text is not a valid name, also for a snapshot.
+    package static func checkName(_ name: String, of what: String = "consumer") throws(EvstoreError) {
         let isName = (1 ... 100).contains(name.utf8.count) && name.utf8.allSatisfy { StreamName.allows($0) && $0 != UInt8(ascii: "/") }
         if !isName {
             throw .usage(
-                "\(quoted(name)) is no name for a consumer: 1 to 100 bytes of printable ASCII without space, quotes, braces and slashes")
+                "\(quoted(name)) is no name for a \(what): 1 to 100 bytes of printable ASCII without space, quotes, braces and slashes")
         }
     }
 
@@ -198,14 +198,14 @@ public struct ParkedEvent: Hashable, Sendable {
 ///     key     "consumer/", name of the consumer, "/parked/" or "/retry/", u64 position BE
 ///     value   JSON: epoch, stream, type, attempts, error, time
 extension ParkedEvent {
-    /// The beginning of the keys of parked events that are to be retried.
-    private static func retryPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/retry/".utf8) }
+    private static let (parked, retried) = ("parked/", "retry/")
 
-    private static func parkedPrefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + Array("/parked/".utf8) }
+    /// The beginning of the keys of all events that a consumer has parked, or of those of one kind.
+    private static func prefix(_ consumer: String, _ kind: String = "") -> [UInt8] { ConsumerRow.key(consumer) + Array("/\(kind)".utf8) }
 
     package func key(_ consumer: String) -> [UInt8] {
-        let prefix = isToRetry ? Self.retryPrefix(consumer) : Self.parkedPrefix(consumer)
-        return prefix + (0 ..< 8).map { UInt8(truncatingIfNeeded: position.rawValue >> UInt64(56 - 8 * $0)) }
+        Self.prefix(consumer, isToRetry ? Self.retried : Self.parked)
+            + (0 ..< 8).map { UInt8(truncatingIfNeeded: position.rawValue >> UInt64(56 - 8 * $0)) }
     }
 
     package var value: [UInt8] {
@@ -221,7 +221,7 @@ extension ParkedEvent {
 
     /// Parses the row of a parked event; nil where the key is of another kind.
     package init?(_ consumer: String, key: [UInt8], _ value: [UInt8]) throws(EvstoreError) {
-        let prefixes = [Self.parkedPrefix(consumer), Self.retryPrefix(consumer)]
+        let prefixes = [Self.prefix(consumer, Self.parked), Self.prefix(consumer, Self.retried)]
         guard let prefix = prefixes.first(where: { key.starts(with: $0) && key.count == $0.count + 8 }) else { return nil }
         let fields = try JSONRow(value, of: "consumers")
         guard let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)), let stream = fields.text("stream"),
@@ -237,15 +237,12 @@ extension ParkedEvent {
             error: error, time: time, isToRetry: prefix == prefixes[1])
     }
 
-    /// The beginning of the keys of all events that a consumer has parked.
-    private static func prefix(_ consumer: String) -> [UInt8] { ConsumerRow.key(consumer) + [UInt8(ascii: "/")] }
-
     /// The events that a consumer has parked, by position.
     /// - Parameter onlyToRetry: whether only those are wanted that are to be retried.
     package static func all(
         of consumer: String, onlyToRetry: Bool = false, in reader: borrowing LogReader
     ) throws -> [ParkedEvent] {
-        try list(of: consumer, reader.rows(.notes, prefix: onlyToRetry ? retryPrefix(consumer) : prefix(consumer)))
+        try list(of: consumer, reader.rows(.notes, prefix: prefix(consumer, onlyToRetry ? retried : "")))
     }
 
     package static func all(of consumer: String, in update: borrowing LogUpdate) throws -> [ParkedEvent] {

@@ -10,7 +10,7 @@ package enum Snapshot {
     /// Names the log's current end.
     /// - Throws: `EvstoreError.snapshotExists`.
     package static func take(_ context: MigrationContext, name: String) async throws(EvstoreError) -> SnapshotReport {
-        try checkName(name)
+        try ConsumerRow.checkName(name, of: "snapshot")
         let generationSet = try followedGenerationSet(context)
         let report = try await context.log.changing { update in
             guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
@@ -79,13 +79,6 @@ package enum Snapshot {
             try Journal.append(entry, to: &update)
         }
         return forgotten
-    }
-
-    private static func checkName(_ name: String) throws(EvstoreError) {
-        guard !name.isEmpty, name.utf8.count <= 100, name.utf8.allSatisfy(StreamName.allows), !name.utf8.contains(UInt8(ascii: "/")) else {
-            throw .usage(
-                "\(quoted(name)) is no name for a snapshot: 1 to 100 bytes of printable ASCII without space, quotes, braces and slashes")
-        }
     }
 
     /// The live read models, brought as near to the log's end as following can.
