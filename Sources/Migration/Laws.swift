@@ -8,14 +8,8 @@ internal import SchemaEvolution
 
 /// The laws of steps and folds, tried on events of the log and on generated events.
 package enum Laws {
-    /// Tries T, L1 and L4 on a sample of the log, seen at a version, and counts what its events lose.
-    static func check(
-        _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion
-    ) throws(EvstoreError) -> LawTally {
-        try sample(context, history, windows, at: target, measuring: false).laws
-    }
-
-    /// Tries these laws and measures the events' conversion, in one pass over the sample.
+    /// Tries T, L1 and L4 on a sample of the log, seen at a version, counts what its events lose, and measures the events' conversion, in
+    /// one pass.
     static func sample(
         _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion, measuring: Bool = true
     ) throws(EvstoreError) -> (laws: LawTally, conversion: ConversionMeasure) {

@@ -41,7 +41,7 @@ final class SampleTrial: Sendable {
     }
 
     private func run(_ context: MigrationContext) throws(EvstoreError) -> LawTally {
-        try Laws.check(context, evolving.current().history, windows, at: version)
+        try Laws.sample(context, evolving.current().history, windows, at: version, measuring: false).laws
     }
 }
 
