@@ -295,6 +295,11 @@ extension GenerationSet {
     private func compare(
         _ generation: Generation, _ entry: Entry, _ what: String, _ context: MigrationContext, rowsMax: UInt64
     ) throws(EvstoreError) -> Finding? {
+        // Marks the generation as damaged, so that the next query rebuilds the read model.
+        func found(_ id: String, _ reason: String) -> Finding {
+            _ = generation.damaged("it \(reason)")
+            return Finding(id: id, message: "\(what) \(reason)", advice: advice(entry))
+        }
         // Followers of other processes may write meanwhile: the comparison counts only if nothing changed during it.
         while true {
             let before = try generation.header
@@ -303,20 +308,11 @@ extension GenerationSet {
             let counted = try generation.recount(context.job)
             let indexFault = try generation.indexFault(entry.definition.indexes, context.job)
             guard try generation.header == before else { continue }
-            if counted.rows == before.rows, counted.digest == before.digest {
-                guard let indexFault else { return nil }
-                _ = generation.damaged("its index \(indexFault)")
-                return Finding(id: "STORE205", message: "the index of \(what) \(indexFault)", advice: advice(entry))
-            }
-            // Marks the generation as damaged, so that the next query rebuilds the read model.
-            if counted.rows != before.rows {
-                let reason = "has \(counted.rows) rows and notes \(before.rows)"
-                _ = generation.damaged("it \(reason)")
-                return Finding(id: "STORE203", message: "\(what) \(reason)", advice: advice(entry))
-            }
-            let reason = "does not have the digest it notes"
-            _ = generation.damaged("it \(reason)")
-            return Finding(id: "STORE204", message: "\(what) \(reason)", advice: advice(entry))
+            if counted.rows != before.rows { return found("STORE203", "has \(counted.rows) rows and notes \(before.rows)") }
+            if counted.digest != before.digest { return found("STORE204", "does not have the digest it notes") }
+            guard let indexFault else { return nil }
+            _ = generation.damaged("its index \(indexFault)")
+            return Finding(id: "STORE205", message: "the index of \(what) \(indexFault)", advice: advice(entry))
         }
     }
 
