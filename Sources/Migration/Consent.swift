@@ -5,13 +5,6 @@ internal import SchemaEvolution
 
 /// Checks for consent: what a replay does only where the caller agrees.
 package enum Consent {
-    /// - Throws: `EvstoreError.usage` where `version` is below the live one, which needs a rollback.
-    static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
-        guard version < live else { return }
-        throw .usage(
-            "\(version) is below the live version \(live): a replay goes up", fix: "go down by a rollback: \(.rollback(to: version))")
-    }
-
     /// - Throws: `EvstoreError.consentNeeded` where a step can't be undone, or programs that lack a step could no longer append.
     static func requireForSteps(_ history: History, from state: StoreState, to: SchemaVersion, given: Bool) throws(EvstoreError) {
         if given { return }

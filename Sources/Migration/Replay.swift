@@ -35,7 +35,10 @@ package enum Replay {
         _ began: Instant
     ) async throws(EvstoreError) -> MigrationReport {
         let live = register.state.live
-        if options.only == nil { try Consent.requireNotBelow(live, version) }
+        if options.only == nil, version < live {
+            throw .usage(
+                "\(version) is below the live version \(live): a replay goes up", fix: "go down by a rollback: \(.rollback(to: version))")
+        }
         if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let state = try await register.write(context)
@@ -197,8 +200,7 @@ package enum Replay {
         }
         do { try await noting.value } catch {
             // The caller gets the first error; this one is logged.
-            context.logger.warning(
-                "the failed replay could not be written to the journal", metadata: ["error": .stringConvertible(error.advised)])
+            context.warn("the failed replay could not be written to the journal", error)
         }
     }
 }

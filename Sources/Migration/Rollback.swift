@@ -56,8 +56,7 @@ package enum Rollback {
         _ context: MigrationContext, _ state: StoreState, _ flips: FlipHistory, to target: SchemaVersion
     ) -> RollbackLoss? {
         do { return try RollbackLoss(context, state, flips, to: target, eventsMax: eventsExamined) } catch {
-            context.logger.warning(
-                "the losses at \(target) could not be determined", metadata: ["error": .stringConvertible(error.advised)])
+            context.warn("the losses at \(target) could not be determined", error)
             return nil
         }
     }
@@ -207,8 +206,7 @@ package enum CutRollback {
                     }
                 } catch {
                     // The cut is made, and a query builds these read models later: an error here would make the caller repeat the cut.
-                    context.logger.warning(
-                        "the read models behind a cut could not be registered", metadata: ["error": .stringConvertible(error.advised)])
+                    context.warn("the read models behind a cut could not be registered", error)
                 }
             }
             MigrationPhase.reached(.cutAfter)
