@@ -33,9 +33,7 @@ package enum MigrationPhase: String, CaseIterable, Sendable {
     case retryInside = "retry.inside"
     case retryAfter = "retry.after"
 
-    private static let fatal: MigrationPhase? = {
-        ProcessInfo.processInfo.environment["EVSTORE_KILL_AT"].flatMap(MigrationPhase.init)
-    }()
+    private static let fatal = ProcessInfo.processInfo.environment["EVSTORE_KILL_AT"].flatMap { MigrationPhase(rawValue: $0) }
 
     /// Marks that a migration has reached this point.
     package static func reached(_ phase: MigrationPhase) {
