@@ -310,7 +310,7 @@ extension DeclarativeFold {
             }
         }
         workspace.output.removeAll()
-        layout.write(workspace.slots, old: base, operation: operation, scratch: workspace.scratch, into: &workspace.output)
+        layout.write(workspace.slots, old: base, scratch: workspace.scratch, into: &workspace.output)
         return .changed
     }
 
@@ -377,23 +377,23 @@ extension DeclarativeFold {
         let current = workspace.slots[edit.slot]
         switch edit.kind {
         case .unset: workspace.slots[edit.slot] = .absent
-        case .set: workspace.slots[edit.slot] = SlotValue(slice: value, home: .scratch)
-        case .initial: if !current.slice.isPresent { workspace.slots[edit.slot] = SlotValue(slice: value, home: .scratch) }
+        case .set: workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true)
+        case .initial: if !current.slice.isPresent { workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true) }
         default:
-            takeCurrent(current, operation, base, &workspace)
+            takeCurrent(current, base, &workspace)
             if let new = try edit.result(isPresent: current.slice.isPresent, value, &workspace) {
-                workspace.slots[edit.slot] = SlotValue(slice: new, home: .scratch)
+                workspace.slots[edit.slot] = SlotValue(slice: new, isNew: true)
             }
         }
     }
 
-    private func takeCurrent(_ current: SlotValue, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) {
+    private func takeCurrent(_ current: SlotValue, _ base: RawSpan, _ workspace: inout FoldWorkspace) {
         workspace.spare.removeAll()
         guard current.slice.isPresent else { return }
-        switch current.home {
-        case .state: workspace.spare.append(base.slice(current.slice.start, current.slice.size))
-        case .operation: workspace.spare.append(operation.slice(current.slice.start, current.slice.size))
-        case .scratch: workspace.spare.append(current.slice, of: workspace.scratch)
+        if current.isNew {
+            workspace.spare.append(current.slice, of: workspace.scratch)
+        } else {
+            workspace.spare.append(base.slice(current.slice.start, current.slice.size))
         }
     }
 
@@ -415,7 +415,7 @@ extension DeclarativeFold {
             }
         }
         let slot = workspace.slots[edit.slot]
-        takeCurrent(slot, operation, base, &workspace)
+        takeCurrent(slot, base, &workspace)
         if !slot.slice.isPresent { workspace.spare.append("{}") }
         do { try workspace.splice.load(workspace.spare) } catch { throw FoldError("the row is malformed: \(error.reason)") }
         guard let name = names.popLast() else { return }
@@ -439,7 +439,7 @@ extension DeclarativeFold {
         }
         let start = workspace.scratch.count
         workspace.splice.write(workspace.splice.root, into: &workspace.scratch)
-        workspace.slots[edit.slot] = SlotValue(slice: ByteSlice(start, workspace.scratch.count - start), home: .scratch)
+        workspace.slots[edit.slot] = SlotValue(slice: ByteSlice(start, workspace.scratch.count - start), isNew: true)
     }
 }
 

@@ -124,20 +124,13 @@ extension JSONEditor {
 
 func findElements(of source: borrowing ByteBuffer, into found: inout [ByteSlice]) -> Bool { findElements(of: source.bytes, into: &found) }
 
-/// The value of a slot of the current row, and the buffer that contains it.
+/// The value of a slot of the current row.
 struct SlotValue: BitwiseCopyable {
-    enum Home: BitwiseCopyable {
-        /// The state before the operation.
-        case state
-        case operation
-        /// `FoldWorkspace.scratch`.
-        case scratch
-    }
-
     var slice: ByteSlice
-    var home: Home
+    /// Whether it lies in `FoldWorkspace.scratch`, and not in the state before the operation.
+    var isNew: Bool
 
-    static let absent = SlotValue(slice: .absent, home: .state)
+    static let absent = SlotValue(slice: .absent, isNew: false)
 }
 
 /// A sequence of operations: what prepared events do to rows, in the order of the log.

@@ -66,17 +66,14 @@ struct RowLayout: Sendable {
             if size == .max {
                 slots.append(.absent)
             } else {
-                slots.append(SlotValue(slice: ByteSlice(offset, Int(size)), home: .state))
+                slots.append(SlotValue(slice: ByteSlice(offset, Int(size)), isNew: false))
                 offset += Int(size)
             }
         }
     }
 
-    /// Appends the state that consists of the given slots, whose texts are in the old state, in the operation or in `scratch`.
-    func write(
-        _ slots: borrowing UniqueArray<SlotValue>, old: RawSpan, operation: RawSpan, scratch: borrowing ByteBuffer,
-        into state: inout ByteBuffer
-    ) {
+    /// Appends the state that consists of the given slots, whose texts are in the old state or in `scratch`.
+    func write(_ slots: borrowing UniqueArray<SlotValue>, old: RawSpan, scratch: borrowing ByteBuffer, into state: inout ByteBuffer) {
         state.append(littleEndian: UInt32(slots.count))
         for index in 0 ..< slots.count {
             let slice = slots[index].slice
@@ -85,11 +82,7 @@ struct RowLayout: Sendable {
         for index in 0 ..< slots.count {
             let slice = slots[index].slice
             if !slice.isPresent { continue }
-            switch slots[index].home {
-            case .state: state.append(old.slice(slice.start, slice.size))
-            case .operation: state.append(operation.slice(slice.start, slice.size))
-            case .scratch: state.append(scratch.slice(slice.start, slice.size))
-            }
+            state.append(slots[index].isNew ? scratch.slice(slice.start, slice.size) : old.slice(slice.start, slice.size))
         }
     }
 
