@@ -5,16 +5,11 @@ internal import SchemaEvolution
 
 /// How the events of a sample convert to a version: which have no image, and what adoption does.
 struct ConversionMeasure: Sendable {
-    private struct Kind: Hashable {
-        var type: String
-        var born: SchemaVersion
-    }
-
     private let history: History
     private let target: SchemaVersion
-    private var failed: [Kind: UInt64] = [:]
+    private var failed: [EventKind: UInt64] = [:]
     /// The number of events that were examined.
-    private var seen: [Kind: UInt64] = [:]
+    private var seen: [EventKind: UInt64] = [:]
     /// The failures of events that have no image, in the order of the log.
     private var failures: [ImageFailure] = []
     /// The result of adopting events from before versions existed; nil where there are none.
@@ -23,10 +18,10 @@ struct ConversionMeasure: Sendable {
     init(_ history: History, at target: SchemaVersion) { (self.history, self.target) = (history, target) }
 
     /// Counts an event that was examined.
-    mutating func see(_ type: String, born: SchemaVersion) { seen[Kind(type: type, born: born), default: 0] += 1 }
+    mutating func see(_ type: String, born: SchemaVersion) { seen[EventKind(type: type, born: born), default: 0] += 1 }
 
     fileprivate mutating func fail(_ failure: ImageFailure, _ type: String, born: SchemaVersion) {
-        failed[Kind(type: type, born: born), default: 0] += 1
+        failed[EventKind(type: type, born: born), default: 0] += 1
         // Data that no case of adoption fits is quarantined and does not stop a replay.
         if born.rawValue > 0 { failures.append(failure) }
     }
@@ -49,7 +44,7 @@ struct ConversionMeasure: Sendable {
         let path = try history.path(type: row.type, born: row.born, to: target)
         return PlannedType(
             type: row.type, born: row.born, count: row.count, becomes: path.types, changes: path.description,
-            failures: failed[Kind(type: row.type, born: row.born)] ?? 0,
+            failures: failed[EventKind(type: row.type, born: row.born)] ?? 0,
             opByOp: try history.opByOp(row.type, born: row.born, to: target)?.words)
     }
 
@@ -77,7 +72,7 @@ struct ConversionMeasure: Sendable {
             guard entries.contains(where: { !$0.definition.consumes.isDisjoint(with: Set(of: types)) }),
                 try history.path(type: row.type, born: row.born, to: target).description != "unchanged"
             else { continue }
-            count += row.count - min(row.count, seen[Kind(type: row.type, born: row.born)] ?? 0)
+            count += row.count - min(row.count, seen[EventKind(type: row.type, born: row.born)] ?? 0)
         }
         return count
     }

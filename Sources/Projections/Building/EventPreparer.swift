@@ -9,13 +9,13 @@ internal import SchemaEvolution
 final class EventPreparer {
     /// The cached information about events of one type and birth version.
     private final class Route {
-        let key: RouteKey
+        let key: StoredKind
         /// The definitions that an image may affect; empty if the events can be skipped.
         let interested: [Int]
         let path: Path
         let uses: UniqueArray<Use>
 
-        init(_ key: RouteKey, _ interested: [Int], _ path: Path, _ uses: [Use]) {
+        init(_ key: StoredKind, _ interested: [Int], _ path: Path, _ uses: [Use]) {
             (self.key, self.interested, self.path) = (key, interested, path)
             self.uses = UniqueArray(uses)
         }
@@ -45,11 +45,6 @@ final class EventPreparer {
         let values: Int
     }
 
-    private struct RouteKey: Hashable {
-        var type: TypeID
-        var born: SchemaVersion
-    }
-
     /// One output for each definition, in order.
     var outputs: FixedArray<PreparedOperations>
     var targets: Range<Int> { 0 ..< outputs.count }
@@ -58,7 +53,7 @@ final class EventPreparer {
     private let folds: [any Fold]
     private let consumed: [Set<Name>]
     private let readsStream, readsID: Bool
-    private var routes: [RouteKey: Route] = [:]
+    private var routes: [StoredKind: Route] = [:]
     private var folding = FoldWorkspace()
     /// The number of prepared events that affect a definition.
     private(set) var folded: UInt64 = 0
@@ -136,7 +131,7 @@ final class EventPreparer {
         var route = try route(of: block.record(first))
         for index in indices {
             let record = block.record(index)
-            if RouteKey(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
+            if StoredKind(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
             if route.interested.isEmpty { continue }
             folded += 1
             let metadata = record.metadata
@@ -158,7 +153,7 @@ final class EventPreparer {
     }
 
     private func route(of record: borrowing RecordView) throws -> Route {
-        let key = RouteKey(type: record.type, born: record.born)
+        let key = StoredKind(type: record.type, born: record.born)
         if let known = routes[key] { return known }
         let path = try viewer.path(of: record)
         let interested = interested(in: path)
@@ -200,4 +195,10 @@ final class EventPreparer {
         let images = Set(of: path.types)
         return consumed.indices.filter { !consumed[$0].isDisjoint(with: images) }
     }
+}
+
+/// What events of one type and birth version have in common.
+struct StoredKind: Hashable {
+    let type: TypeID
+    let born: SchemaVersion
 }

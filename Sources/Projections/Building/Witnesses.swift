@@ -5,15 +5,9 @@ internal import EventModel
 /// A sample of the log for a build: for each trace of events through the programs, the first few events that took it. Frequent traces yield
 /// a few events of thousands, and rare ones are included. Each thread has its own.
 struct Witnesses: ~Copyable {
-    /// Events of one type and birth version.
-    fileprivate struct Kind: Hashable {
-        let type: TypeID
-        let born: SchemaVersion
-    }
-
     /// Positions by kind and trace (`PathRunner.trace`), in the order of the log.
     struct List: Sendable {
-        fileprivate var events: [Kind: [UInt64: [Position]]] = [:]
+        fileprivate var events: [StoredKind: [UInt64: [Position]]] = [:]
     }
 
     struct Full: BitwiseCopyable, Sendable {
@@ -35,7 +29,7 @@ struct Witnesses: ~Copyable {
         let code = (trace ^ UInt64(type) << 32 ^ UInt64(truncatingIfNeeded: born.number)) &* 0x9e37_79b9_7f4a_7c15
         let place = Int(truncatingIfNeeded: code >> 58)
         if full[place].trace == trace, full[place].born == born.number, full[place].type == type { return }
-        if !list.take(record.position, of: Kind(type: type, born: born), trace) {
+        if !list.take(record.position, of: StoredKind(type: type, born: born), trace) {
             full[place] = Full(type: type, born: born.number, trace: trace)
         }
     }
@@ -43,7 +37,7 @@ struct Witnesses: ~Copyable {
 
 extension Witnesses.List {
     /// Returns false if the list has enough events of the trace.
-    fileprivate mutating func take(_ position: Position, of kind: Witnesses.Kind, _ trace: UInt64) -> Bool {
+    fileprivate mutating func take(_ position: Position, of kind: StoredKind, _ trace: UInt64) -> Bool {
         let known = events[kind, default: [:]]
         let count = known[trace]?.count ?? 0
         guard count < Witnesses.each, count > 0 || known.count < Witnesses.tracesMax else { return false }
@@ -53,7 +47,7 @@ extension Witnesses.List {
 
     /// The first events of each trace, in the order of the log; the result does not depend on which thread has seen which events.
     static func merged(_ lists: [Self]) -> [Position] {
-        var all: [Witnesses.Kind: [UInt64: [Position]]] = [:]
+        var all: [StoredKind: [UInt64: [Position]]] = [:]
         for list in lists { all.merge(list.events) { $0.merging($1) { $0 + $1 } } }
         // The first traces of a kind are known with their first events. If there are more, a thread may have missed further events of these
         // traces.
