@@ -154,7 +154,7 @@ extension GenerationSet {
                 let some = Array(wanted[first ..< min(first + Self.builtAtOnceMax, wanted.count)])
                 var build = BulkBuild(evolving, at: version, try create(some, &made, context))
                 (build.onError, build.jobs, build.through) = (onError, jobs, through)
-                seen.formUnion(try build.run(context.job).witnesses)
+                seen.formUnion(try build.run(context.job))
             }
             witnesses = seen.sorted()
         } catch {

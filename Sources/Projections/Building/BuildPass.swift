@@ -20,7 +20,6 @@ final class BuildPass: Sendable {
         var failure: (chunk: Int, error: any Error)?
         /// The size of the rows in memory, in bytes.
         var bytes = 0
-        var folded: UInt64 = 0
     }
 
     /// The range of a pass, and its memory limits.
@@ -62,14 +61,10 @@ final class BuildPass: Sendable {
         state = Monitor(State(chunkEvents: UInt64(max(1, limits.chunkEvents)), bytes: bytes))
     }
 
-    /// Runs the pass and returns the number of events that were folded.
     /// - Throws: the error of the first chunk that failed; all chunks before it are folded.
-    func run(_ workers: [ChunkWorker]) throws -> UInt64 {
+    func run(_ workers: [ChunkWorker]) throws {
         try inParallel(workers.count) { self.work(workers[$0]) }
-        return try state.withLock { state in
-            if let failure = state.failure { throw failure.error }
-            return state.folded
-        }
+        if let failure = state.withLock({ $0.failure }) { throw failure.error }
     }
 
     private func work(_ worker: ChunkWorker) {
@@ -103,12 +98,12 @@ final class BuildPass: Sendable {
             for stage in 0 ..< Self.stageCount {
                 guard let isFull = enter(stage, chunk) else { return }
                 let more = try fold(worker, stage, isFull, &rejections)
-                leave(stage, worker) { $0.bytes += more }
+                leave(stage, worker, bytes: more)
             }
             guard enter(Self.stageCount, chunk) != nil else { return }
             try rejectionHandler.handle(rejections)
             report(worker.reached)
-            leave(Self.stageCount, worker) { $0.folded += worker.preparer.folded }
+            leave(Self.stageCount, worker)
         } while worker.hasMore
     }
 
@@ -129,9 +124,10 @@ final class BuildPass: Sendable {
     }
 
     /// Passes the stage on to the next chunk, unless another piece of this chunk follows.
-    private func leave(_ stage: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
+    /// - Parameter more: by how many bytes the rows grew.
+    private func leave(_ stage: Int, _ worker: ChunkWorker, bytes more: Int = 0) {
         state.change { state in
-            note(&state)
+            state.bytes += more
             if !worker.hasMore { state.turns[stage] += 1 }
         }
     }

@@ -17,8 +17,6 @@ final class BuildRun {
     /// The partitions of each target.
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
-    private var folded: UInt64 = 0
-    private var witnesses: [Position] = []
 
     private static let partitionCount = 32
 
@@ -45,7 +43,8 @@ final class BuildRun {
     /// each thread makes one run at a time.
     private var rowBytes: Int { build.evolving.options.buildMemoryBytes / 4 * 3 }
 
-    func passLog() throws {
+    /// Returns the witnesses of all events.
+    func passLog() throws -> [Position] {
         let definitions = build.targets.map(\.definition)
         let census = try log.read { try $0.census() }
         // One worker more than there are processors, so that no processor is idle while a worker waits for its turn.
@@ -56,8 +55,8 @@ final class BuildRun {
         let pass = BuildPass(
             partitions, rejectionHandler, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
             check: { try job.check() }, report: { report("build", $0.rawValue, total) })
-        folded = try pass.run(workers)
-        witnesses = Witnesses.List.merged(workers.map(\.preparer.witnessed))
+        try pass.run(workers)
+        return Witnesses.List.merged(workers.map(\.preparer.witnessed))
     }
 
     /// Distributes units of work among the workers.
@@ -78,17 +77,13 @@ final class BuildRun {
     }
 
     /// Loads the folded rows into the generations and marks these as ready.
-    func complete() throws -> BulkBuild.Report {
+    func complete() throws {
         try log.read { reader in try Follower.check(end, reader) }
         try log.makeDurable()
-        var built: [BulkBuild.Built] = []
-        for index in build.targets.indices {
-            built.append(.init(projection: build.targets[index].definition.name, header: try load(index)))
-        }
-        return BulkBuild.Report(checkpoint: end, scanned: end.position.rawValue, folded: folded, built: built, witnesses: witnesses)
+        for index in build.targets.indices { try load(index) }
     }
 
-    private func load(_ index: Int) throws -> GenerationHeader {
+    private func load(_ index: Int) throws {
         let (definition, generation) = build.targets[index]
         let (readers, count, digest) = try sort(index)
         var merge = try RunMerge(readers)
@@ -96,7 +91,7 @@ final class BuildRun {
         defer { report("load", count, count) }
         var load = try GenerationLoad(generation, definition, indexBytes: rowBytes) { [job] in try job.check() }
         try merge.forEach { row in try load.append(row) }
-        return try load.finish(
+        try load.finish(
             GenerationLoad.Sums(rows: count, digest: digest, quarantined: rejectionHandler.quarantined[index]), at: end)
     }
 

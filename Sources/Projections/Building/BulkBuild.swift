@@ -7,22 +7,6 @@ package import EventModel
 /// operations in the order of the chunks. A row's key determines its partition, so that every row receives its operations in the order of
 /// the log, regardless of the threads.
 package struct BulkBuild: Sendable {
-    /// The result for one generation.
-    package struct Built: Sendable {
-        package var projection: String
-        package var header: GenerationHeader
-    }
-
-    package struct Report: Sendable {
-        package var checkpoint: Checkpoint
-        /// The number of events of the log that were read, and of those that a definition consumes.
-        package var scanned: UInt64
-        package var folded: UInt64
-        package var built: [Built]
-        /// For each trace of events through the programs, the first events that took it, in order.
-        package var witnesses: [Position]
-    }
-
     package let evolving: VersionedLog
     /// The version of all definitions.
     package let version: SchemaVersion
@@ -42,13 +26,15 @@ package struct BulkBuild: Sendable {
     }
 
     /// Reads the log once, fills the generations and marks them as ready. Blocks until then.
+    /// - Returns: for each trace of events through the programs, the first events that took it, in order.
     /// - Throws: If `onError` is `stop`, `EvstoreError.buildStopped` at the first event that fails and `invalidRow` if a row does not fit
     ///   its shape. Also `interrupted` and `programNeeded`.
-    package func run(_ job: Job) throws(EvstoreError) -> Report {
+    package func run(_ job: Job) throws(EvstoreError) -> [Position] {
         try converting("building the read models of \(version)", at: evolving.log.path) {
             let run = try BuildRun(self, job)
-            try run.passLog()
-            return try run.complete()
+            let witnesses = try run.passLog()
+            try run.complete()
+            return witnesses
         }
     }
 }

@@ -55,8 +55,6 @@ final class EventPreparer {
     private let readsStream, readsID: Bool
     private var routes: [StoredKind: Route] = [:]
     private var folding = FoldWorkspace()
-    /// The number of prepared events that affect a definition.
-    private(set) var folded: UInt64 = 0
     /// Nil if witnesses are not requested.
     private var witnesses: Witnesses?
 
@@ -92,14 +90,12 @@ final class EventPreparer {
     /// Drops the prepared operations.
     func removeAll() {
         for target in targets { outputs[target].removeAll() }
-        folded = 0
     }
 
     /// Drops everything that was read from the log, and its memory; compiled paths are kept.
     func removeEvents() {
         outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
         folding = FoldWorkspace()
-        folded = 0
         viewer.removeEvents()
     }
 
@@ -133,7 +129,6 @@ final class EventPreparer {
             let record = block.record(index)
             if StoredKind(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
             if route.interested.isEmpty { continue }
-            folded += 1
             let metadata = record.metadata
             do {
                 try note(record, reader, in: &facts)

@@ -201,7 +201,7 @@ struct GenerationLoad: ~Copyable {
     }
 
     /// Loads the remaining rows, and the indexes.
-    mutating func finish(_ sums: Sums, at checkpoint: Checkpoint) throws -> GenerationHeader {
+    mutating func finish(_ sums: Sums, at checkpoint: Checkpoint) throws {
         try load()
         try IndexBuild(definition.indexes, bytes: indexBytes, check: check).fill(generation)
         // Order: the rows are synced to disk before the header that marks them as ready.
@@ -211,8 +211,6 @@ struct GenerationLoad: ~Copyable {
         header.version = definition.version
         (header.checkpoint, header.rows, header.digest) = (checkpoint, sums.rows, sums.digest.digest)
         (header.quarantined, header.isReady) = (sums.quarantined, true)
-        let ready = header
-        try generation.write { transaction in try generation.put(ready, &transaction) }
-        return ready
+        try generation.write { [header] transaction in try generation.put(header, &transaction) }
     }
 }

@@ -46,7 +46,7 @@ package struct MappedBuild: Sendable {
             let isSame = header.rows == read.rows && header.digest == read.digest.digest
             guard isFit, header.isReady, header.quarantined == 0, isSame || read.rows == rowsMax else { return false }
             try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
-            _ = try load.finish(made, at: header.checkpoint)
+            try load.finish(made, at: header.checkpoint)
             report()
             return true
         }
