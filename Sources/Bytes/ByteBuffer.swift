@@ -17,7 +17,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
 
     deinit { unsafe base.deallocate() }
 
-    /// The bytes written so far.
     @inlinable
     package var count: Int { used }
 
@@ -31,7 +30,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         }
     }
 
-    /// The byte at `offset`.
     @inlinable
     package func byte(at offset: Int) -> UInt8 {
         precondition(UInt(bitPattern: offset) < UInt(bitPattern: used), "a byte within the buffer")
@@ -49,7 +47,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
     @inlinable
     package mutating func removeAll() { used = 0 }
 
-    /// Removes all but the first `count` bytes.
     @inlinable
     package mutating func truncate(to count: Int) {
         precondition(count >= 0 && count <= used, "a buffer is cut within its bytes")
@@ -110,7 +107,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
     @inlinable
     package mutating func append(_ bytes: [UInt8]) { append(bytes.lent) }
 
-    /// Appends the UTF-8 of a text.
     @inlinable
     package mutating func append(_ text: String) {
         var text = text
@@ -133,7 +129,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used &+= count
     }
 
-    /// Appends zeros.
     @inlinable
     package mutating func append(zeros count: Int) {
         precondition(count >= 0, "a count is not negative")
@@ -142,7 +137,6 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used &+= count
     }
 
-    /// Appends an integer, little-endian.
     @inlinable
     package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian value: T) {
         let count = MemoryLayout<T>.size

@@ -1,7 +1,6 @@
 /// Checked reads from lent bytes. Integers are little-endian and need no alignment; an offset
 /// outside the span is a programmer error and traps.
 extension RawSpan {
-    /// The byte at `offset`.
     @inlinable
     package func byte(at offset: Int) -> UInt8 {
         // Compared as unsigned numbers: a negative offset is a large one, and one comparison is enough.
@@ -54,7 +53,6 @@ extension RawSpan {
         return unsafe extracting(unchecked: Range(uncheckedBounds: (start, start &+ count)))
     }
 
-    /// Whether all bytes are zeros.
     package var isZero: Bool {
         let words = byteCount & ~7
         for offset in stride(from: 0, to: words, by: 8) where load(UInt64.self, at: offset) != 0 { return false }
@@ -62,7 +60,6 @@ extension RawSpan {
         return true
     }
 
-    /// Whether both spans hold the same bytes.
     @inlinable
     package func equals(_ other: RawSpan) -> Bool {
         let count = byteCount
@@ -80,7 +77,6 @@ extension RawSpan {
         return load(UInt64.self, at: count &- 8) == other.load(UInt64.self, at: count &- 8)
     }
 
-    /// Whether these bytes are the UTF-8 of a text.
     @inlinable
     package func equals(utf8 text: String) -> Bool {
         var text = text
@@ -133,13 +129,11 @@ extension Array where Element == UInt8 {
         get { unsafe span.bytes }
     }
 
-    /// An owned copy of lent bytes.
     @inlinable
     package init(copying bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
 
-    /// Appends a copy of lent bytes.
     @inlinable
     package mutating func append(copying bytes: RawSpan) {
         unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }

@@ -29,7 +29,6 @@ public struct UniqueArray<Element: BitwiseCopyable>: ~Copyable, @unchecked Senda
     @inlinable
     package var count: Int { used }
 
-    /// The elements, lent.
     @inlinable
     package var span: Span<Element> {
         @_lifetime(borrow self)

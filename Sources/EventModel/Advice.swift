@@ -10,7 +10,6 @@ public struct Advice: Hashable, Sendable, CustomStringConvertible {
     /// The sentence with calls of the library, as a program shows it.
     public var description: String { said { $0.description } }
 
-    /// The calls that the sentence names.
     package var calls: [Call] {
         parts.compactMap { part in
             guard case .call(let call) = part else { return nil }

@@ -145,7 +145,6 @@ package struct Repair: Hashable, Sendable {
         case cut
         /// Appends lines to a file, which need not exist yet.
         case lines([String])
-        /// Renames the file.
         case move(String)
     }
 

@@ -28,7 +28,6 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         guard !utf8.isEmpty, utf8.allSatisfy(Self.allows), utf8.count <= Self.longestBytes || isOfPart else { throw .invalidEventID(text) }
     }
 
-    /// Whether a text in UTF-8 may be an id.
     package static func isValid(_ text: RawSpan) -> Bool {
         guard (1 ... partBytesMax).contains(text.byteCount) else { return false }
         for index in 0 ..< text.byteCount { if !allows(text.byte(at: index)) { return false } }
@@ -84,7 +83,6 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         return EventID(unchecked: String(whole))
     }
 
-    /// Appends the text.
     package func append(to output: inout ByteBuffer) {
         switch form {
         case .uuid(let high, let low): output.append(uuid: (high, low))

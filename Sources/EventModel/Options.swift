@@ -97,7 +97,6 @@ public struct Options: Sendable {
 }
 
 extension Int {
-    /// Keeps a limit within what can be counted with.
     fileprivate mutating func clamp(from least: Int) { self = Swift.min(Swift.max(self, least), 1 << 56) }
 }
 

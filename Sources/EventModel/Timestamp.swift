@@ -54,7 +54,6 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     /// Parses an RFC 3339 text (section 5.6, with `T` and `Z` or an offset); a fraction is truncated to microseconds. Nil for other text.
     public init?(_ text: String) { self.init(utf8: Array(text.utf8).lent) }
 
-    /// Parses an RFC 3339 text given as bytes.
     package init?(utf8 text: RawSpan) {
         guard let parsed = DateTime(text) else { return nil }
         microseconds = parsed.microseconds

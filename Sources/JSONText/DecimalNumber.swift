@@ -98,7 +98,6 @@ extension DecimalNumber: Comparable {
         return left.isNegative ? b.isLess(than: a) : a.isLess(than: b)
     }
 
-    /// The number multiplied by ten to the given power.
     package func scaled(byPowerOfTen power: Int) -> DecimalNumber {
         let fraction = fractionDigits - power
         return DecimalNumber(isNegative, magnitude.shifted(by: max(-fraction, 0)), max(fraction, 0))
@@ -118,7 +117,6 @@ extension DecimalNumber {
     /// digit.
     package enum Rounding: Sendable { case down, halfUp, halfEven }
 
-    /// The number with at most `digits` digits after the point.
     package func rounded(toFractionDigits digits: Int, _ rounding: Rounding) -> DecimalNumber {
         guard fractionDigits > digits else { return self }
         return rounding.applied(to: magnitude, isNegative, from: fractionDigits, to: digits, hasRest: false)
@@ -303,7 +301,6 @@ extension Magnitude {
         }
     }
 
-    /// The magnitude multiplied by ten to the power of `places`.
     func shifted(by places: Int) -> Magnitude {
         guard places > 0, !isZero else { return self }
         if case .small(let value) = self, places < Magnitude.smallDigits {
@@ -316,7 +313,6 @@ extension Magnitude {
         return Magnitude(digits: digits, zeros: zeros + places)
     }
 
-    /// The magnitude without its last `count` digits.
     func dropping(_ count: Int) -> Magnitude {
         if case .small(var value) = self {
             for _ in 0 ..< min(count, Magnitude.smallDigits) { value /= 10 }

@@ -12,7 +12,6 @@ extension JSONEditor {
         return node
     }
 
-    /// Replaces a value by another text.
     package mutating func replace(_ node: Node, with json: RawSpan) {
         place(json, in: node)
         openRoot(node)
@@ -74,7 +73,6 @@ extension JSONEditor {
         link(element, under: node)
     }
 
-    /// Renames a member, which keeps its position.
     package mutating func rename(_ node: Node, to name: MemberName) {
         guard let parent = parent(of: node) else { return }
         precondition(kind(parent) == .object, "only members have names")

@@ -260,7 +260,6 @@ extension JSONEditor {
         return JSONEditor.link(records[Int(node.index)].firstChild)
     }
 
-    /// The next sibling.
     package func next(after node: Node) -> Node? { JSONEditor.link(records[Int(node.index)].next) }
 
     /// The object or array that contains a node; nil for the root and for detached nodes.
@@ -269,7 +268,6 @@ extension JSONEditor {
     /// Whether a value has no children, which is also true of scalars.
     package mutating func isEmpty(_ node: Node) -> Bool { firstChild(of: node) == nil }
 
-    /// The number of children of an object or array.
     package mutating func count(of node: Node) -> Int {
         var count = 0
         var child = firstChild(of: node)

@@ -29,7 +29,6 @@ package struct MemberName: Hashable, Sendable, CustomStringConvertible {
         let mask: UInt64
         let key: UInt32
         let count: Int
-        /// The byte count of `quoted`.
         let literalCount: Int
         let hasEscapes: Bool
 

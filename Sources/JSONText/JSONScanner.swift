@@ -48,7 +48,6 @@ package struct JSONLimits: Hashable, Sendable {
     package var depth: Int
     /// The members of all objects plus the elements of all arrays in the text.
     package var members: Int
-    /// Length of the text.
     package var bytes: Int
 
     package init(depth: Int = 64, members: Int = 10_000, bytes: Int = 1 << 20) {
@@ -95,7 +94,6 @@ protocol ValueRecorder: ~Copyable {
     mutating func name(_ start: Int, _ end: Int, hasEscapes: Bool)
 }
 
-/// Records nothing.
 struct NullRecorder: ValueRecorder {
     @inline(__always)
     func begin(_ kind: JSONKind, at offset: Int) -> Int { 0 }
@@ -112,7 +110,6 @@ struct JSONValidator<Record: ValueRecorder & ~Copyable>: ~Copyable, ~Escapable {
     let text: RawSpan
     let depthMax: Int
     let membersMax: Int
-    /// Whether duplicate names in an object are detected.
     let comparesNames: Bool
     var offset = 0
     var members = 0

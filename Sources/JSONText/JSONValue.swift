@@ -118,7 +118,6 @@ extension JSONValue {
         return String(utf8: output.bytes) ?? ""
     }
 
-    /// Appends the compact JSON text.
     package func append(to output: inout ByteBuffer) {
         switch self {
         case .null: output.append("null")

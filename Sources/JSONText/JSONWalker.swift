@@ -100,7 +100,6 @@ package struct JSONWalker: ~Escapable {
 package struct JSONExtent: BitwiseCopyable, Sendable {
     package let start, end: Int
     package let kind: JSONKind
-    /// Whether the value is a string with escapes.
     package let hasEscapes: Bool
 
     package var count: Int { end &- start }

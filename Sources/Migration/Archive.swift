@@ -49,7 +49,6 @@ package enum Archive {
         return path
     }
 
-    /// The events of an archive, and its path.
     private struct Place {
         let directory: String
         let after: Position
@@ -123,7 +122,6 @@ package enum Archive {
 }
 
 extension EventLine {
-    /// The line of a record at its birth version.
     package init(_ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch) {
         self.init(
             stream: stream, type: type, id: record.id, time: record.time, position: record.position, revision: record.revision,

@@ -88,7 +88,6 @@ package struct TailConsent: Sendable {
 /// What going back to a snapshot undoes beyond the live version of the store, for which a consent is needed.
 struct CutEffects {
     let snapshot: SnapshotReport
-    /// How many events come after the snapshot.
     let tail: UInt64
     /// The floor before, where it has risen since the snapshot.
     let floor: SchemaVersion?

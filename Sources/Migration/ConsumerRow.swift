@@ -106,7 +106,6 @@ package struct ConsumerRow: Hashable, Sendable {
         }
     }
 
-    /// The row of a consumer; nil where there is none.
     package static func named(_ name: String, in reader: borrowing LogReader) throws -> ConsumerRow? {
         try reader.get(.notes, key(name)).map { value throws in try ConsumerRow(name: name, value) }
     }

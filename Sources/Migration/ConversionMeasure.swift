@@ -8,7 +8,6 @@ struct ConversionMeasure: Sendable {
     private let history: History
     private let target: SchemaVersion
     private var failed: [EventKind: UInt64] = [:]
-    /// The number of events that were examined.
     private var seen: [EventKind: UInt64] = [:]
     /// The failures of events that have no image, in the order of the log.
     private var failures: [ImageFailure] = []
@@ -17,7 +16,6 @@ struct ConversionMeasure: Sendable {
 
     init(_ history: History, at target: SchemaVersion) { (self.history, self.target) = (history, target) }
 
-    /// Counts an event that was examined.
     mutating func see(_ type: String, born: SchemaVersion) { seen[EventKind(type: type, born: born), default: 0] += 1 }
 
     fileprivate mutating func fail(_ failure: ImageFailure, _ type: String, born: SchemaVersion) {
@@ -59,7 +57,6 @@ struct ConversionMeasure: Sendable {
         return nil
     }
 
-    /// The types that events of a type may have at the target.
     private func types(_ type: String, _ born: SchemaVersion) throws(EvstoreError) -> [String] {
         try history.path(type: type, born: born, to: target).types
     }

@@ -66,7 +66,6 @@ package struct EventLine: Sendable {
 }
 
 extension ByteBuffer {
-    /// Appends an id as a JSON string.
     package mutating func append(quoted id: EventID) {
         guard id.uuid != nil else { return appendQuoted(id.text, into: &self) }
         append(UInt8(ascii: "\""))

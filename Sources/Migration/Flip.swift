@@ -28,7 +28,6 @@ enum Flip {
         var generationSet: GenerationSet
         /// Definitions that change what a promised version means: the flip itself writes them.
         var definitions: Register?
-        /// The outcome for the journal.
         var outcome = "done"
         var began: Instant
     }
@@ -93,7 +92,6 @@ struct FlipHistory {
         list.reverse()
     }
 
-    /// Adds a flip that a replay would make.
     mutating func add(from: SchemaVersion, to: SchemaVersion, at position: Position) {
         list.append((from, to, position))
     }

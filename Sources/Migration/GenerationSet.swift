@@ -14,7 +14,6 @@ package struct GenerationSet: Sendable {
         var directory: String?
 
         var name: String { definition.name }
-        /// The fingerprint in hexadecimal digits.
         var fingerprint: String { definition.fingerprint.hex }
     }
 
@@ -51,7 +50,6 @@ package struct GenerationSet: Sendable {
     var missing: [Entry] { entries.filter { $0.directory == nil } }
     var present: [Entry] { entries.filter { $0.directory != nil } }
 
-    /// Whether the version is live with exactly these generations.
     func isLive(in state: StoreState) -> Bool { state.live == version && isMapped(in: state) }
 
     /// Whether the store names exactly these generations.
@@ -193,7 +191,6 @@ extension GenerationSet {
         }
     }
 
-    /// The header of each generation on the disk, in the order of `entries`.
     func headers(_ context: MigrationContext) throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
         var result: [(entry: Entry, header: GenerationHeader)] = []
         for entry in present {
@@ -316,7 +313,6 @@ extension GenerationSet {
         }
     }
 
-    /// One digest over all read models.
     func digest(_ context: MigrationContext) throws(EvstoreError) -> String {
         var hasher = SHA256Hasher()
         for (entry, header) in try headers(context) {
@@ -326,7 +322,6 @@ extension GenerationSet {
         return hasher.finalize().hex
     }
 
-    /// The digests of the read models by projection.
     func digests(_ context: MigrationContext) throws(EvstoreError) -> [String: String] {
         try headers(context).reduce(into: [:]) { $0[$1.entry.name] = $1.header.digest.hex }
     }

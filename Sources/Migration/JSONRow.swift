@@ -42,7 +42,6 @@ package struct JSONRow {
     package mutating func set(_ name: String, _ text: String?) { set(name, text.map(JSONValue.string) ?? .null) }
     package mutating func set(_ name: String, _ number: UInt64?) { set(name, number.map { .number(String($0)) } ?? .null) }
 
-    /// Changes the value of a member.
     package mutating func replace(_ name: String, _ value: JSONValue) {
         members = members.map { $0.name == name ? JSONValue.Member(name: name, value: value) : $0 }
     }

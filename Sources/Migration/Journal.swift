@@ -9,7 +9,6 @@ package enum Journal {
     /// Adds a row within the transaction that makes the change.
     package static func append(_ row: JournalRow, to update: inout LogUpdate) throws { try update.appendJournal(row.bytes) }
 
-    /// All rows, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [JournalRow] {
         let rows = try log.reading { reader in try reader.rows(.journal) }
         var result: [JournalRow] = []

@@ -216,7 +216,6 @@ extension LawTally {
     }
 }
 
-/// The result of trying the laws.
 package struct LawReport: Sendable {
     /// The counts of the laws, in the order of their names.
     package let laws: [LawCount]
@@ -224,7 +223,6 @@ package struct LawReport: Sendable {
     /// Ops that no event went through.
     package let notExercised: [String]
     package let cases: LawCases
-    /// The seed of the events that were generated.
     package let seed: UInt64
     package let loss: [PlannedLoss]
     package let findings: [Finding]
@@ -311,7 +309,6 @@ extension Laws {
 /// Tries the laws of read models by comparing digests over the beginning of the log. L6: two replays give equal rows, whatever their
 /// threads and batches. L7: following gives the rows of a replay, even if another follower continues, and so do the stored generations.
 struct ReplayLaws {
-    /// The most events that they are tried on.
     static let eventsMax: UInt64 = 10_000_000
 
     private let context: MigrationContext
@@ -328,7 +325,6 @@ struct ReplayLaws {
         through = Checkpoint(epoch: last.epoch, position: min(last.position, Position(Self.eventsMax)))
     }
 
-    /// The number of events that the read models were built from.
     var events: UInt64 { through.position.rawValue }
 
     /// Tries them on the read models of a version that this program can build.

@@ -8,7 +8,6 @@ internal import SchemaEvolution
 /// The read models of the live version. Those of a later version are made from their rows where that provably gives the result of the
 /// events.
 struct LiveRows {
-    /// The source from which a read model is made.
     enum BuildSource {
         case rows(RowMap, of: Generation, older: Definition)
         /// The reason why rows are not used, as a clause; nil where there are none.
@@ -21,7 +20,6 @@ struct LiveRows {
 
     /// Mapping a row costs about as much as folding an event.
     private static let eventsOfARow: UInt64 = 2
-    /// The number of events that a proved row map is tested on.
     private static let eventsTried = 2_000
 
     init(_ context: MigrationContext, _ state: StoreState) throws(EvstoreError) {

@@ -35,7 +35,6 @@ package enum MigrationPhase: String, CaseIterable, Sendable {
 
     private static let fatal = ProcessInfo.processInfo.environment["EVSTORE_KILL_AT"].flatMap { MigrationPhase(rawValue: $0) }
 
-    /// Marks that a migration has reached this point.
     package static func reached(_ phase: MigrationPhase) {
         if phase == fatal { kill(getpid(), SIGKILL) }
     }

@@ -236,7 +236,6 @@ struct RollbackPlanner {
     var flips: FlipHistory
     let census: [CensusRow]
 
-    /// The way back after a replay to a version.
     func flipped(to version: SchemaVersion, at position: Position) -> RollbackPlanner {
         var after = self
         if version != state.live { after.flips.add(from: state.live, to: version, at: position) }

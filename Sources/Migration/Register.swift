@@ -9,7 +9,6 @@ package import SchemaEvolution
 /// Registering moves the head and changes nothing else. Definitions that would change what a promised version
 /// (floor…top) means are deferred: they are written by the flip.
 package struct Register: Sendable {
-    /// The store's state when this was planned.
     let state: StoreState
     /// All versions and definitions after the registration.
     package let history: History
@@ -41,7 +40,6 @@ package struct Register: Sendable {
         defersDefinitions = hasNewDefinitions && promised != wanted
     }
 
-    /// The log as it reads after the registration.
     func evolving(_ context: MigrationContext) -> VersionedLog { context.evolving.assuming(history: history, definitions: definitions) }
 
     /// Writes what is new and not deferred in one transaction. Does nothing where nothing is new.
@@ -66,7 +64,6 @@ package struct Register: Sendable {
         return state
     }
 
-    /// Replaces the registered definitions.
     func writeDefinitions(to update: inout LogUpdate) throws {
         let wanted = Set(definitions.stored.map(RegisteredRows.key))
         for row in try update.rows(.definitions) where !wanted.contains(row.key) { try update.delete(.definitions, row.key) }

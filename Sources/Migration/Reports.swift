@@ -52,7 +52,6 @@ public struct MigrationReport: Hashable, Sendable {
     public var eventsPerSecond: Double = 0
     /// How long writers waited for the flip; nil where nothing was flipped.
     public var flipPause: Duration?
-    /// When the flip began.
     package var flipBegan: Timestamp?
     /// The snapshot that was taken before; nil where there is none.
     public var snapshot: String?

@@ -42,7 +42,6 @@ package enum Snapshot {
         return report
     }
 
-    /// Lists all snapshots, oldest first.
     package static func list(_ log: EventLog) throws(EvstoreError) -> [SnapshotReport] {
         let (rows, cuts) = try log.reading { reader in (try reader.rows(.snapshots), try reader.cuts()) }
         var reports: [SnapshotReport] = []
@@ -105,7 +104,6 @@ package enum Snapshot {
 }
 
 extension SnapshotReport {
-    /// Whether it names exactly the state that an update finds.
     func matchesState(of update: borrowing LogUpdate) -> Bool {
         let state = update.state
         return checkpoint == update.last && link == update.lastLink.hex
@@ -171,6 +169,5 @@ extension SnapshotReport {
         return position == .start || cuts.contains(checkpoint) || found?.hex == link
     }
 
-    /// The log's end that it names.
     fileprivate var checkpoint: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 }

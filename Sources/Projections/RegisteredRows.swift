@@ -75,7 +75,6 @@ package enum RegisteredRows {
         }
     }
 
-    /// The digest of all registrations.
     package static func digest(schemas: Rows, definitions: Rows) -> Digest {
         var hasher = SHA256Hasher()
         for row in schemas + definitions {
@@ -87,7 +86,6 @@ package enum RegisteredRows {
         return hasher.finalize()
     }
 
-    /// The key of a version file.
     package static func key(_ version: SchemaVersion) -> [UInt8] {
         (0 ..< 4).map { UInt8(truncatingIfNeeded: version.rawValue >> UInt32(24 - $0 * 8)) }
     }

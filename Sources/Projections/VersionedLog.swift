@@ -8,7 +8,6 @@ package import SchemaEvolution
 /// A snapshot of a store: its version numbers, its history, and its registered projections.
 package struct SchemaSnapshot: Sendable {
     package var state: StoreState
-    /// The last event at the time of the snapshot.
     package var last: Checkpoint
     package let history: History
     /// The registered definitions; this program's own definitions replace those of equal name and `since`.

@@ -75,7 +75,6 @@ final class JSONTape {
         return String(utf8: buffer.bytes)
     }
 
-    /// The coding path to a node: member names and element indexes.
     func path(to target: Int) -> [any CodingKey] {
         var path: [any CodingKey] = []
         var at = 0

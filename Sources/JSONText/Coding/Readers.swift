@@ -1,6 +1,5 @@
 internal import Bytes
 
-/// Decodes one value.
 struct ValueReader: Decoder, SingleValueDecodingContainer {
     let tape: JSONTape
     let index: Int
@@ -27,7 +26,6 @@ struct ValueReader: Decoder, SingleValueDecodingContainer {
     func decode<T: Decodable>(_ type: T.Type) throws -> T { try tape.read(type, at: index) }
 }
 
-/// Decodes the members of an object.
 struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let tape: JSONTape
     private let index: Int
@@ -81,7 +79,6 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// Decodes the elements of an array, in order.
 struct UnkeyedReader: UnkeyedDecodingContainer {
     private let tape: JSONTape
     // At most three words in all, so that the existential container stores it inline.

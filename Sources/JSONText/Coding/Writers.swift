@@ -1,4 +1,3 @@
-/// Encodes one value.
 struct ValueWriter: Encoder, SingleValueEncodingContainer {
     let tree: JSONTree
     let index: Int
@@ -29,7 +28,6 @@ struct ValueWriter: Encoder, SingleValueEncodingContainer {
     func encode<T: Encodable>(_ value: T) throws { try tree.write(value, at: index) }
 }
 
-/// Encodes the members of an object.
 struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let tree: JSONTree
     let index: Int
@@ -61,7 +59,6 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder(forKey key: Key) -> any Encoder { ValueWriter(tree: tree, index: member(key)) }
 }
 
-/// Encodes the elements of an array.
 struct UnkeyedWriter: UnkeyedEncodingContainer {
     let tree: JSONTree
     let index: Int

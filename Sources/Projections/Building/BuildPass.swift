@@ -12,7 +12,6 @@ final class BuildPass: Sendable {
         /// The position up to which chunks were handed out, and the number of chunks.
         var taken: UInt64 = 0
         var chunks = 0
-        /// The number of events in the next chunk.
         var chunkEvents: UInt64
         /// For each stage, the number of the chunk that it serves next.
         var turns = [Int](repeating: 0, count: BuildPass.stageCount + 1)
@@ -22,10 +21,8 @@ final class BuildPass: Sendable {
         var bytes = 0
     }
 
-    /// The range of a pass, and its memory limits.
     struct Limits {
         let through: Position
-        /// The number of events in the first chunk.
         let chunkEvents: Int
         /// The size of the rows, in bytes, above which no new rows are added to memory.
         let memory: Int
@@ -36,7 +33,6 @@ final class BuildPass: Sendable {
         var after, through: Position
     }
 
-    /// The partitions of each target.
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
     private let limits: Limits

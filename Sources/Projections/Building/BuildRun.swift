@@ -6,7 +6,6 @@ internal import Platform
 internal import SchemaEvolution
 internal import Synchronization
 
-/// One run of a bulk build.
 final class BuildRun {
     private let build: BulkBuild
     private let job: Job
@@ -14,7 +13,6 @@ final class BuildRun {
     private let end: Checkpoint
     private let history: History
     private let jobs: Int
-    /// The partitions of each target.
     private let partitions: [[RowPartition]]
     private let rejectionHandler: RejectionHandler
 

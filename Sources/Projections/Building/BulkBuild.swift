@@ -8,7 +8,6 @@ package import EventModel
 /// the log, regardless of the threads.
 package struct BulkBuild: Sendable {
     package let evolving: VersionedLog
-    /// The version of all definitions.
     package let version: SchemaVersion
     /// Generations created by `Generation.create`, with the definitions that they are built for.
     package let targets: [(definition: Definition, generation: Generation)]

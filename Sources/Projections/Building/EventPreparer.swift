@@ -55,7 +55,6 @@ final class EventPreparer {
     private let readsStream, readsID: Bool
     private var routes: [StoredKind: Route] = [:]
     private var folding = FoldWorkspace()
-    /// Nil if witnesses are not requested.
     private var witnesses: Witnesses?
 
     init(
@@ -87,7 +86,6 @@ final class EventPreparer {
         }
     }
 
-    /// Drops the prepared operations.
     func removeAll() {
         for target in targets { outputs[target].removeAll() }
     }
@@ -106,7 +104,6 @@ final class EventPreparer {
     /// For each trace, the first prepared events that took it.
     var witnessed: Witnesses.List { witnesses?.list ?? Witnesses.List() }
 
-    /// The size of the pending operations, in bytes.
     var bytes: Int { targets.sum { outputs[$0].bytes } }
 
     /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it affects.

@@ -8,7 +8,6 @@ struct FoldedRows: ~Copyable {
     var rejections: [Rejection] = []
     /// The offsets of the last `apply`'s operations whose row is not in memory and must not be created there.
     private(set) var aside = UniqueArray<UInt32>()
-    /// Whether creating new rows is forbidden.
     var isFrozen = false
     private var workspace = FoldWorkspace()
 
@@ -17,7 +16,6 @@ struct FoldedRows: ~Copyable {
 
     init(_ fold: any Fold) { self.fold = fold }
 
-    /// Applies the operations at the given offsets, in order.
     mutating func apply(_ operations: RawSpan, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>) {
         aside.removeAll()
         var start = range.lowerBound

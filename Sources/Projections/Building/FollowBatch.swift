@@ -86,7 +86,6 @@ final class FollowBatch {
     }
 }
 
-/// The results of folding a batch.
 private struct FollowSums {
     /// The digest of all rows of the read model.
     var digest: SetDigest
@@ -131,7 +130,6 @@ private struct RowFolding: ~Copyable {
     private var isChanged = false
     /// Whether the generation has index entries on disk.
     var isIndexed = false
-    /// The row's previous index entries.
     private var entries: [RowIndexes.Entry] = []
 
     init(_ fold: any Fold, _ indexes: RowIndexes) { (self.fold, self.indexes) = (fold, indexes) }

@@ -17,7 +17,6 @@ package final class Follower: Sendable {
 
     package init(_ evolving: VersionedLog) { self.evolving = evolving }
 
-    /// The number of cached batches.
     var idleCount: Int { idle.count }
 
     /// Blocks until the generation has consumed the log up to `position`, or up to its current end if nil. Each wait for another process
@@ -97,7 +96,6 @@ private struct CatchUpTask {
     let evolution: SchemaSnapshot
     let target: Position
     var header: GenerationHeader
-    /// Nil before the first batch.
     var batch: FollowBatch?
 
     init(_ evolving: VersionedLog, _ generation: Generation, _ definition: Definition, to position: Position?) throws(EvstoreError) {

@@ -7,7 +7,6 @@ struct IndexBuild {
     private let bytes: Int
     private let check: () throws -> Void
 
-    /// The number of rows that one read transaction reads.
     private static let pageRows = 8_192
 
     init(_ indexes: RowIndexes, bytes: Int, check: @escaping () throws -> Void) {
@@ -48,7 +47,6 @@ struct IndexRun: ~Copyable {
     private var entries = ByteBuffer(capacity: 1 << 12)
     private var places: [Place] = []
 
-    /// The number of entries that one write transaction loads.
     private static let loadEntries = 65_536
 
     init(of table: CheckedTable) { self.table = table }

@@ -32,7 +32,6 @@ struct PreparedOperations: ~Copyable, Sendable {
         operations = OperationBuffer(keyBytesMax: keyBytesMax)
     }
 
-    /// The size of the pending operations.
     var bytes: Int { operations.bytes.count }
 
     mutating func removeAll() {

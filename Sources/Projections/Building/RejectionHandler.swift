@@ -5,7 +5,6 @@ internal import EventModel
 final class RejectionHandler: @unchecked Sendable {
     // Sound to share: the last stage of a pass serves one chunk at a time, and after the pass only one thread remains.
     private let build: BulkBuild
-    /// The number of quarantined events of each target.
     private(set) var quarantined: [UInt64]
     /// How many events were quarantined, for the progress of the build: one that several targets reject in a chunk counts once. Only
     /// numbers are kept, since there may be as many as events of the log.

@@ -35,7 +35,6 @@ final class RowPartition: @unchecked Sendable {
         return memory.rejections
     }
 
-    /// Applies the operations at the given offsets, in order.
     func apply(_ operations: RawSpan, _ offsets: borrowing UniqueArray<UInt32>, _ range: Range<Int>) throws {
         memory.apply(operations, offsets, range)
         for index in 0 ..< memory.aside.count {

@@ -140,7 +140,6 @@ struct RowStore: ~Copyable {
         }
     }
 
-    /// Applies an operation to a row.
     mutating func apply(_ operation: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
         switch try fold.apply(operation, to: state(row), &workspace) {
         case .unchanged: return
@@ -198,7 +197,6 @@ struct RowStore: ~Copyable {
         placeAll()
     }
 
-    /// The rows, sorted bytewise by their keys.
     func sorted() -> [Int] {
         // Most comparisons are decided by the first eight bytes.
         var order: [(prefix: UInt64, row: Int)] = []

@@ -83,7 +83,6 @@ struct RunReader {
         source.slice(8, keyCount).compare(other.source.slice(8, other.keyCount)) < 0
     }
 
-    /// Appends the current row in the format of the run.
     func append(to rows: inout ByteBuffer) { rows.append(source.slice(0, size)) }
 }
 
@@ -99,7 +98,6 @@ struct RunMerge {
         for parent in heap.indices.reversed() { sink(parent) }
     }
 
-    /// Calls the body with each row in order.
     mutating func forEach(_ body: (_ row: RunReader) throws -> Void) throws {
         while let least = heap.first?.reader {
             try body(readers[least])

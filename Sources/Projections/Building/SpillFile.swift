@@ -95,14 +95,12 @@ struct SpillReader {
 /// The pieces of a spilled file, each sealed under a key that exists only in memory.
 struct SpilledPieces: Sendable {
     private let sealer = ValueSealer.ephemeral()
-    /// The size of each piece in the file.
     private var sizes: [Int] = []
 
     var count: Int { sizes.count }
 
     func size(_ number: Int) -> Int { sizes[number] }
 
-    /// Seals the next piece in place.
     mutating func seal(_ piece: inout ByteBuffer) throws(EvstoreError) {
         var envelope = ByteBuffer(capacity: piece.count + ValueSealer.addedBytes)
         do throws(SealError) { try sealer.seal(piece.bytes, Self.place(sizes.count).lent, into: &envelope) } catch {

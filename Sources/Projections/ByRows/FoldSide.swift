@@ -51,7 +51,6 @@ struct FoldSide {
         }
     }
 
-    /// What a fold does to the row.
     struct Effect {
         /// The edits by the slot that they change; edits that never change anything are omitted.
         var edits: [Int: [TracedEdit]] = [:]

@@ -136,7 +136,6 @@ package struct RowMapProof {
         for case .source(.row(let place)) in term.leaves { rowPlaces.insert(place) }
     }
 
-    /// Finds the function of each slot.
     private func solved() -> RowSource {
         let (before, after) = slots
         let solver = SlotSolver(effects: effects, older: before, newer: after)

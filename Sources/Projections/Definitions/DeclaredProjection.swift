@@ -9,7 +9,6 @@ struct DeclaredProjection: Sendable {
     /// The key of types whose folds have none of their own.
     private var key: Source?
     var initial: [(target: Target, value: JSONValue)] = []
-    /// The folds of each event type.
     var on: [Name: [FoldRule]] = [:]
     var row: Shape?
     var indexes: [(index: RowIndex, mark: FileLocation)] = []

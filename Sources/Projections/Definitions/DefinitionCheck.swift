@@ -2,7 +2,6 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Checks one definition against the shapes of the versions that it spans.
 struct DefinitionCheck {
     private let projection: DeclaredProjection
     private let layout: RowLayout
@@ -287,7 +286,6 @@ struct NestingCheck {
         /// The fold that makes the change, and its index in the fold; nil for the initial value of a new row.
         var fold: FileLocation?
         var order = -1
-        /// Whether the change is made whenever its fold runs.
         var isCertain: Bool
     }
 

@@ -61,7 +61,6 @@ package struct DefinitionSet: Sendable {
         return result
     }
 
-    /// The definitions whose `since` is at or below a version.
     package func through(_ version: SchemaVersion) -> DefinitionSet {
         var result = DefinitionSet()
         for (name, list) in entries { for entry in list where entry.since <= version { result.put(entry, named: name) } }
@@ -211,7 +210,6 @@ package struct Definition: Sendable {
     package let rowShape: EventShape?
     package let isSwift: Bool
     package let indexes: RowIndexes
-    /// Nil if it is written in Swift.
     let declared: DeclaredProjection?
     /// Nil if it is written in Swift and this program does not contain it.
     private let compile: (@Sendable () -> any Fold)?

@@ -5,17 +5,14 @@ internal import SchemaEvolution
 /// A fold of a projection file: what one event type does to a row.
 struct FoldRule: Sendable {
     var guardTest: Guard?
-    /// The location of the guard in the file.
     var guardMark: FileLocation?
     var edits: [Edit] = []
     var deletes = false
-    /// Whether the fold never creates a row.
     var onlyExisting = false
     /// The list for whose elements the fold runs, once for each.
     var each: JSONPointer?
     /// The key of the row that events of the type are about, if it differs from the definition's.
     var key: Source?
-    /// The location of the key in the file.
     var keyMark: FileLocation?
     var mark: FileLocation
 }
@@ -139,7 +136,6 @@ extension FoldRule {
 }
 
 extension Source {
-    /// Reads the source of a row's key.
     init(key node: FileNode) throws(FileProblem) {
         self = try Source(node, "key")
         if case .row = self { throw node.problem("a key can't come from the row, which it names") }

@@ -80,7 +80,6 @@ package struct RowIndexes: Sendable {
         }
     }
 
-    /// The entries of a row as owned values.
     func entries(_ key: RawSpan, _ json: RawSpan) -> [Entry] {
         if isEmpty { return [] }
         var entries: [Entry] = []

@@ -5,7 +5,6 @@ internal import SchemaEvolution
 
 /// A definition of a projection file, compiled for the shapes of one version.
 final class DeclarativeFold: Fold {
-    /// The folds of one event type.
     final class Rule: Sendable {
         /// Its index among the rules of the fold.
         let number: Int
@@ -107,7 +106,6 @@ final class DeclarativeFold: Fold {
     private let numbers: [Name: Int]
     let rules: FixedArray<Rule>
     let layout: RowLayout
-    /// The state of a new row.
     let initial: [UInt8]
     let readsStream: Bool
     func reads(_ rule: Int) -> [JSONPointer]? { rules[rule].reads }
@@ -354,7 +352,6 @@ extension DeclarativeFold {
         }
     }
 
-    /// Appends the value of an operand to the scratch buffer.
     private func append(_ operand: Operand, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> ByteSlice {
         let start = workspace.scratch.count
         switch operand {

@@ -32,13 +32,11 @@ protocol Fold: AnyObject, Sendable {
     /// Appends the state of a row that was rendered before.
     func open(_ json: RawSpan, into state: inout ByteBuffer, _ workspace: inout FoldWorkspace) throws(FoldError)
 
-    /// Appends a state as JSON text.
     func render(_ state: RawSpan, into json: inout ByteBuffer)
 }
 
 enum FoldOutcome { case unchanged, changed, deleted }
 
-/// Why an event can't be folded.
 struct FoldError: Error, Hashable, Sendable, CustomStringConvertible {
     var reason: String
     /// The member of the event or row that is at fault, if any.
@@ -51,7 +49,6 @@ struct FoldError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// The rule that processes an image, and what it reads beside the image and its facts.
 struct RuleCall: ~Escapable {
-    /// The number that `Fold.rule(of:)` returned.
     let rule: Int
     /// For an image that is not whole, the index of the first of the values that the rule `reads`.
     let values: Int
@@ -89,7 +86,6 @@ struct EventFacts: ~Copyable {
 
 /// The buffers that folding reuses for every event; each thread has its own.
 struct FoldWorkspace: ~Copyable {
-    /// The state that `Fold.apply` made.
     var output = ByteBuffer(capacity: 1 << 12)
     /// Intermediate values of one operation.
     var scratch = ByteBuffer(capacity: 1 << 12)
@@ -110,7 +106,6 @@ struct FoldWorkspace: ~Copyable {
 
 // Buffers of one workspace are passed as they are: a span of one would count as an access to the whole workspace.
 extension ByteBuffer {
-    /// Appends a slice of another buffer.
     mutating func append(_ slice: ByteSlice, of source: borrowing ByteBuffer) { append(source.slice(slice.start, slice.size)) }
 }
 

@@ -10,7 +10,6 @@ struct FoldCompiler {
     private var itemPointers: [JSONPointer] = []
     private var metadataPointers: [JSONPointer] = []
     private var inputs: [Source] = []
-    /// For each input, a bit mask of the folds that read it.
     private var readers: [UInt64] = []
     private var fold = 0
     private var item: Shape = .any

@@ -57,7 +57,6 @@ struct RowLayout: Sendable {
         return first ..< first + slots.filter { $0.hasPrefix(object) }.count
     }
 
-    /// Finds the slots of a state.
     func read(_ state: RawSpan, into slots: inout UniqueArray<SlotValue>) {
         slots.removeAll()
         var offset = bodyStart
@@ -86,7 +85,6 @@ struct RowLayout: Sendable {
         }
     }
 
-    /// Appends the state of a row given as JSON text.
     func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout UniqueArray<ByteSlice>) {
         picker.pick(json, into: &picks)
         state.append(littleEndian: UInt32(slots.count))
@@ -96,7 +94,6 @@ struct RowLayout: Sendable {
 
     private var bodyStart: Int { 4 + slots.count * 4 }
 
-    /// The location of a slot's text in a state.
     func slice(of slot: Int, in state: RawSpan) -> ByteSlice {
         let size = state.load(UInt32.self, at: 4 + slot * 4)
         if size == .max { return .absent }
@@ -170,7 +167,6 @@ private struct OpenObjects {
 /// The slots of a definition's rows, and the initial row.
 struct RowSlots: Sendable {
     let layout: RowLayout
-    /// The state of a new row.
     let start: [UInt8]
 
     init(_ projection: DeclaredProjection) {
@@ -186,7 +182,6 @@ struct RowSlots: Sendable {
         start = state.array()
     }
 
-    /// The initial value of a slot.
     func initial(_ slot: Int) -> [UInt8]? {
         let slice = layout.slice(of: slot, in: start.lent)
         return slice.isPresent ? Array(start[slice.start ..< slice.start + slice.size]) : nil

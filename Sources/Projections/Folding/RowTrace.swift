@@ -3,7 +3,6 @@ package import EventLog
 package import EventModel
 package import SchemaEvolution
 
-/// The effect of one event on one row.
 package struct RowChange: Hashable, Sendable {
     package var position: Position
     /// The type under which it was stored.
@@ -23,7 +22,6 @@ package final class RowTrace {
     private let preparer: EventPreparer
     private let fold: any Fold
     private var states: [[UInt8]: [UInt8]] = [:]
-    /// The folded events that failed.
     package private(set) var failed: Set<Position> = []
     private var workspace = FoldWorkspace()
 
@@ -63,7 +61,6 @@ package final class RowTrace {
         return steps
     }
 
-    /// Folds the events in several ranges of the log, one after another.
     package func take(_ ranges: [ClosedRange<Position>], _ log: EventLog) throws(EvstoreError) {
         try converting("folding events of \(log.path)", at: log.path) {
             for range in ranges { try log.read { reader in try take(range, reader) } }
@@ -88,7 +85,6 @@ package final class RowTrace {
         }
     }
 
-    /// The current rows as JSON text, by key.
     package var rows: [[UInt8]: [UInt8]] { states.mapValues(rendered) }
 
     /// The effects of the events in a range of the log on the row of a key: only the newest ones, in order, and whether older ones were

@@ -81,7 +81,6 @@ struct CheckedTable: Sendable {
         do throws(SealError) { try sealer?.open(envelope, key, into: &text) } catch { throw damaged() }
     }
 
-    /// Lends a row's text; returns nil if there is no row.
     func get<R>(_ key: RawSpan, _ transaction: borrowing ReadTransaction, _ body: (_ text: RawSpan) throws -> R) throws -> R? {
         guard let found = try find(key, transaction) else { return nil }
         if !isSealed { return try body(found) }
@@ -147,7 +146,6 @@ struct CheckedTable: Sendable {
 
     private func damaged() -> EvstoreError { note.damaged("a row of its table \(table.name) is not as it was written") }
 
-    /// The number of rows.
     func count(_ transaction: borrowing ReadTransaction) throws -> UInt64 { UInt64(try transaction.count(table)) }
 
     // MARK: Writing
@@ -230,7 +228,6 @@ package struct KeyRange: Hashable, Sendable {
         }
     }
 
-    /// Whether no key can be in the range.
     var isEmpty: Bool { upper.map { !lower.lexicographicallyPrecedes($0) } ?? false }
 
     /// Whether a key is at or after the lower bound, and before the upper bound.

@@ -4,7 +4,6 @@ package import Hashing
 internal import LMDB
 
 extension Generation {
-    /// Its current header.
     package var header: GenerationHeader {
         get throws(EvstoreError) { try reading { try header($0) } }
     }
@@ -44,7 +43,6 @@ extension Generation {
         .storeDamaged(path: directory, reason: "the generation says nothing of itself")
     }
 
-    /// The JSON text of a row; nil if there is none.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
         let key = Array(key.utf8)
         return try reading { transaction in try rows.get(key.lent, transaction) { [UInt8](copying: $0) } }
@@ -70,7 +68,6 @@ extension Generation {
         try pageAndCheckpoint(range, backwards: backwards, limit: limit).rows
     }
 
-    /// A page, and the checkpoint as of its rows.
     package func pageAndCheckpoint(
         _ range: KeyRange, backwards: Bool = false, limit: Int
     ) throws(EvstoreError) -> (rows: [(key: [UInt8], value: [UInt8])], checkpoint: Checkpoint) {

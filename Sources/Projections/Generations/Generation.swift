@@ -11,13 +11,11 @@ internal import Synchronization
 /// is a `CheckedTable` whose values are sealed if the log's events are. Rows, quarantine and header always change in one transaction. The
 /// directory also contains `mark` (`GenerationMark`), `key` (`ModelKeys`) if it is sealed, and `damaged` (`DamageNote`) if it is damaged.
 package final class Generation: Sendable {
-    /// The name of its directory.
     package let name: String
     package let directory: String
     package let fingerprint: Digest
     let environment: Environment
     let rows, meta, quarantine: CheckedTable
-    /// Nil if the table does not exist.
     let indexes: CheckedTable?
     /// 2: rows have checksums. 4: rows are sealed. 3: rows are sealed under the master key. Older formats are kept as they are.
     let format: Int
@@ -28,7 +26,6 @@ package final class Generation: Sendable {
 
     static let headerKey = Array("generation".utf8)
 
-    /// The open resources of a generation's directory.
     struct Files {
         let directory: String
         let environment: Environment

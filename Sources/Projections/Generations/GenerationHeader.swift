@@ -12,7 +12,6 @@ package struct GenerationHeader: Hashable, Sendable {
     package var storeID: StoreID
     /// The version for which it was built; all versions at which the projection has an equal fingerprint share it.
     package var version: SchemaVersion
-    /// How far the log was consumed.
     package var checkpoint: Checkpoint
     package var rows: UInt64 = 0
     package var quarantined: UInt64 = 0

@@ -179,7 +179,6 @@ final class DamageNote: Sendable {
 
     init(_ directory: String) { self.directory = directory }
 
-    /// Records the damage and returns it as an error.
     func damaged(_ reason: String) -> EvstoreError {
         found.withLock { $0 = true }
         do { _ = try File(directory + Self.fileName, .create) } catch {

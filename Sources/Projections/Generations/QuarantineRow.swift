@@ -58,7 +58,6 @@ extension QuarantineRow {
         } catch { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
     }
 
-    /// The position that a key of the table denotes.
     static func position(of key: RawSpan, in directory: String) throws(EvstoreError) -> Position {
         guard key.byteCount == 8 else { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
         return Position(key.load(UInt64.self, at: 0).byteSwapped)
@@ -117,7 +116,6 @@ struct Rejection: Sendable {
 }
 
 extension Rejection {
-    /// The rejection of an operation that failed.
     init(_ operation: RawSpan, _ error: FoldError) {
         let key = String(utf8: operation.slice(Operation.headerBytes, Operation.keyCount(operation)))
         self.init(position: Operation.position(operation), ordinal: Operation.ordinal(operation), reason: .fold(error, key: key))

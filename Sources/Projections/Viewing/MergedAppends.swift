@@ -94,7 +94,6 @@ package final class MergedAppends {
         return low < places.count && places[low].position == position ? low : nil
     }
 
-    /// Drops the cached events.
     func removeAll() {
         (held, places, events, images) = (nil, [], [], [])
         texts = ByteBuffer()

@@ -20,10 +20,8 @@ package final class StreamNames {
     private let log: EventLog
     private let history: History
     private let rekeys: Bool
-    /// The epoch of the cached names.
     private var epoch = Epoch.first
     private var stored: [UInt64: Stored] = [:]
-    /// The stream that was looked up last.
     private var last: (stream: UInt64, stored: Stored)?
     private var shown: [Shown: StreamName] = [:]
     /// The renaming between the versions that were used last.
@@ -68,7 +66,6 @@ package final class StreamNames {
         return names
     }
 
-    /// Drops the cached names.
     func removeAll() { (last, stored, shown) = (nil, [:], [:]) }
 
     private func stored(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Stored {
