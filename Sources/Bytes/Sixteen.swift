@@ -3,14 +3,6 @@ public import CBits
 // Sixteen bytes of a text at a time, in one register.
 
 extension RawSpan {
-    /// The bytes at `offset ..< offset + 16`.
-    @inlinable
-    package func sixteen(at offset: Int) -> SIMD16<UInt8> {
-        let end = Swift.max(byteCount - 15, 0)
-        precondition(UInt(bitPattern: offset) < UInt(bitPattern: end), "bytes outside the span")
-        return unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self)
-    }
-
     /// The bytes at `offset ..< offset + 16`, zeros where that is outside the span.
     @inlinable
     @inline(__always)

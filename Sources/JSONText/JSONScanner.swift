@@ -266,27 +266,13 @@ extension JSONValidator where Record: ~Copyable {
         // A local copy keeps the offset in a register inside the hot loop.
         var at = offset &+ 1
         while true {
-            if at &+ 16 <= text.byteCount {
-                let plain = asciiCount(text.sixteen(at: at))
-                at &+= plain
-                if plain == 16 { continue }
-            } else if at &+ 8 <= text.byteCount {
-                let word = text.load(UInt64.self, at: at)
-                let stops = specialBytes(word) | wideBytes(word)
-                if stops == 0 {
-                    at &+= 8
-                    continue
-                }
-                at &+= stops.trailingZeroBitCount >> 3
-            }
+            let plain = asciiCount(text.sixteenOrZeros(at: at))
+            at &+= plain
+            if plain == 16 { continue }
             let byte = text.peek(at: at)
             if byte == UInt8(ascii: "\"") {
                 offset = at &+ 1
                 return hasEscapes
-            }
-            if byte >= 0x20, byte < 0x80, byte != UInt8(ascii: "\\") {
-                at &+= 1
-                continue
             }
             offset = at
             hasEscapes = hasEscapes || byte == UInt8(ascii: "\\")
@@ -309,27 +295,17 @@ extension JSONValidator where Record: ~Copyable {
     /// Reads a scalar of two to four bytes, by the table of well-formed sequences in RFC 3629.
     @inline(never)
     mutating func wideScalar() throws(JSONError) {
-        let first = text.byte(at: offset)
-        let count: Int
-        var second: ClosedRange<UInt8> = 0x80 ... 0xBF
-        switch first {
-        case 0xC2 ... 0xDF: count = 2
-        case 0xE0:
-            count = 3
-            second = 0xA0 ... 0xBF
-        case 0xED:
-            count = 3
-            second = 0x80 ... 0x9F
-        case 0xE1 ... 0xEF: count = 3
-        case 0xF0:
-            count = 4
-            second = 0x90 ... 0xBF
-        case 0xF1 ... 0xF3: count = 4
-        case 0xF4:
-            count = 4
-            second = 0x80 ... 0x8F
-        default: throw expected("valid UTF-8")
-        }
+        let (count, second): (Int, ClosedRange<UInt8>) =
+            switch text.byte(at: offset) {
+            case 0xC2 ... 0xDF: (2, 0x80 ... 0xBF)
+            case 0xE0: (3, 0xA0 ... 0xBF)
+            case 0xED: (3, 0x80 ... 0x9F)
+            case 0xE1 ... 0xEF: (3, 0x80 ... 0xBF)
+            case 0xF0: (4, 0x90 ... 0xBF)
+            case 0xF1 ... 0xF3: (4, 0x80 ... 0xBF)
+            case 0xF4: (4, 0x80 ... 0x8F)
+            default: throw expected("valid UTF-8")
+            }
         guard offset + count <= text.byteCount, second.contains(text.byte(at: offset + 1)) else { throw expected("valid UTF-8") }
         for index in 2 ..< max(count, 2) {
             guard text.byte(at: offset + index) & 0xC0 == 0x80 else { throw expected("valid UTF-8") }

@@ -293,10 +293,6 @@ func specialBytes(_ word: UInt64) -> UInt64 {
     return found & everyHighBit
 }
 
-/// The high bit of each byte that is not ASCII.
-@inline(__always)
-func wideBytes(_ word: UInt64) -> UInt64 { word & everyHighBit }
-
 /// The number of leading bytes that are plain text in a string: up to a quote, a backslash or a control character.
 @inline(__always)
 func plainCount(_ bytes: SIMD16<UInt8>) -> Int {
