@@ -15,8 +15,6 @@ package struct DecimalNumber: Hashable, Sendable {
     /// What a number has that is computed with, in words.
     package static let exponents = "an exponent from -\(exponentMax) to \(exponentMax)"
 
-    package static let zero = DecimalNumber(0)
-
     package init(_ integer: Int) { self.init(integer < 0, Magnitude(UInt64(integer.magnitude)), 0) }
 
     /// Normalizes the number: no trailing zeros after the point, no negative zero.

@@ -20,10 +20,6 @@ package struct SchemaSnapshot: Sendable {
         let version: SchemaVersion
     }
 
-    package init(state: StoreState, last: Checkpoint, history: History, definitions: DefinitionSet) {
-        (self.state, self.last, self.history, self.definitions) = (state, last, history, definitions)
-    }
-
     /// One definition for each projection that exists at the version.
     package func definitions(at version: SchemaVersion) throws(EvstoreError) -> [Definition] {
         try definitions.definitions(at: version, history)
@@ -123,6 +119,4 @@ package final class VersionedLog: Sendable {
     }
 
     package var history: History { get throws(EvstoreError) { try current().history } }
-
-    package var definitions: DefinitionSet { get throws(EvstoreError) { try current().definitions } }
 }

@@ -3,6 +3,10 @@ import JSONText
 import TestSupport
 import Testing
 
+extension DecimalNumber {
+    fileprivate static let zero = DecimalNumber(0)
+}
+
 @Suite struct DecimalTests {
     private func number(_ json: String) throws -> DecimalNumber { try found(DecimalNumber(json: utf8(json).lent), json) }
 

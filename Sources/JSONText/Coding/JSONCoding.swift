@@ -6,19 +6,19 @@ internal import Bytes
 package struct JSONCoding: Sendable {
     let leaves: [JSONLeaf]
     private let sortsMembers: Bool
-    private let limits: JSONLimits
 
     /// - Parameters:
     ///   - leaves: types that are encoded as one string or number, whatever their own `Codable` conformance does.
     ///   - sortsMembers: sorts members by the UTF-8 of their names; otherwise they keep the order of encoding.
-    package init(leaves: [JSONLeaf] = [], sortsMembers: Bool = false, limits: JSONLimits = JSONLimits(members: .max, bytes: .max)) {
-        (self.leaves, self.sortsMembers, self.limits) = (leaves, sortsMembers, limits)
+    package init(leaves: [JSONLeaf] = [], sortsMembers: Bool = false) {
+        (self.leaves, self.sortsMembers) = (leaves, sortsMembers)
     }
 
     /// - Parameter hasUniqueNames: whether the text is known to have no duplicate names in an object; if false, that is checked.
     /// - Throws: `DecodingError`.
     package func decode<T: Decodable>(_ type: T.Type, from text: [UInt8], hasUniqueNames: Bool = false) throws -> T {
         let tape: JSONTape
+        let limits = JSONLimits(members: .max, bytes: .max)
         do throws(JSONError) { tape = try JSONTape(text, limits, comparesNames: !hasUniqueNames, leaves) } catch {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: error.description, underlyingError: error))
         }

@@ -79,11 +79,11 @@ struct PreparedOperations: ~Copyable, Sendable {
         starts = (0 ... partitions).map { ends[$0] }
         offsets.removeAll()
         offsets.fill(0 ..< total, with: 0)
-        Self.place(operations, partitions, shift, &ends, &offsets)
+        Self.place(operations, shift, &ends, &offsets)
     }
 
     private static func place(
-        _ operations: borrowing OperationBuffer, _ partitions: Int, _ shift: UInt64, _ ends: inout UniqueArray<Int>,
+        _ operations: borrowing OperationBuffer, _ shift: UInt64, _ ends: inout UniqueArray<Int>,
         _ offsets: inout UniqueArray<UInt32>
     ) {
         var offset = 0

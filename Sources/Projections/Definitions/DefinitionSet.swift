@@ -36,8 +36,6 @@ package struct DefinitionSet: Sendable {
     /// Sorted bytewise.
     package var names: [String] { entries.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) } }
 
-    package var isEmpty: Bool { entries.isEmpty }
-
     /// Adds a definition, which replaces one with equal name and `since`.
     mutating func put(_ entry: Entry, named name: String) {
         var list = entries[name, default: []].filter { $0.since != entry.since }

@@ -78,7 +78,7 @@ extension ValuePlan {
         case .prefix(let plan, let count):
             let start = output.count
             guard try plan.appendText(facts, event, workspace, into: &output) else { return false }
-            guard Self.isDate(output.slice(start, output.count - start), digits: count) else {
+            guard Self.isDate(output.slice(start, output.count - start)) else {
                 throw FoldError("neither a date nor a date-time: \(quoted(String(utf8: output.slice(start, output.count - start)) ?? ""))")
             }
             output.truncate(to: start + count)
@@ -109,7 +109,7 @@ extension ValuePlan {
         }
     }
 
-    private static func isDate(_ text: RawSpan, digits count: Int) -> Bool {
+    private static func isDate(_ text: RawSpan) -> Bool {
         guard text.byteCount >= 10 else { return false }
         for offset in 0 ..< 10 {
             let byte = text.byte(at: offset)

@@ -51,9 +51,6 @@ package struct IndexedRow: Hashable, Sendable {
 }
 
 extension Generation {
-    /// Whether its indexes are stored on disk; otherwise each query derives them from the rows.
-    package var hasIndexes: Bool { indexes != nil }
-
     /// Up to `limit` rows in the order of an index, from one transaction. O(log n + rows returned); O(n) memory and time if the generation
     /// is sealed.
     package func page(

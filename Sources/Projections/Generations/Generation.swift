@@ -156,8 +156,6 @@ package final class Generation: Sendable {
         return configuration
     }
 
-    package var isReadOnly: Bool { environment.isReadOnly }
-
     /// Reads in a transaction, and records damage that LMDB detects.
     func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
         defer { withExtendedLifetime(self) {} }
