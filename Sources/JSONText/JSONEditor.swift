@@ -60,15 +60,11 @@ package struct JSONEditor: ~Copyable {
 
     /// Copies a text and finds the members of its root. Forgets what was loaded before.
     package mutating func load(_ text: RawSpan) throws(JSONError) {
-        arena.removeAll()
         records.removeAll()
         fault = nil
-        guard text.byteCount < JSONEditor.arenaMax else {
+        guard let start = takeText(text, into: &arena) else {
             throw JSONError("a text of less than 1 GiB was expected", at: JSONEditor.arenaMax)
         }
-        arena.append(text)
-        arena.append(littleEndian: textEnd)
-        let start = Self.endOfSpaces(arena, 0)
         guard let kind = JSONKind(firstByte: arena.bytes.byte(at: start)) else { throw JSONError("a value was expected", at: start) }
         records.append(Record(start: Int32(start), count: 0, kind: kind))
         let end: Int
@@ -80,14 +76,9 @@ package struct JSONEditor: ~Copyable {
             guard !walk.isMalformed else { throw JSONError("a value was expected", at: start) }
             records[0].count = Int32(end - start)
         }
-        let rest = Self.endOfSpaces(arena, end)
-        guard rest == text.byteCount else { throw JSONError("the end of the text was expected", at: rest) }
-    }
-
-    private static func endOfSpaces(_ arena: borrowing ByteBuffer, _ start: Int) -> Int {
-        var walk = JSONWalker(arena.bytes, at: start)
-        walk.skipSpaces()
-        return walk.offset
+        var rest = JSONWalker(arena.bytes, at: end)
+        rest.skipSpaces()
+        guard rest.offset == text.byteCount else { throw JSONError("the end of the text was expected", at: rest.offset) }
     }
 
     /// The root: the value that makes up the whole text.

@@ -106,9 +106,7 @@ extension FoldRule {
             case "only-existing": onlyExisting = try member.value.flag("only-existing")
             case "key": (key, keyMark) = (try Source(key: member.value), member.value.mark)
             case "delete": deletes = try member.value.flag("delete")
-            case "each":
-                let pointer = try member.value.pointer("each")
-                each = pointer
+            case "each": each = try member.value.pointer("each")
             case "unset":
                 for text in try member.value.list("unset") {
                     edits.append(
