@@ -98,8 +98,8 @@ extension GenerationSet {
         var made: [String] = []
         func remove() throws(EvstoreError) { for name in made { try Generation.remove(named: name, in: root) } }
         do {
-            let build = MappedBuild(evolving, map, of: source, into: try create([index], &made, context)[0])
-            if try build.run(rowsMax: rowsMax, context.job) { return made.first }
+            let target = try create([index], &made, context)[0]
+            if try map.build(target, of: source, rowsMax: rowsMax, evolving, context.job) { return made.first }
         } catch {
             try remove()
             throw error

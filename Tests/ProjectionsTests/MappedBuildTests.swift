@@ -51,7 +51,7 @@ struct MappedBuildTests {
         do {
             let (definition, map) = (try store.definition(at: 2), try Self.map(store))
             let mapped = try store.generation(definition)
-            #expect(try MappedBuild(store.evolving, map, of: store.build(), into: (definition, mapped)).run(Job("build")))
+            #expect(try map.build((definition, mapped), of: store.build(), store.evolving, Job("build")))
             // Given events that come after it.
             try await store.append(randomEvents(500, seed: 8, keys: 700).filter { !$0.payload.contains("true") })
             try Follower(store.evolving).catchUp(mapped, definition)
@@ -75,7 +75,7 @@ struct MappedBuildTests {
                 try source.rows.put(Array("o1".utf8).lent, Array(#"{"total":1}"#.utf8).lent, &transaction)
             }
             let mapped = try store.generation(definition)
-            #expect(try !MappedBuild(store.evolving, map, of: source, into: (definition, mapped)).run(Job("build")))
+            #expect(try !map.build((definition, mapped), of: source, store.evolving, Job("build")))
             #expect(try !mapped.header.isReady)
         }
         try await store.end()

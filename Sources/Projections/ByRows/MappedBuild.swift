@@ -3,26 +3,17 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 
-/// Builds a generation from the rows of another one, by a function that is proved to be equivalent to folding.
-package struct MappedBuild: Sendable {
-    package typealias Target = (definition: Definition, generation: Generation)
-
-    private let evolving: VersionedLog
-    private let map: RowMap
-    /// An empty generation, created by `Generation.create`.
-    private let target: Target
-    private let source: Generation
-
-    package init(_ evolving: VersionedLog, _ map: RowMap, of source: Generation, into target: Target) {
-        (self.evolving, self.map, self.source, self.target) = (evolving, map, source, target)
-    }
-
-    /// Maps all rows and marks the generation as ready, at the checkpoint of the source. Blocks until then. O(bytes of the rows).
+extension RowMap {
+    /// Fills a generation that `Generation.create` has made from the rows of another one, and marks it as ready, at the checkpoint of the
+    /// source. It is proved that folding gives the same. Blocks until then. O(bytes of the rows).
     /// - Parameter rowsMax: maps only the first rows, up to this number, to measure the speed.
     /// - Returns: false if the source does not contain what its events produce: its quarantine is not empty, its digest does not match its
     ///   rows, or no event can have produced a value. The generation is then unfinished and must be removed.
     /// - Throws: `EvstoreError.interrupted`.
-    package func run(rowsMax: UInt64 = .max, _ job: Job) throws(EvstoreError) -> Bool {
+    package func build(
+        _ target: (definition: Definition, generation: Generation), of source: Generation, rowsMax: UInt64 = .max,
+        _ evolving: VersionedLog, _ job: Job
+    ) throws(EvstoreError) -> Bool {
         try converting("building \(target.definition.name) from its rows", at: evolving.log.path) {
             try evolving.log.makeDurable()
             var load = try GenerationLoad(
@@ -36,7 +27,7 @@ package struct MappedBuild: Sendable {
                 if read.rows == rowsMax { return false }
                 read.rows += 1
                 read.digest.insert(key: key, value: row)
-                isFit = map.map(row, &workspace)
+                isFit = map(row, &workspace)
                 guard isFit else { return false }
                 made.rows += 1
                 made.digest.insert(key: key, value: workspace.row.bytes)
