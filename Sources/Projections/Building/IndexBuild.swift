@@ -1,28 +1,20 @@
 internal import Bytes
 
-/// Fills the indexes of a generation whose rows are loaded: reads the rows once and loads their index entries in sorted runs of limited
-/// size. The first run is appended to the table; the entries of later runs are inserted in order.
-struct IndexBuild {
-    private let indexes: RowIndexes
-    private let bytes: Int
-    private let check: () throws -> Void
-
+extension RowIndexes {
     private static let pageRows = 8_192
 
-    init(_ indexes: RowIndexes, bytes: Int, check: @escaping () throws -> Void) {
-        (self.indexes, self.bytes, self.check) = (indexes, bytes, check)
-    }
-
-    func fill(_ generation: Generation) throws {
-        guard let table = generation.indexes, !indexes.isEmpty else { return }
+    /// Fills the indexes of a generation whose rows are loaded: reads the rows once and loads their index entries in sorted runs of limited
+    /// size. The first run is appended to the table; the entries of later runs are inserted in order.
+    func fill(_ generation: Generation, bytes: Int, _ check: () throws -> Void) throws {
+        guard let table = generation.indexes, !isEmpty else { return }
         var run = IndexRun(of: table)
-        var making = RowIndexes.EntryBuilder()
+        var making = EntryBuilder()
         var (range, isFirst) = (KeyRange.all, true)
         while true {
             try check()
             var (rows, last): (Int, [UInt8]?) = (0, nil)
             try generation.scan(range) { key, value in
-                try indexes.forEachEntry(key, value, &making) { try run.append($0, $1) }
+                try forEachEntry(key, value, &making) { try run.append($0, $1) }
                 rows += 1
                 if rows == Self.pageRows { last = [UInt8](copying: key) }
                 return rows < Self.pageRows

@@ -201,7 +201,7 @@ struct GenerationLoad: ~Copyable {
     /// Loads the remaining rows, and the indexes.
     mutating func finish(_ sums: Sums, at checkpoint: Checkpoint) throws {
         try load()
-        try IndexBuild(definition.indexes, bytes: indexBytes, check: check).fill(generation)
+        try definition.indexes.fill(generation, bytes: indexBytes, check)
         // Order: the rows are synced to disk before the header that marks them as ready.
         try generation.environment.sync()
         try generation.environment.setSyncing(true)
