@@ -15,38 +15,33 @@ package enum Rollback {
         let began = Instant.now
         try context.log.requireOwn()
         return try await context.locked { () async throws(EvstoreError) in
-            try await locked(context, to: version, without: without, began)
+            let state = try context.state()
+            let flips = try FlipHistory(context.log)
+            let target = try flips.target(version, state)
+            var report = RollbackReport(from: state.live, to: target, position: try context.last().position)
+            if target != state.live {
+                context.logger.info(
+                    "a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(context.store)"])
+                var generationSet = try GenerationSet.registered(context, at: target, state)
+                report.without = try generationSet.leaveBehind(without)
+                report.rebuilt = try generationSet.build(context, onError: .quarantine).map(\.name)
+                let flip = try await move(context, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
+                report.position = flip.position
+                (report.flipBegan, report.flipPause) = (flip.began, flip.pause)
+                report.tail = flip.position.events(after: flips.reached(target, state) ?? Position(.max))
+                context.logger.info(
+                    "a rollback ended",
+                    metadata: [
+                        "live": "\(target)", "position": "\(report.position)", "tail": "\(report.tail)",
+                        "milliseconds": "\(flip.milliseconds)",
+                    ])
+            }
+            report.duration = began.duration(to: .now)
+            // The rollback is complete, and nobody waits for this.
+            let loss = target == state.live ? nil : loss(context, state, flips, to: target)
+            (report.loss, report.bornAbove, report.sample) = (loss?.loss, loss?.bornAbove ?? 0, loss?.sample ?? 0)
+            return report
         }
-    }
-
-    private static func locked(
-        _ context: MigrationContext, to version: SchemaVersion?, without: Set<String>, _ began: Instant
-    ) async throws(EvstoreError) -> RollbackReport {
-        let state = try context.state()
-        let flips = try FlipHistory(context.log)
-        let target = try flips.target(version, state)
-        var report = RollbackReport(from: state.live, to: target, position: try context.last().position)
-        if target != state.live {
-            context.logger.info("a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(context.store)"])
-            var generationSet = try GenerationSet.registered(context, at: target, state)
-            report.without = try generationSet.leaveBehind(without)
-            report.rebuilt = try generationSet.build(context, onError: .quarantine).map(\.name)
-            let flip = try await move(context, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
-            report.position = flip.position
-            (report.flipBegan, report.flipPause) = (flip.began, flip.pause)
-            report.tail = flip.position.events(after: flips.reached(target, state) ?? Position(.max))
-            context.logger.info(
-                "a rollback ended",
-                metadata: [
-                    "live": "\(target)", "position": "\(report.position)", "tail": "\(report.tail)",
-                    "milliseconds": "\(flip.milliseconds)",
-                ])
-        }
-        report.duration = began.duration(to: .now)
-        // The rollback is complete, and nobody waits for this.
-        let loss = target == state.live ? nil : loss(context, state, flips, to: target)
-        (report.loss, report.bornAbove, report.sample) = (loss?.loss, loss?.bornAbove ?? 0, loss?.sample ?? 0)
-        return report
     }
 
     private static let eventsExamined = 10_000
