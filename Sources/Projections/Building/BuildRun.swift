@@ -94,12 +94,12 @@ final class BuildRun {
     }
 
     /// Makes sorted runs of a target's rows, including rows that were set aside.
-    private func sort(_ index: Int) throws -> (readers: [RunReader], count: UInt64, digest: SetDigest) {
+    private func sort(_ index: Int) throws -> RunList.Runs {
         let list = partitions[index]
         let name = build.targets[index].definition.name
         let runs = RunList()
         let toFile = list.contains { $0.hasSpilled }
-        try shareOut(list.count) { number in runs.add(number, try list[number].takeRun(of: name, toFile: toFile)) }
+        try shareOut(list.count) { number in runs.add(try list[number].takeRun(of: name, toFile: toFile)) }
         let spilled = list.indices.filter { list[$0].hasSpilled }
         let (memory, job, rejections) = (rowBytes / max(1, min(jobs, spilled.count)), job, Monitor<[Int: [Rejection]]>([:]))
         try shareOut(spilled.count) { unit in
@@ -109,7 +109,7 @@ final class BuildRun {
                 try list[number].foldSpilled(memory: memory)
                 let rejected = list[number].takeRejections()
                 rejections.withLock { $0[number, default: []] += rejected }
-                runs.add(number, try list[number].takeRun(of: name, toFile: true))
+                runs.add(try list[number].takeRun(of: name, toFile: true))
             }
         }
         // Rejections are handled in a fixed order, regardless of which thread finished first.
@@ -129,26 +129,20 @@ final class BuildRun {
 
 /// The runs of one target, from all threads.
 private final class RunList: Sendable {
-    private struct State {
-        var readers: [(number: Int, reader: RunReader)] = []
-        var count: UInt64 = 0
-        var digest = SetDigest()
-    }
+    typealias Runs = (readers: [RunReader], count: UInt64, digest: SetDigest)
 
     // The thread sanitizer recognizes the lock of a monitor, but not that of the standard library's mutex.
-    private let state = Monitor(State())
+    private let state = Monitor<Runs>(([], 0, SetDigest()))
 
-    func add(_ number: Int, _ run: consuming SortedRun) {
+    func add(_ run: consuming SortedRun) {
         let (count, digest) = (run.count, run.digest)
         let reader = run.reader()
         state.withLock { state in
             state.count += count
             state.digest.formUnion(digest)
-            state.readers.append((number, reader))
+            state.readers.append(reader)
         }
     }
 
-    func finish() -> (readers: [RunReader], count: UInt64, digest: SetDigest) {
-        state.withLock { ($0.readers.map(\.reader), $0.count, $0.digest) }
-    }
+    func finish() -> Runs { state.withLock { $0 } }
 }
