@@ -17,42 +17,33 @@ package enum Finalize {
         let began = Instant.now
         try context.log.requireOwn()
         return try await context.locked { () async throws(EvstoreError) in
-            let (floor, top, named) = try await move(context, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
+            let planned = try context.state()
+            guard planned.live == version else { throw .notLive(version, live: planned.live) }
+            let floor = max(floor ?? version, planned.floor)
+            let top = floor == version ? version : planned.top
+            let named = try GenerationSet.fingerprints(context, from: floor, through: top)
+            let kept = try await context.log.changing { update in
+                try update.requireStamp(of: planned)
+                if !leavingConsumers { try requireNoConsumers(below: floor, update) }
+                try requireNoNodes(below: floor, without: withoutNodes, &update)
+                let from = update.state.floor
+                // Another node may be live at a higher version.
+                let top = max(top, try update.nodes().map(\.live).max() ?? top)
+                update.state.generations = update.state.generations.filter { named.contains($0.key) }
+                guard from != floor || update.state.top != top else { return top }
+                (update.state.floor, update.state.top) = (floor, top)
+                try update.state.checkNumbers()
+                try Journal.append(
+                    .init(.finalize, from: from, to: floor, position: update.last.position, duration: began.duration(to: .now)),
+                    to: &update)
+                MigrationPhase.reached(.finalizeInside)
+                return top
+            }
             MigrationPhase.reached(.finalizeAfter)
             let pruned = try GenerationSweep.run(context, keepingReady: named)
             MigrationPhase.reached(.pruneAfter)
-            return FinalizeReport(floor: floor, top: top, pruned: pruned)
+            return FinalizeReport(floor: floor, top: kept, pruned: pruned)
         }
-    }
-
-    /// - Returns: the floor, the top, and the fingerprints of the read models that stay.
-    private static func move(
-        _ context: MigrationContext, _ version: SchemaVersion, floor: SchemaVersion?, leaving: (consumers: Bool, nodes: [String]),
-        _ began: Instant
-    ) async throws(EvstoreError) -> (floor: SchemaVersion, top: SchemaVersion, named: Set<String>) {
-        let planned = try context.state()
-        guard planned.live == version else { throw .notLive(version, live: planned.live) }
-        let floor = max(floor ?? version, planned.floor)
-        let top = floor == version ? version : planned.top
-        let named = try GenerationSet.fingerprints(context, from: floor, through: top)
-        let kept = try await context.log.changing { update in
-            try update.requireStamp(of: planned)
-            if !leaving.consumers { try requireNoConsumers(below: floor, update) }
-            try requireNoNodes(below: floor, without: leaving.nodes, &update)
-            let from = update.state.floor
-            // Another node may be live at a higher version.
-            let top = max(top, try update.nodes().map(\.live).max() ?? top)
-            update.state.generations = update.state.generations.filter { named.contains($0.key) }
-            guard from != floor || update.state.top != top else { return top }
-            (update.state.floor, update.state.top) = (floor, top)
-            try update.state.checkNumbers()
-            try Journal.append(
-                .init(.finalize, from: from, to: floor, position: update.last.position, duration: began.duration(to: .now)),
-                to: &update)
-            MigrationPhase.reached(.finalizeInside)
-            return top
-        }
-        return (floor, kept, named)
     }
 
     private static func requireNoNodes(below floor: SchemaVersion, without gone: [String], _ update: inout LogUpdate) throws {
