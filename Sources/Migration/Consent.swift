@@ -62,7 +62,7 @@ package struct TailConsent: Sendable {
     /// appended.
     /// - Throws: `EvstoreError.consentNeeded`.
     func require(to cut: CutEffects, after snapshot: SnapshotReport, _ context: MigrationContext, _ now: Epoch) throws(EvstoreError) {
-        if cut.isNone { return }
+        if cut.tail == 0 && cut.floor == nil && cut.nodes.isEmpty { return }
         guard discardTail else {
             throw .consentNeeded(
                 what: "\(cut.words); nothing was changed",
@@ -102,8 +102,6 @@ struct CutEffects {
         floor = state.floor > snapshot.floor ? state.floor : nil
         nodes = own == nil ? [] : try context.log.reading { try $0.nodes() }.filter { $0.live > snapshot.top && $0.name != own }
     }
-
-    var isNone: Bool { tail == 0 && floor == nil && nodes.isEmpty }
 
     var events: String { "\(counted(tail, "event")) after position \(snapshot.position)" }
 

@@ -60,17 +60,8 @@ package enum Laws {
         return trial.tally
     }
 
-    /// Tries the laws of events on the whole log, on events made from the shapes of every version, and on mutated events of the log.
+    /// Tries the laws of events on the whole log.
     /// - Parameter quarantines: see `LawTrial.init`.
-    static func checkEvents(
-        _ context: MigrationContext, _ history: History, _ state: StoreState, seed: UInt64, quarantines: [AcceptedQuarantine]
-    ) throws(EvstoreError) -> LawTally {
-        var tally = try checkLog(context, history, state, quarantines)
-        tally.add(try checkGenerated(context, history, seed))
-        tally.add(try checkMutated(context, history, seed))
-        return tally
-    }
-
     private static func checkLog(
         _ context: MigrationContext, _ history: History, _ state: StoreState, _ quarantines: [AcceptedQuarantine]
     ) throws(EvstoreError) -> LawTally {
@@ -241,7 +232,9 @@ extension Laws {
         for version in Set([state.live, state.top, state.head]).sorted() where quarantine == nil {
             if let one = try GenerationSet.registered(context, at: version, state).acceptedQuarantine(context) { quarantines.append(one) }
         }
-        var tally = try checkEvents(context, history, state, seed: seed, quarantines: quarantines)
+        var tally = try checkLog(context, history, state, quarantines)
+        tally.add(try checkGenerated(context, history, seed))
+        tally.add(try checkMutated(context, history, seed))
         var models = try ReplayLaws(context)
         for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
         try models.checkShared(state)
