@@ -6,7 +6,7 @@ internal import Crypto
 package struct Digest: Hashable, Sendable {
     package static let size = 32
     /// The bytes as little-endian integers.
-    private let first, second, third, fourth: UInt64
+    let low, high: UInt128
 
     /// Nil unless there are exactly 32 bytes.
     package init?(_ bytes: [UInt8]) { self.init(bytes.lent) }
@@ -24,13 +24,12 @@ package struct Digest: Hashable, Sendable {
     }
 
     fileprivate init(checked bytes: RawSpan) {
-        (first, second) = (bytes.load(UInt64.self, at: 0), bytes.load(UInt64.self, at: 8))
-        (third, fourth) = (bytes.load(UInt64.self, at: 16), bytes.load(UInt64.self, at: 24))
+        self.init(low: bytes.load(UInt128.self, at: 0), high: bytes.load(UInt128.self, at: 16))
     }
 
-    init(words: (UInt64, UInt64, UInt64, UInt64)) { (first, second, third, fourth) = words }
+    init(low: UInt128, high: UInt128) { (self.low, self.high) = (low, high) }
 
-    package static let zero = Digest(words: (0, 0, 0, 0))
+    package static let zero = Digest(low: 0, high: 0)
 
     package var bytes: [UInt8] {
         var row = ByteBuffer(capacity: Self.size)
@@ -39,21 +38,15 @@ package struct Digest: Hashable, Sendable {
     }
 
     package func append(to row: inout ByteBuffer) {
-        row.append(littleEndian: first)
-        row.append(littleEndian: second)
-        row.append(littleEndian: third)
-        row.append(littleEndian: fourth)
+        row.append(littleEndian: low)
+        row.append(littleEndian: high)
     }
 
     /// Overwrites the 32 bytes at `offset` of the row.
     package func store(in row: inout ByteBuffer, at offset: Int) {
-        row.store(littleEndian: first, at: offset)
-        row.store(littleEndian: second, at: offset + 8)
-        row.store(littleEndian: third, at: offset + 16)
-        row.store(littleEndian: fourth, at: offset + 24)
+        row.store(littleEndian: low, at: offset)
+        row.store(littleEndian: high, at: offset + 16)
     }
-
-    var words: (UInt64, UInt64, UInt64, UInt64) { (first, second, third, fourth) }
 
     package var hex: String { Bytes.hex(bytes) }
 }
@@ -71,9 +64,8 @@ package struct SHA256Hasher {
     package mutating func update(_ bytes: [UInt8]) { update(bytes.lent) }
 
     package mutating func update(_ digest: Digest) {
-        let words = digest.words
-        var stored = (words.0.littleEndian, words.1.littleEndian, words.2.littleEndian, words.3.littleEndian)
-        unsafe withUnsafeBytes(of: &stored) { unsafe hasher.update(bufferPointer: $0) }
+        var words = (digest.low.littleEndian, digest.high.littleEndian)
+        unsafe withUnsafeBytes(of: &words) { unsafe hasher.update(bufferPointer: $0) }
     }
 
     package mutating func update(_ text: String) { update(Array(text.utf8)) }

@@ -27,26 +27,12 @@ package struct SetDigest: Hashable, Sendable {
     }
 
     private mutating func add(_ other: Digest) {
-        var carry = false
-        func sum(_ a: UInt64, _ b: UInt64) -> UInt64 {
-            let (first, over) = a.addingReportingOverflow(b)
-            let (second, more) = first.addingReportingOverflow(carry ? 1 : 0)
-            carry = over || more
-            return second
-        }
-        let (a, b) = (digest.words, other.words)
-        digest = Digest(words: (sum(a.0, b.0), sum(a.1, b.1), sum(a.2, b.2), sum(a.3, b.3)))
+        let (low, carries) = digest.low.addingReportingOverflow(other.low)
+        digest = Digest(low: low, high: digest.high &+ other.high &+ (carries ? 1 : 0))
     }
 
     private mutating func subtract(_ other: Digest) {
-        var borrow = false
-        func difference(_ a: UInt64, _ b: UInt64) -> UInt64 {
-            let (first, under) = a.subtractingReportingOverflow(b)
-            let (second, more) = first.subtractingReportingOverflow(borrow ? 1 : 0)
-            borrow = under || more
-            return second
-        }
-        let (a, b) = (digest.words, other.words)
-        digest = Digest(words: (difference(a.0, b.0), difference(a.1, b.1), difference(a.2, b.2), difference(a.3, b.3)))
+        let (low, borrows) = digest.low.subtractingReportingOverflow(other.low)
+        digest = Digest(low: low, high: digest.high &- other.high &- (borrows ? 1 : 0))
     }
 }
