@@ -17,7 +17,7 @@ struct RowLayout: Sendable {
     private let fixedStarts: [Int]
 
     init(targets: [[Name]]) {
-        let sorted = Set(targets).sorted { Self.precedes($0, $1) }
+        let sorted = Set(targets).sorted { $0.lexicographicallyPrecedes($1) }
         var kept: [[Name]] = []
         // Targets inside a target directly follow it.
         for target in sorted where kept.last.map({ !target.starts(with: $0) }) ?? true { kept.append(target) }
@@ -37,11 +37,6 @@ struct RowLayout: Sendable {
         starts.append(slots.isEmpty ? 0 : text.count)
         braces.close(into: &text)
         return (text.array(), starts)
-    }
-
-    private static func precedes(_ a: [Name], _ b: [Name]) -> Bool {
-        for (left, right) in zip(a, b) where left != right { return left < right }
-        return a.count < b.count
     }
 
     /// The slot that contains a target, and the names inside the slot.
