@@ -13,36 +13,25 @@ extension DeclarativeFold.CompiledEdit {
         case .set: value
         case .initial: isPresent ? nil : value
         case .add: try sum(isPresent, value, &workspace)
-        case .count: try increment(isPresent, &workspace)
+        case .count: try sum(isPresent, nil, &workspace)
         case .max, .min: try extreme(isPresent, value, &workspace)
         case .append: try appended(isPresent, value, &workspace)
         case .include, .exclude: try changedSet(isPresent, value, &workspace)
         }
     }
 
-    private func sum(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
-        let added = workspace.scratch.slice(value.start, value.size).plainInteger
+    /// - Parameter value: what is added; nil for 1.
+    private func sum(_ isPresent: Bool, _ value: ByteSlice?, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
+        let added: Int? = if let value { workspace.scratch.slice(value.start, value.size).plainInteger } else { 1 }
         let old = isPresent ? workspace.spare.bytes.plainInteger : 0
         let start = workspace.scratch.count
         if let added, let old {
             // Both have at most 18 digits, so their sum fits an `Int`.
             workspace.scratch.append(integer: old + added)
         } else {
-            let new = try Self.number(workspace.scratch.slice(value.start, value.size))
+            let new = if let value { try Self.number(workspace.scratch.slice(value.start, value.size)) } else { DecimalNumber(1) }
             let sum = isPresent ? try Self.number(workspace.spare.bytes) + new : new
             sum.append(to: &workspace.scratch)
-        }
-        return ByteSlice(start, workspace.scratch.count - start)
-    }
-
-    private func increment(_ isPresent: Bool, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
-        let start = workspace.scratch.count
-        if !isPresent {
-            workspace.scratch.append(integer: 1)
-        } else if let old = workspace.spare.bytes.plainInteger {
-            workspace.scratch.append(integer: old + 1)
-        } else {
-            (try Self.number(workspace.spare.bytes) + DecimalNumber(1)).append(to: &workspace.scratch)
         }
         return ByteSlice(start, workspace.scratch.count - start)
     }
