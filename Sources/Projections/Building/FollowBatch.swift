@@ -39,7 +39,9 @@ final class FollowBatch {
                         return true
                     }
                     let rejections = try Self.fold(preparer.outputs[0], &row, generation, &header, &transaction)
-                    try quarantine(rejections, generation, &header, &transaction)
+                    for row in try QuarantineRow.rows(rejections, evolving.log) where try generation.put(row, &transaction) {
+                        header.quarantined += 1
+                    }
                     header.checkpoint.position = end
                 }
                 header.checkpoint.epoch = now.epoch
@@ -77,12 +79,6 @@ final class FollowBatch {
         guard let rows = UInt64(exactly: count) else { throw generation.note.damaged("its header counts fewer rows than there were") }
         (header.digest, header.rows) = (sums.digest.digest, rows)
         return sums.rejections
-    }
-
-    private func quarantine(
-        _ rejections: [Rejection], _ generation: Generation, _ header: inout GenerationHeader, _ transaction: inout WriteTransaction
-    ) throws {
-        for row in try QuarantineRow.rows(rejections, evolving.log) where try generation.put(row, &transaction) { header.quarantined += 1 }
     }
 }
 
