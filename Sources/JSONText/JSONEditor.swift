@@ -193,8 +193,7 @@ private func keyOfEscapedName(_ literal: RawSpan) -> UInt32 {
 
 /// The first eight bytes of a name, followed by a quote if the name is shorter.
 func firstWord(of name: RawSpan) -> UInt64 {
-    var word: UInt64 = 0
-    for index in 0 ..< min(name.byteCount, 8) { word |= UInt64(name.byte(at: index)) << UInt64(8 * index) }
+    let word = name.loadOrZeros(UInt64.self, at: 0)
     return name.byteCount < 8 ? word | 0x22 << UInt64(8 * name.byteCount) : word
 }
 

@@ -119,18 +119,12 @@ struct NameStack: ~Copyable {
         let end = start &+ count
         while offset < end {
             let own = min(end &- offset, 8)
-            let word = offset &+ 8 <= text.byteCount ? text.load(UInt64.self, at: offset) : lastWord(text, offset)
+            let word = text.loadOrZeros(UInt64.self, at: offset)
             // Bytes beyond the name are shifted out, so that a name's hash does not depend on its location.
             hash = (hash ^ word &<< UInt64(truncatingIfNeeded: 64 &- 8 &* own)) &* 0x9E37_79B9_7F4A_7C15
             hash ^= hash &>> 32
             offset &+= 8
         }
         return UInt32(truncatingIfNeeded: hash)
-    }
-
-    /// The last bytes of a text, fewer than eight, as a word.
-    @inline(never)
-    private static func lastWord(_ text: RawSpan, _ start: Int) -> UInt64 {
-        (start ..< text.byteCount).reversed().reduce(0) { $0 << 8 | UInt64(text.byte(at: $1)) }
     }
 }
