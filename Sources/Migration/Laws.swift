@@ -105,6 +105,7 @@ package enum Laws {
             })
     }
 
+    /// How many events of the log are mutated at most.
     private static let mutatedMax = 5_000
 
     private static func checkMutated(_ context: MigrationContext, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
