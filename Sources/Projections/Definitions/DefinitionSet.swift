@@ -206,7 +206,6 @@ package struct Definition: Sendable {
     package let fingerprint: Digest
     /// The shape that every row must fit; nil if none is declared.
     package let rowShape: EventShape?
-    package let isSwift: Bool
     package let indexes: RowIndexes
     let declared: DeclaredProjection?
     /// Nil if it is written in Swift and this program does not contain it.
@@ -222,7 +221,6 @@ package struct Definition: Sendable {
         switch entry {
         case .declared(let projection):
             consumes = projection.consumes
-            isSwift = false
             indexes = RowIndexes(projection.indexes.map(\.index))
             rowShape = projection.row.map { EventShape(shape: $0) }
             compile = { DeclarativeFold(projection, at: version, history) }
@@ -230,7 +228,6 @@ package struct Definition: Sendable {
             declared = projection
         case .swift(let declaration):
             consumes = declaration.consumes
-            isSwift = true
             indexes = RowIndexes(declaration.indexes)
             rowShape = nil
             declared = nil
@@ -245,6 +242,8 @@ package struct Definition: Sendable {
         hasher.update(history.stepsDigest(for: consumes, at: version, reading: reading).bytes)
         fingerprint = hasher.finalize()
     }
+
+    package var isSwift: Bool { declared == nil }
 
     /// Whether this program can build and follow it.
     package var isAvailable: Bool { compile != nil }

@@ -132,34 +132,25 @@ package struct RowIndexes: Sendable {
     /// The lower and upper bounds of entries with given first values, and optionally with bounds on the next value; all values are JSON
     /// texts.
     static func bounds(_ number: Int, equal: [[UInt8]], from: [UInt8]?, to: [UInt8]?) -> (lower: [UInt8], upper: [UInt8]) {
-        var prefix = ByteBuffer(capacity: 64)
-        prefix.append(UInt8(number))
-        for value in equal { OrderedValue.append(value.lent, to: &prefix) }
-        let fixed = [UInt8](copying: prefix.bytes)
-        func with(_ value: [UInt8]) -> [UInt8] {
-            var bytes = ByteBuffer(capacity: 64)
-            OrderedValue.append(value.lent, to: &bytes)
-            return fixed + [UInt8](copying: bytes.bytes)
-        }
-        return (from.map(with) ?? fixed, to.map(with) ?? fixed + [0xff])
+        let fixed = place(number, equal)
+        return (from.map { place(number, equal + [$0]) } ?? fixed, to.map { place(number, equal + [$0]) } ?? fixed + [0xff])
+    }
+
+    /// Where the entries of an index with such first values begin.
+    private static func place(_ number: Int, _ values: [[UInt8]]) -> [UInt8] {
+        var place = ByteBuffer(capacity: 64)
+        place.append(UInt8(number))
+        for value in values { OrderedValue.append(value.lent, to: &place) }
+        return place.array()
     }
 
     /// The ranges in which a generation that an older program has built may have entries with such values under other keys.
     static func formerPlaces(_ number: Int, _ equal: [[UInt8]], _ bounds: [[UInt8]?]) -> [KeyRange] {
-        var places: [KeyRange] = []
-        var prefix = ByteBuffer(capacity: 64)
-        func note(_ value: [UInt8]) {
-            guard let former = OrderedValue.former(value.lent) else { return }
-            let place = [UInt8](copying: prefix.bytes) + former
-            places.append(KeyRange(lower: cut(place), upper: cutEnd(place + [0xff])))
+        (equal + bounds.compactMap(\.self)).enumerated().compactMap { index, value in
+            guard let former = OrderedValue.former(value.lent) else { return nil }
+            let place = place(number, Array(equal.prefix(index))) + former
+            return KeyRange(lower: cut(place), upper: cutEnd(place + [0xff]))
         }
-        prefix.append(UInt8(number))
-        for value in equal {
-            note(value)
-            OrderedValue.append(value.lent, to: &prefix)
-        }
-        bounds.compactMap(\.self).forEach(note)
-        return places
     }
 }
 
