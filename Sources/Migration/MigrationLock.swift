@@ -55,17 +55,12 @@ package struct MigrationLock: Sendable {
 
 /// Publishes the progress of the work to processes that find the lock held, at most twice a second.
 final class LockProgress: Sendable {
-    private struct State {
-        var lock: (held: HeldLock, what: String)?
-        var told: Instant?
-    }
-
     private static let pause = Duration.milliseconds(500)
-    private let state = Monitor(State())
+    private let state = Monitor<(lock: (held: HeldLock, what: String)?, told: Instant?)>((nil, nil))
 
-    func begin(_ held: HeldLock, _ what: String) { state.withLock { $0 = State(lock: (held, what)) } }
+    func begin(_ held: HeldLock, _ what: String) { state.withLock { $0 = ((held, what), nil) } }
 
-    func end() { state.withLock { $0 = State() } }
+    func end() { state.withLock { $0 = (nil, nil) } }
 
     func take(_ event: ProgressEvent) {
         if event.total == 0 { return }
@@ -80,14 +75,9 @@ final class LockProgress: Sendable {
 
 /// Writes the progress of long work to the service's log: the beginning of each step, and every few seconds how much of it is done.
 final class ProgressLog: Sendable {
-    private struct State {
-        var step = ""
-        var said = Instant.now
-    }
-
     private let logger: Logger
     private let every: Duration
-    private let state = Monitor(State())
+    private let state = Monitor((step: "", said: Instant.now))
 
     init(_ logger: Logger, every: Duration = .seconds(5)) { (self.logger, self.every) = (logger, every) }
 
