@@ -98,12 +98,7 @@ package final class StreamNames {
 /// The names that the threads of one build or query have found, in the latest epoch. Looking up a name in the log takes as long as writing
 /// ten events, since its block is verified.
 package final class SharedStreamNames: Sendable {
-    private struct State {
-        var epoch = Epoch.first
-        var names: [UInt64: StreamNames.Stored] = [:]
-    }
-
-    private let state = Monitor(State())
+    private let state = Monitor<(epoch: Epoch, names: [UInt64: StreamNames.Stored])>((.first, [:]))
     private static let keptMax = 1 << 19
 
     package init() {}
