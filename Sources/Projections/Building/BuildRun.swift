@@ -4,7 +4,6 @@ internal import EventModel
 internal import Hashing
 internal import Platform
 internal import SchemaEvolution
-internal import Synchronization
 
 final class BuildRun {
     private let build: BulkBuild
@@ -59,18 +58,9 @@ final class BuildRun {
 
     /// Distributes units of work among the workers.
     private func shareOut(_ units: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
-        let next = Counter()
+        let rest = Monitor(0 ..< units)
         try inParallel(min(jobs, units)) { _ in
-            while let unit = next.take(below: units) { try body(unit) }
-        }
-    }
-
-    private final class Counter: Sendable {
-        private let value = Atomic<Int>(0)
-
-        func take(below limit: Int) -> Int? {
-            let taken = value.wrappingAdd(1, ordering: .relaxed).oldValue
-            return taken < limit ? taken : nil
+            while let unit = rest.withLock({ $0.popFirst() }) { try body(unit) }
         }
     }
 
