@@ -124,7 +124,7 @@ package struct ConsumerRow: Hashable, Sendable {
     private static func all(_ row: (_ start: [UInt8]) throws -> Rows.Element?) throws -> [ConsumerRow] {
         var (found, start): ([ConsumerRow], [UInt8]) = ([], prefix)
         while let row = try row(start) {
-            if let name = name(of: row.key) { found.append(try ConsumerRow(name: name, row.value)) }
+            if case (let name, false)? = owner(of: row.key) { found.append(try ConsumerRow(name: name, row.value)) }
             // Further rows follow behind a consumer's own row, or behind all events that it has parked.
             let slash = row.key[prefix.count...].firstIndex(of: UInt8(ascii: "/"))
             start = slash.map { row.key[..<$0] + [UInt8(ascii: "/") + 1] } ?? row.key + [0]
@@ -135,37 +135,32 @@ package struct ConsumerRow: Hashable, Sendable {
     /// Checks a row of a consumer or of a parked event; ignores other rows of the table.
     /// - Throws: `EvstoreError.storeDamaged` where no store could have written the row.
     package static func check(_ key: [UInt8], _ value: [UInt8]) throws(EvstoreError) {
-        if let name = name(of: key) { return _ = try ConsumerRow(name: name, value) }
-        if let name = parker(of: key) { _ = try ParkedEvent(name, key: key, value) }
+        guard let (name, isParked) = owner(of: key) else { return }
+        if isParked { _ = try ParkedEvent(name, key: key, value) } else { _ = try ConsumerRow(name: name, value) }
     }
 
-    /// The consumer that has parked an event, by the key of the event's row; nil for any other key.
-    private static func parker(of key: [UInt8]) -> String? {
-        guard key.starts(with: prefix), let slash = key[prefix.count...].firstIndex(of: UInt8(ascii: "/")) else { return nil }
-        return String(utf8: Array(key[prefix.count ..< slash]).lent)
-    }
-
-    /// The name of a consumer, by the key of its row; nil for any other key.
-    private static func name(of key: [UInt8]) -> String? {
+    /// The consumer that a row belongs to, and whether the row is that of an event that it has parked; nil for any other key.
+    private static func owner(of key: [UInt8]) -> (name: String, isParked: Bool)? {
+        guard key.starts(with: prefix) else { return nil }
         let rest = key.dropFirst(prefix.count)
-        return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
+        let name = rest.prefix { $0 != UInt8(ascii: "/") }
+        return String(utf8: Array(name).lent).map { ($0, name.count < rest.count) }
     }
 
     /// Converts a row of a damaged store for a new one, whose log may end earlier. Nil where this program could not have written it as a
     /// consumer's or a parked event's row.
     package static func salvaged(_ row: Rows.Element, through end: Checkpoint) -> Rows.Element? {
         do {
-            if let name = name(of: row.key) {
-                var consumer = try ConsumerRow(name: name, row.value)
-                guard consumer.value == row.value || consumer.value(withEpochs: false) == row.value else { return nil }
-                if consumer.place.position > end.position { consumer.place = end }
-                consumer.ahead.removeAll { $0.position > end.position }
-                return (row.key, consumer.value)
+            guard let (name, isParked) = owner(of: row.key) else { return nil }
+            if isParked {
+                guard let parked = try ParkedEvent(name, key: row.key, row.value), parked.position <= end.position else { return nil }
+                return row
             }
-            guard let name = parker(of: row.key), let parked = try ParkedEvent(name, key: row.key, row.value),
-                parked.position <= end.position
-            else { return nil }
-            return row
+            var consumer = try ConsumerRow(name: name, row.value)
+            guard consumer.value == row.value || consumer.value(withEpochs: false) == row.value else { return nil }
+            if consumer.place.position > end.position { consumer.place = end }
+            consumer.ahead.removeAll { $0.position > end.position }
+            return (row.key, consumer.value)
         } catch { return nil }
     }
 }

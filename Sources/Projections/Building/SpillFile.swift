@@ -83,8 +83,8 @@ struct SpillReader {
             piece += more
             return
         }
-        while piece.count < count, number < pieces.count {
-            let envelope = try file.read(pieces.size(number), at: nextPiece)
+        while piece.count < count, number < pieces.sizes.count {
+            let envelope = try file.read(pieces.sizes[number], at: nextPiece)
             nextPiece += envelope.count
             piece += try pieces.open(envelope, number)
             number += 1
@@ -95,11 +95,7 @@ struct SpillReader {
 /// The pieces of a spilled file, each sealed under a key that exists only in memory.
 struct SpilledPieces: Sendable {
     private let sealer = ValueSealer.ephemeral()
-    private var sizes: [Int] = []
-
-    var count: Int { sizes.count }
-
-    func size(_ number: Int) -> Int { sizes[number] }
+    private(set) var sizes: [Int] = []
 
     mutating func seal(_ piece: inout ByteBuffer) throws(EvstoreError) {
         var envelope = ByteBuffer(capacity: piece.count + ValueSealer.addedBytes)
