@@ -347,9 +347,8 @@ extension GenerationSet {
 
     /// The number of events that at least one read model lacks.
     func quarantinedEvents(_ context: MigrationContext) throws(EvstoreError) -> UInt64 {
-        var generations: [Generation] = []
-        for name in present.compactMap(\.directory) { generations.append(try open(name, context)) }
-        return try Generation.countQuarantined(generations)
+        let names = present.compactMap(\.directory)
+        return try Generation.countQuarantined(names.map { (name) throws(EvstoreError) in try open(name, context) })
     }
 
     /// The events that at least one read model lacks; nil where there are none.

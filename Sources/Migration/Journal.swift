@@ -11,9 +11,7 @@ package enum Journal {
 
     package static func list(_ log: EventLog) throws(EvstoreError) -> [JournalRow] {
         let rows = try log.reading { reader in try reader.rows(.journal) }
-        var result: [JournalRow] = []
-        for row in rows { result.append(try JournalRow(key: row.key, value: row.value)) }
-        return result
+        return try rows.map { (row) throws(EvstoreError) in try JournalRow(key: row.key, value: row.value) }
     }
 
     /// Reads the rows behind a number, newest first, until `body` returns false.

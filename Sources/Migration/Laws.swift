@@ -350,9 +350,8 @@ struct ReplayLaws {
     /// Tries the read models that promised versions share: building them at each of these versions must give equal rows.
     mutating func checkShared(_ state: StoreState) throws(EvstoreError) {
         let evolution = try context.evolving.current()
-        var lists: [[Definition]] = []
-        for version in state.floor.through(state.top) {
-            lists.append(try evolution.definitions(at: version).filter(\.isAvailable))
+        var lists = try state.floor.through(state.top).map { (version) throws(EvstoreError) in
+            try evolution.definitions(at: version).filter(\.isAvailable)
         }
         let uses = lists.joined().reduce(into: [:]) { $0[$1.fingerprint, default: 0] += 1 }
         lists = lists.map { $0.filter { uses[$0.fingerprint, default: 0] > 1 } }.filter { !$0.isEmpty }
@@ -425,9 +424,8 @@ private struct ReplayBench {
     }
 
     func replay(jobs: Int, chunkEvents: Int, through: Position) throws(EvstoreError) -> [GenerationHeader] {
-        var headers: [GenerationHeader] = []
-        for generation in try build(jobs: jobs, chunkEvents: chunkEvents, through: through) { headers.append(try generation.header) }
-        return headers
+        let generations = try build(jobs: jobs, chunkEvents: chunkEvents, through: through)
+        return try generations.map { (generation) throws(EvstoreError) in try generation.header }
     }
 
     /// Replays up to a position, then follows from there, each half of the rest with a new follower.

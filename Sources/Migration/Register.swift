@@ -129,10 +129,8 @@ extension Register {
     /// The fingerprints of the read models of each promised version. They are equal before and after where registering changes none of
     /// them.
     static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
-        var result: [Set<Digest>] = []
-        for version in state.floor.through(state.top) {
-            result.append(Set(try definitions.definitions(at: version, history).map(\.fingerprint)))
+        try state.floor.through(state.top).map { (version) throws(EvstoreError) in
+            Set(try definitions.definitions(at: version, history).map(\.fingerprint))
         }
-        return result
     }
 }

@@ -32,8 +32,7 @@ package enum RegisteredRows {
 
     /// - Throws: `EvstoreError.storeDamaged` if a row is not what was written; `schemaNewer` if this program can't read it.
     package static func history(_ rows: Rows, in store: String) throws(EvstoreError) -> History {
-        var stored: [StoredVersion] = []
-        for row in rows { stored.append(try version(row.key, row.value, in: store)) }
+        let stored = try rows.map { (row) throws(EvstoreError) in try version(row.key, row.value, in: store) }
         if stored.isEmpty { return .empty }
         let history = try History(stored: stored)
         for (version, row) in zip(history.versions, rows) where version.digest.bytes != Array(row.value.prefix(32)) {
@@ -52,9 +51,7 @@ package enum RegisteredRows {
     }
 
     package static func definitions(_ rows: Rows, in store: String = "definitions") throws(EvstoreError) -> DefinitionSet {
-        var stored: [StoredDefinition] = []
-        for row in rows { stored.append(try definition(row.key, row.value, in: store)) }
-        return try DefinitionSet(stored: stored)
+        try DefinitionSet(stored: rows.map { (row) throws(EvstoreError) in try definition(row.key, row.value, in: store) })
     }
 
     /// Parses a row of a projection's definition, and refuses one that no store has written.
