@@ -168,21 +168,14 @@ extension JSONTape {
 
     func double(_ index: Int) throws -> Double {
         let node = nodes[index]
-        guard node.kind == .number else { throw mismatch(Double.self, index) }
         let bytes = bytes
-        if let value = node.content(in: bytes.lent).shortDouble() { return value }
-        return try floating(Double.self, node, index)
+        if node.kind == .number, let value = node.content(in: bytes.lent).shortDouble() { return value }
+        return try floating(Double.self, index)
     }
 
-    func float(_ index: Int) throws -> Float {
+    func floating<T: BinaryFloatingPoint & LosslessStringConvertible>(_ type: T.Type, _ index: Int) throws -> T {
         let node = nodes[index]
-        guard node.kind == .number else { throw mismatch(Float.self, index) }
-        return try floating(Float.self, node, index)
-    }
-
-    private func floating<T: BinaryFloatingPoint & LosslessStringConvertible>(
-        _ type: T.Type, _ node: JSONNode, _ index: Int
-    ) throws -> T {
+        guard node.kind == .number else { throw mismatch(type, index) }
         guard let text = text(of: node), let value = T(text), value.isFinite else {
             throw corrupted("\(text(of: node) ?? "the number") does not fit \(type)", index)
         }

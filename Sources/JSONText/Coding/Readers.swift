@@ -19,7 +19,7 @@ struct ValueReader: Decoder, SingleValueDecodingContainer {
     func decode(_ type: Bool.Type) throws -> Bool { try tape.bool(index) }
     func decode(_ type: String.Type) throws -> String { try tape.string(index) }
     func decode(_ type: Double.Type) throws -> Double { try tape.double(index) }
-    func decode(_ type: Float.Type) throws -> Float { try tape.float(index) }
+    func decode(_ type: Float.Type) throws -> Float { try tape.floating(type, index) }
     func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type) throws -> T { try tape.integer(type, index) }
     func decode(_ type: Int128.Type) throws -> Int128 { try tape.integer(type, index) }
     func decode(_ type: UInt128.Type) throws -> UInt128 { try tape.integer(type, index) }
@@ -58,7 +58,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try tape.bool(value(key)) }
     func decode(_ type: String.Type, forKey key: Key) throws -> String { try tape.string(value(key)) }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try tape.double(value(key)) }
-    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try tape.float(value(key)) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try tape.floating(type, value(key)) }
     func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try tape.integer(type, value(key)) }
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try tape.integer(type, value(key)) }
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try tape.integer(type, value(key)) }
@@ -118,7 +118,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     mutating func decode(_ type: Bool.Type) throws -> Bool { try read(type) { [tape] in try tape.bool($0) } }
     mutating func decode(_ type: String.Type) throws -> String { try read(type) { [tape] in try tape.string($0) } }
     mutating func decode(_ type: Double.Type) throws -> Double { try read(type) { [tape] in try tape.double($0) } }
-    mutating func decode(_ type: Float.Type) throws -> Float { try read(type) { [tape] in try tape.float($0) } }
+    mutating func decode(_ type: Float.Type) throws -> Float { try read(type) { [tape] in try tape.floating(type, $0) } }
     mutating func decode<T: FixedWidthInteger & Decodable>(_ type: T.Type) throws -> T { try integer(type) }
     mutating func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
