@@ -94,16 +94,13 @@ package struct ConsumerRow: Hashable, Sendable {
             name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, types: nil)
         if case .array(let values)? = fields["types"] { types = values.compactMap { if case .string(let type) = $0 { type } else { nil } } }
         // A row of an older program has no epochs: what it noted was in the log as of its place.
+        func checkpoint(_ position: UInt64, _ noted: UInt64?) -> Checkpoint {
+            Checkpoint(epoch: Epoch(noted.flatMap(UInt32.init(exactly:)) ?? epoch), position: Position(position))
+        }
         let (ahead, epochs) = (fields.numbers("ahead"), fields.numbers("aheadEpochs"))
-        self.ahead = ahead.enumerated().map { index, position in
-            let epoch = epochs.count == ahead.count ? UInt32(exactly: epochs[index]).map { Epoch($0) } : nil
-            return Checkpoint(epoch: epoch ?? place.epoch, position: Position(position))
-        }
+        self.ahead = ahead.enumerated().map { checkpoint($1, epochs.count == ahead.count ? epochs[$0] : nil) }
         (self.handled, self.attempts, error) = (handled, attempts, fields.text("error"))
-        failing = fields.number("failing").map { position in
-            let epoch = fields.number("failingEpoch").flatMap(UInt32.init(exactly:)).map { Epoch($0) }
-            return Checkpoint(epoch: epoch ?? place.epoch, position: Position(position))
-        }
+        failing = fields.number("failing").map { checkpoint($0, fields.number("failingEpoch")) }
     }
 
     package static func named(_ name: String, in reader: borrowing LogReader) throws -> ConsumerRow? {
