@@ -50,8 +50,8 @@ enum Flip {
         let flipped: (position: Position, time: Timestamp, began: Instant)? = try await context.log.changing { update in
             let (time, began) = (Timestamp.now, Instant.now)
             try update.requireStamp(of: order.planned)
-            guard try order.generationSet.isReady(context, at: update.last) else { return nil }
-            try move(order, digest: try order.generationSet.digest(context), bytes, in: &update)
+            guard try order.generationSet.isReady(at: update.last) else { return nil }
+            try move(order, digest: try order.generationSet.digest(), bytes, in: &update)
             MigrationPhase.reached(order.cause.phases.inside)
             return (update.last.position, time, began)
         }

@@ -17,6 +17,7 @@ package struct GenerationSet: Sendable {
         var fingerprint: String { definition.fingerprint.hex }
     }
 
+    let context: MigrationContext
     let version: SchemaVersion
     /// The log with the history and definitions that these read models belong to.
     let evolving: VersionedLog
@@ -32,7 +33,7 @@ package struct GenerationSet: Sendable {
     init(
         _ context: MigrationContext, _ evolving: VersionedLog, at version: SchemaVersion, only: String? = nil, root: String? = nil
     ) throws(EvstoreError) {
-        (self.version, self.evolving, self.root) = (version, evolving, root ?? context.store)
+        (self.context, self.version, self.evolving, self.root) = (context, version, evolving, root ?? context.store)
         let all = try evolving.current().definitions(at: version)
         entries = all.filter { only == nil || $0.name == only }.map { Entry(definition: $0, directory: nil) }
         if let only, entries.isEmpty { throw .unknownProjection(only, known: all.map(\.name)) }
@@ -43,7 +44,7 @@ package struct GenerationSet: Sendable {
         _ context: MigrationContext, at version: SchemaVersion, _ state: StoreState
     ) throws(EvstoreError) -> GenerationSet {
         var generationSet = try GenerationSet(context, context.evolving, at: version)
-        try generationSet.find(context, state, acceptingQuarantine: true)
+        try generationSet.find(state, acceptingQuarantine: true)
         return generationSet
     }
 
@@ -93,7 +94,7 @@ package struct GenerationSet: Sendable {
 }
 
 extension GenerationSet {
-    func open(_ name: String, _ context: MigrationContext) throws(EvstoreError) -> Generation {
+    func open(_ name: String) throws(EvstoreError) -> Generation {
         let path = "\(root)/\(name)"
         if let generation = opened.withLock({ $0[path] }) { return generation }
         let generation = try Generation.open(named: name, in: root, of: context.log, readOnly: context.log.isReadOnly)
@@ -106,9 +107,7 @@ extension GenerationSet {
     ///
     /// - Parameter acceptingQuarantine: where false, refuses a generation that is not mapped and has events in quarantine.
     /// - Parameter through: refuses generations that have gone beyond this position.
-    mutating func find(
-        _ context: MigrationContext, _ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)
-    ) throws(EvstoreError) {
+    mutating func find(_ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)) throws(EvstoreError) {
         let names = try Generation.names(in: root).filter(Generation.isName)
         let cuts = try context.log.reading { reader in try reader.cuts() }
         for index in entries.indices {
@@ -117,7 +116,7 @@ extension GenerationSet {
             let mapped = state.generations[entry.fingerprint]
             let candidates = mapped.map { [$0] } ?? names.filter { $0.hasPrefix(Generation.namePrefix(of: entry.definition.fingerprint)) }
             for name in candidates where names.contains(name) {
-                guard let header = try header(of: name, context), header.isReady, header.fingerprint == entry.definition.fingerprint,
+                guard let header = try header(of: name), header.isReady, header.fingerprint == entry.definition.fingerprint,
                     header.checkpoint.cutOff(by: cuts) == nil,
                     header.checkpoint.position <= through, acceptingQuarantine || header.quarantined == 0 || name == mapped
                 else { continue }
@@ -128,8 +127,8 @@ extension GenerationSet {
     }
 
     /// The header of a generation; nil where the directory holds no complete one, which is then rebuilt like a missing one.
-    private func header(of name: String, _ context: MigrationContext) throws(EvstoreError) -> GenerationHeader? {
-        do { return try open(name, context).header } catch {
+    private func header(of name: String) throws(EvstoreError) -> GenerationHeader? {
+        do { return try open(name).header } catch {
             if case .storeDamaged = error { return nil }
             throw error
         }
@@ -139,9 +138,7 @@ extension GenerationSet {
     private static let builtAtOnceMax = 64
 
     /// Builds the missing generations and returns their entries; removes all of them where that fails.
-    mutating func build(
-        _ context: MigrationContext, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
-    ) throws(EvstoreError) -> [Entry] {
+    mutating func build(onError: FailureRule, jobs: Int? = nil, through: Position? = nil) throws(EvstoreError) -> [Entry] {
         for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
         try context.job.check()
         let wanted = entries.indices.filter { entries[$0].directory == nil }
@@ -150,7 +147,7 @@ extension GenerationSet {
         do {
             for first in stride(from: 0, to: wanted.count, by: Self.builtAtOnceMax) {
                 let some = Array(wanted[first ..< min(first + Self.builtAtOnceMax, wanted.count)])
-                var build = BulkBuild(evolving, at: version, try create(some, &made, context))
+                var build = BulkBuild(evolving, at: version, try create(some, &made))
                 (build.onError, build.jobs, build.through) = (onError, jobs, through)
                 seen.formUnion(try build.run(context.job))
             }
@@ -165,9 +162,7 @@ extension GenerationSet {
 
     /// Creates an empty generation for each wanted entry.
     /// - Parameter made: receives their names, also those of generations that were created before a failure.
-    func create(
-        _ wanted: [Int], _ made: inout [String], _ context: MigrationContext
-    ) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
+    func create(_ wanted: [Int], _ made: inout [String]) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
             // On a slow disk each takes seconds.
@@ -183,18 +178,18 @@ extension GenerationSet {
     }
 
     /// Brings each generation to the log's current end; those in Swift that this program lacks stay where they are.
-    func follow(_ context: MigrationContext) throws(EvstoreError) {
+    func follow() throws(EvstoreError) {
         let follower = Follower(evolving)
         for entry in present where entry.definition.isAvailable {
             guard let name = entry.directory else { continue }
-            try follower.catchUp(try open(name, context), entry.definition, context.job)
+            try follower.catchUp(try open(name), entry.definition, context.job)
         }
     }
 
-    func headers(_ context: MigrationContext) throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
+    func headers() throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
         var result: [(entry: Entry, header: GenerationHeader)] = []
         for entry in present {
-            if let name = entry.directory { result.append((entry, try open(name, context).header)) }
+            if let name = entry.directory { result.append((entry, try open(name).header)) }
         }
         return result
     }
@@ -223,11 +218,11 @@ extension GenerationSet {
 
 extension GenerationSet {
     /// Whether all read models are built, ready, and at most `Options.flipLagEventsMax` events behind the log.
-    func isReady(_ context: MigrationContext, at last: Checkpoint) throws(EvstoreError) -> Bool {
+    func isReady(at last: Checkpoint) throws(EvstoreError) -> Bool {
         for entry in entries where entry.directory == nil {
             throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not built; nothing was flipped")
         }
-        for (entry, header) in try headers(context) {
+        for (entry, header) in try headers() {
             guard header.isReady, header.fingerprint == entry.definition.fingerprint else {
                 throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not ready; nothing was flipped")
             }
@@ -239,39 +234,39 @@ extension GenerationSet {
 
     /// Compares rows and digests with those that were recorded when the rows were written.
     /// - Parameter rowsMax: generations with more rows are not recounted.
-    func verify(_ context: MigrationContext, rowsMax: UInt64) throws(EvstoreError) {
+    func verify(rowsMax: UInt64) throws(EvstoreError) {
         for entry in present {
-            if let finding = try damage(entry, context, rowsMax: rowsMax) { throw .verificationFailed(reason: finding.message) }
+            if let finding = try damage(entry, rowsMax: rowsMax) { throw .verificationFailed(reason: finding.message) }
         }
     }
 
     /// Requires that every row has the shape that its definition gives it. Called before a version goes live for the first time, but not
     /// before a rollback, which must stay possible.
     /// - Throws: `EvstoreError.invalidRow` with the first row that does not.
-    func requireRowShapes(_ context: MigrationContext) throws(EvstoreError) {
+    func requireRowShapes() throws(EvstoreError) {
         for entry in present {
-            if let row = try invalidRow(entry, context) { throw .invalidRow(projection: entry.name, key: row.key, reason: row.reason) }
+            if let row = try invalidRow(entry) { throw .invalidRow(projection: entry.name, key: row.key, reason: row.reason) }
         }
     }
 
     /// The first row that violates its shape: following may add such rows, a build may not.
-    func invalidRow(_ entry: Entry, _ context: MigrationContext) throws(EvstoreError) -> (key: String, reason: String)? {
+    func invalidRow(_ entry: Entry) throws(EvstoreError) -> (key: String, reason: String)? {
         guard let name = entry.directory, entry.definition.rowShape != nil else { return nil }
-        return try open(name, context).violations(of: entry.definition, limit: 1).first
+        return try open(name).violations(of: entry.definition, limit: 1).first
     }
 
     /// The damage of a generation; nil where its rows and digest are as recorded.
-    func damage(_ entry: Entry, _ context: MigrationContext, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
+    func damage(_ entry: Entry, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
         guard let name = entry.directory else { return nil }
         return try finding(entry, name) { (what) throws(EvstoreError) in
-            try compare(open(name, context), entry, what, context, rowsMax: rowsMax)
+            try compare(open(name), entry, what, rowsMax: rowsMax)
         }
     }
 
     /// The damage of the pages or the rows in the directory that the store names for an entry.
-    func brokenPages(_ entry: Entry, in name: String, _ context: MigrationContext) throws(EvstoreError) -> Finding? {
+    func brokenPages(_ entry: Entry, in name: String) throws(EvstoreError) -> Finding? {
         try finding(entry, name) { (_) throws(EvstoreError) in
-            try open(name, context).checkPages()
+            try open(name).checkPages()
             return nil
         }
     }
@@ -290,7 +285,7 @@ extension GenerationSet {
     private func advice(_ entry: Entry) -> Advice { "build it anew: \(.query(entry.name, at: version))" }
 
     private func compare(
-        _ generation: Generation, _ entry: Entry, _ what: String, _ context: MigrationContext, rowsMax: UInt64
+        _ generation: Generation, _ entry: Entry, _ what: String, rowsMax: UInt64
     ) throws(EvstoreError) -> Finding? {
         // Marks the generation as damaged, so that the next query rebuilds the read model.
         func found(_ id: String, _ reason: String) -> Finding {
@@ -313,22 +308,22 @@ extension GenerationSet {
         }
     }
 
-    func digest(_ context: MigrationContext) throws(EvstoreError) -> String {
+    func digest() throws(EvstoreError) -> String {
         var hasher = SHA256Hasher()
-        for (entry, header) in try headers(context) {
+        for (entry, header) in try headers() {
             hasher.update(entry.definition.fingerprint.bytes)
             hasher.update(header.digest.bytes)
         }
         return hasher.finalize().hex
     }
 
-    func digests(_ context: MigrationContext) throws(EvstoreError) -> [String: String] {
-        try headers(context).reduce(into: [:]) { $0[$1.entry.name] = $1.header.digest.hex }
+    func digests() throws(EvstoreError) -> [String: String] {
+        try headers().reduce(into: [:]) { $0[$1.entry.name] = $1.header.digest.hex }
     }
 
     /// The read models as a snapshot records them, with a digest where they are exactly at its position.
-    func noted(_ context: MigrationContext, at last: Checkpoint) throws(EvstoreError) -> [SnapshotGeneration] {
-        try headers(context).map { entry, header in
+    func noted(at last: Checkpoint) throws(EvstoreError) -> [SnapshotGeneration] {
+        try headers().map { entry, header in
             let isThere = header.checkpoint.position == last.position && header.quarantined == 0
             return SnapshotGeneration(
                 projection: entry.name, fingerprint: entry.fingerprint, directory: entry.directory ?? "",
@@ -337,8 +332,8 @@ extension GenerationSet {
     }
 
     /// The names of the read models that differ from a snapshot's record; those without a recorded digest are not compared.
-    func differing(from snapshot: SnapshotReport, _ context: MigrationContext) throws(EvstoreError) -> [String] {
-        try headers(context).filter { entry, header in
+    func differing(from snapshot: SnapshotReport) throws(EvstoreError) -> [String] {
+        try headers().filter { entry, header in
             guard header.checkpoint.position == snapshot.position else { return false }
             let noted = snapshot.generations.first { $0.fingerprint == entry.fingerprint }?.digest
             return noted != nil && noted != header.digest.hex
@@ -346,16 +341,16 @@ extension GenerationSet {
     }
 
     /// The number of events that at least one read model lacks.
-    func quarantinedEvents(_ context: MigrationContext) throws(EvstoreError) -> UInt64 {
+    func quarantinedEvents() throws(EvstoreError) -> UInt64 {
         let names = present.compactMap(\.directory)
-        return try Generation.countQuarantined(names.map { (name) throws(EvstoreError) in try open(name, context) })
+        return try Generation.countQuarantined(names.map { (name) throws(EvstoreError) in try open(name) })
     }
 
     /// The events that at least one read model lacks; nil where there are none.
-    func acceptedQuarantine(_ context: MigrationContext) throws(EvstoreError) -> AcceptedQuarantine? {
+    func acceptedQuarantine() throws(EvstoreError) -> AcceptedQuarantine? {
         var generations: [Generation] = []
         for name in present.compactMap(\.directory) {
-            let generation = try open(name, context)
+            let generation = try open(name)
             if try generation.header.quarantined > 0 { generations.append(generation) }
         }
         if generations.isEmpty { return nil }
@@ -368,17 +363,17 @@ extension GenerationSet {
     }
 
     /// The number of rows in the quarantines: an event has one row for each read model that lacks it.
-    func quarantineRows(_ context: MigrationContext) throws(EvstoreError) -> UInt64 {
-        try headers(context).sum(\.header.quarantined)
+    func quarantineRows() throws(EvstoreError) -> UInt64 {
+        try headers().sum(\.header.quarantined)
     }
 
     /// A strict replay checks the generations that it built by this.
     /// - Throws: `EvstoreError.buildStopped` with the first quarantined event whose quarantine no version file allows.
-    func requireNoneQuarantined(among built: [Entry], _ context: MigrationContext) throws(EvstoreError) {
+    func requireNoneQuarantined(among built: [Entry]) throws(EvstoreError) {
         for entry in built {
             guard let name = entry.directory else { continue }
             try converting {
-                try open(name, context).forEachQuarantined { row in
+                try open(name).forEachQuarantined { row in
                     if row.isDeclared { return true }
                     throw EvstoreError.buildStopped(
                         projection: entry.name, position: row.position, reason: row.reason, inFold: row.isInFold)
@@ -399,14 +394,14 @@ extension GenerationSet {
                     continue
                 }
                 try context.job.check()
-                if let finding = try generationSet.brokenPages(entry, in: name, context) {
+                if let finding = try generationSet.brokenPages(entry, in: name) {
                     // LMDB must not follow damaged pages, so there is no deep check.
                     if try isNamed(entry, name, context) { findings.append(finding) }
                 } else if deep {
-                    if let finding = try generationSet.damage(entry, context), try isNamed(entry, name, context) {
+                    if let finding = try generationSet.damage(entry), try isNamed(entry, name, context) {
                         findings.append(finding)
                     }
-                    guard version == state.live, let row = try generationSet.invalidRow(entry, context) else { continue }
+                    guard version == state.live, let row = try generationSet.invalidRow(entry) else { continue }
                     let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
                     findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, advice: error.details.advice))
                 }

@@ -231,7 +231,7 @@ extension Laws {
         try history.requireSwiftSteps(through: history.head)
         var quarantines = quarantine.map { [AcceptedQuarantine(at: $0)] } ?? []
         for version in Set([state.live, state.top, state.head]).sorted() where quarantine == nil {
-            if let one = try GenerationSet.registered(context, at: version, state).acceptedQuarantine(context) { quarantines.append(one) }
+            if let one = try GenerationSet.registered(context, at: version, state).acceptedQuarantine() { quarantines.append(one) }
         }
         var tally = try checkLog(context, history, state, quarantines)
         tally.add(try checkGenerated(context, history, seed))
@@ -403,7 +403,7 @@ struct ReplayLaws {
     private func stored(_ state: StoreState, at version: SchemaVersion) throws(EvstoreError) -> [String: GenerationHeader] {
         let generationSet = try GenerationSet.registered(context, at: version, state)
         var found: [String: GenerationHeader] = [:]
-        for (entry, header) in try generationSet.headers(context)
+        for (entry, header) in try generationSet.headers()
         where header.isReady && header.checkpoint.position > .start && header.checkpoint.position <= through.position {
             found[entry.name] = header
         }

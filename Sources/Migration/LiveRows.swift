@@ -28,13 +28,11 @@ struct LiveRows {
         windows = try SampleWindows(context, eventsMax: Self.eventsTried)
     }
 
-    func way(
-        to entry: GenerationSet.Entry, of generationSet: GenerationSet, _ context: MigrationContext
-    ) throws(EvstoreError) -> BuildSource {
+    func way(to entry: GenerationSet.Entry, of generationSet: GenerationSet) throws(EvstoreError) -> BuildSource {
         guard let model = live.present.first(where: { $0.name == entry.name }), let name = model.directory else {
             return .events(because: nil)
         }
-        let (older, newer, generation) = (model.definition, entry.definition, try live.open(name, context))
+        let (older, newer, generation) = (model.definition, entry.definition, try live.open(name))
         let header = try generation.header
         guard header.isReady else { return .events(because: "its rows at \(older.version) are not whole") }
         guard header.quarantined == 0 else { return .events(because: "its quarantine at \(older.version) is not empty") }
@@ -44,8 +42,8 @@ struct LiveRows {
         case .rows(let map):
             guard map.events / Self.eventsOfARow >= header.rows else { return .events(because: "it has more rows than half of its events") }
             let ranges = windows.ranges.map { Position($0.lowerBound) ... Position($0.upperBound) }
-            guard try map.holds(from: older, to: newer, on: ranges, context.log, history) else {
-                context.logger.error("a proof about rows does not hold: report it", metadata: ["projection": "\(entry.name)"])
+            guard try map.holds(from: older, to: newer, on: ranges, live.context.log, history) else {
+                live.context.logger.error("a proof about rows does not hold: report it", metadata: ["projection": "\(entry.name)"])
                 return .events(because: "what is proved of its rows does not hold for some events, which is a fault of evstore: report it")
             }
             return .rows(map, of: generation, older: older)
@@ -61,16 +59,16 @@ struct LiveRows {
 extension GenerationSet {
     /// Makes those of the missing read models that are a function of the live version's rows; they are no longer missing.
     /// - Returns: their entries, and the number of rows that they were made from.
-    mutating func map(_ rows: LiveRows, _ context: MigrationContext) throws(EvstoreError) -> (entries: [Entry], rows: UInt64) {
+    mutating func map(_ rows: LiveRows) throws(EvstoreError) -> (entries: [Entry], rows: UInt64) {
         var mapped: (entries: [Entry], rows: UInt64) = ([], 0)
         for index in entries.indices where entries[index].directory == nil {
             try context.job.check()
             do throws(EvstoreError) {
-                guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self, context) else { continue }
+                guard case .rows(let map, let source, let older) = try rows.way(to: entries[index], of: self) else { continue }
                 // The source is brought to the log's end, so that few events are left to fold after its rows are mapped.
                 try Follower(context.evolving).catchUp(source, older, context.job)
                 let count = try source.header.rows
-                guard let name = try self.map(index, map, source, context) else { continue }
+                guard let name = try self.map(index, map, source) else { continue }
                 // Order: the census is read after the rows, which include events that were appended meanwhile.
                 guard try rows.haveAll(context) else {
                     try Generation.remove(named: name, in: root)
@@ -92,13 +90,11 @@ extension GenerationSet {
 
     /// Maps rows into a new generation, and returns its name; nil where the rows do not match their recorded digest.
     /// - Parameter rowsMax: maps only this many rows.
-    private func map(
-        _ index: Int, _ map: RowMap, _ source: Generation, rowsMax: UInt64 = .max, _ context: MigrationContext
-    ) throws(EvstoreError) -> String? {
+    private func map(_ index: Int, _ map: RowMap, _ source: Generation, rowsMax: UInt64 = .max) throws(EvstoreError) -> String? {
         var made: [String] = []
         func remove() throws(EvstoreError) { for name in made { try Generation.remove(named: name, in: root) } }
         do {
-            let target = try create([index], &made, context)[0]
+            let target = try create([index], &made)[0]
             if try map.build(target, of: source, rowsMax: rowsMax, evolving, context.job) { return made.first }
         } catch {
             try remove()
@@ -110,7 +106,7 @@ extension GenerationSet {
 
     /// Reports for each missing read model its source, and the time for those made from rows. Afterwards `entries` holds those made from
     /// events.
-    mutating func measureMapped(_ rows: LiveRows, _ report: inout PlanReport, _ context: MigrationContext) throws(EvstoreError) {
+    mutating func measureMapped(_ rows: LiveRows, _ report: inout PlanReport) throws(EvstoreError) {
         let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }
         var measured = self
@@ -120,11 +116,11 @@ extension GenerationSet {
             try context.job.check()
             let (name, began) = (entries[index].name, Instant.now)
             do throws(EvstoreError) {
-                switch try rows.way(to: entries[index], of: self, context) {
+                switch try rows.way(to: entries[index], of: self) {
                 case .events(let reason): report.ways.append(PlannedWay(projection: name, rows: nil, because: reason))
                 case .rows(let map, let source, _):
                     let all = try source.header.rows
-                    guard let made = try measured.map(index, map, source, rowsMax: Plan.eventsMeasured, context) else {
+                    guard let made = try measured.map(index, map, source, rowsMax: Plan.eventsMeasured) else {
                         report.ways.append(
                             PlannedWay(projection: name, rows: nil, because: "its rows do not have the digest that is noted"))
                         continue

@@ -22,9 +22,9 @@ package enum MissingGenerations {
             let missing = generationSet.missing.map(\.name).joined(separator: ", ")
             context.logger.notice(
                 "building read models that are missing", metadata: ["projections": "\(missing)", "version": "\(version)"])
-            _ = try generationSet.build(context, onError: .quarantine)
+            _ = try generationSet.build(onError: .quarantine)
             let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
-            repeat { try generationSet.follow(context) } while try await Flip.run(order, context) == nil
+            repeat { try generationSet.follow() } while try await Flip.run(order, context) == nil
             // Deletes damaged or unsealed generations that were replaced.
             try GenerationSweep.run(context)
         }

@@ -17,7 +17,7 @@ package enum Plan {
         let live = try context.evolving.current().definitions(at: state.live)
         let evolving = intent.evolving(context)
         var target = try GenerationSet(context, evolving, at: version)
-        try target.find(context, state, acceptingQuarantine: false)
+        try target.find(state, acceptingQuarantine: false)
         let census = try context.census()
         let windows = try SampleWindows(context)
         var quiet = context
@@ -29,7 +29,7 @@ package enum Plan {
         report.carry = target.present.map(\.name)
         report.new = report.rebuild.filter { name in !live.contains { $0.name == name } }
         report.gone = live.map(\.name).filter { name in !target.entries.contains { $0.name == name } }
-        report.rows = try target.headers(context).sum(\.header.rows)
+        report.rows = try target.headers().sum(\.header.rows)
         report.bornAbove = census.filter { $0.born > version }.sum(\.count)
         report.opClass = history.opClass(from: state.live, to: version).description
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
@@ -48,10 +48,10 @@ package enum Plan {
         // Only read models that are made from events: making them from rows can't fail.
         var folded = target
         if !report.rebuild.isEmpty {
-            if report.needs.isEmpty { try folded.measureMapped(LiveRows(context, state), &report, context) }
+            if report.needs.isEmpty { try folded.measureMapped(LiveRows(context, state), &report) }
             if !folded.missing.isEmpty { report.events = census.sum(\.count) }
             if !folded.missing.isEmpty, report.needs.isEmpty {
-                let trial = try build(context, folded, report.events)
+                let trial = try build(folded, report.events)
                 report.duration += trial.duration
                 report.bytes += trial.bytes
                 stopped = trial.stopped
@@ -59,11 +59,11 @@ package enum Plan {
                 if let stopped { refused.errors.append(stopped) }
             }
         }
-        report.quarantined = try target.quarantinedEvents(context)
+        report.quarantined = try target.quarantinedEvents()
         // An error that stops the build comes before the later checks.
         if stopped == nil { report.notSeen = try notSeen(folded, seen, census, windows, context) }
         if report.pending, report.needs.isEmpty {
-            refused.check { () throws(EvstoreError) in try target.requireRowShapes(context) }
+            refused.check { () throws(EvstoreError) in try target.requireRowShapes() }
             // An error of the laws is mostly the same one that stopped the build.
             if stopped == nil, let failure = laws.firstFailure { refused.errors.append(failure) }
             refused.check { () throws(EvstoreError) in
@@ -119,9 +119,7 @@ package enum Plan {
     }
 
     /// Builds from the first events of the log in a scratch directory, as strictly as the migration would, and extrapolates time and space.
-    static func build(
-        _ context: MigrationContext, _ target: GenerationSet, _ events: UInt64, onError: FailureRule = .stop
-    ) throws(EvstoreError) -> Trial {
+    private static func build(_ target: GenerationSet, _ events: UInt64, onError: FailureRule = .stop) throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
             trial.stopped = .programNeeded(what: "the projection \(lacking.name)")
@@ -129,18 +127,18 @@ package enum Plan {
         var generationSet = target
         generationSet.entries = target.missing.filter(\.definition.isAvailable)
         guard trial.measured > Position(0), !generationSet.entries.isEmpty else { return trial }
-        let scratch = try ScratchDirectory.make(context)
+        let scratch = try ScratchDirectory.make(target.context)
         defer { scratch.remove() }
         generationSet.root = scratch.path
         var began = Instant.now
-        do { _ = try generationSet.build(context, onError: onError, through: trial.measured) } catch {
+        do { _ = try generationSet.build(onError: onError, through: trial.measured) } catch {
             switch error {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
             default: throw error
             }
             // Builds again without stopping, to estimate time and space.
             began = .now
-            _ = try generationSet.build(context, onError: .quarantine, through: trial.measured)
+            _ = try generationSet.build(onError: .quarantine, through: trial.measured)
         }
         let scale = Double(events) / Double(trial.measured.rawValue)
         trial.duration = began.duration(to: .now).scaled(by: scale)
@@ -182,24 +180,23 @@ extension Plan {
         (report.loss, report.bornAbove, report.sample) = (loss.loss, loss.bornAbove, loss.sample)
         for row in census { report.types.append(try loss.conversion.forecast(of: row)) }
         report.needs = history.missingSwiftSteps(from: state.live, to: target)
-        report.quarantined = try models.quarantinedEvents(context)
+        report.quarantined = try models.quarantinedEvents()
         (report.rebuild, report.carry) = (models.missing.map(\.name), models.present.map(\.name))
-        try measure(&report, models, census.sum(\.count), context)
+        try measure(&report, models, census.sum(\.count))
         return report
     }
 
     /// Measures time and space: of builds on the first events of the log, of following on the first events that a read model lacks.
-    private static func measure(
-        _ report: inout PlanReport, _ models: GenerationSet, _ events: UInt64, _ context: MigrationContext
-    ) throws(EvstoreError) {
+    private static func measure(_ report: inout PlanReport, _ models: GenerationSet, _ events: UInt64) throws(EvstoreError) {
+        let context = models.context
         let last = try context.last().position
-        let headers = try models.headers(context)
+        let headers = try models.headers()
         report.rows = headers.sum(\.header.rows)
         report.events = headers.map { last.events(after: $0.header.checkpoint.position) }.max() ?? 0
         do {
             if !models.missing.isEmpty {
                 report.events = events
-                let trial = try build(context, models, events, onError: .quarantine)
+                let trial = try build(models, events, onError: .quarantine)
                 (report.duration, report.bytes) = (trial.duration, trial.bytes)
             }
             let scratch = try ScratchDirectory.make(context)

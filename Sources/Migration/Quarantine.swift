@@ -25,7 +25,7 @@ package enum Quarantine {
         }
         for entry in generationSet.present where projection == nil || entry.name == projection {
             guard let name = entry.directory else { continue }
-            let generation = try generationSet.open(name, context)
+            let generation = try generationSet.open(name)
             func report(_ row: QuarantineRow) throws {
                 try body(QuarantineReport(projection: entry.name, position: row.position, type: row.type, error: row.reason))
             }
@@ -50,21 +50,21 @@ package enum Quarantine {
             try GenerationSweep.run(context)
             let current = try GenerationSet.registered(context, at: state.live, state)
             // The newest events may have no image either.
-            try current.follow(context)
-            let before = try current.quarantineRows(context)
+            try current.follow()
+            let before = try current.quarantineRows()
             var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
-            let lacking = Set(try current.headers(context).filter { $0.header.quarantined > 0 }.map(\.entry.name))
+            let lacking = Set(try current.headers().filter { $0.header.quarantined > 0 }.map(\.entry.name))
             var better = current
             for index in better.entries.indices where lacking.contains(better.entries[index].name) { better.entries[index].directory = nil }
-            let names = try better.build(context, onError: .quarantine).map(\.name)
-            let after = try better.quarantineRows(context)
+            let names = try better.build(onError: .quarantine).map(\.name)
+            let after = try better.quarantineRows()
             guard after < before else {
                 try GenerationSweep.run(context)
                 return report
             }
             let outcome = "done, \(after) of \(before) rows still in quarantine"
             let order = Flip.Order(cause: .retry, planned: state, generationSet: better, outcome: outcome, began: began)
-            repeat { try better.follow(context) } while try await Flip.run(order, context) == nil
+            repeat { try better.follow() } while try await Flip.run(order, context) == nil
             try GenerationSweep.run(context)
             (report.rebuilt, report.after) = (names, after)
             return report

@@ -43,13 +43,13 @@ package enum Replay {
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let state = try await register.write(context)
         var generationSet = try GenerationSet(context, register.evolving(context), at: version, only: options.only)
-        if !options.fromEvents { try generationSet.find(context, state, acceptingQuarantine: options.onError == .quarantine) }
+        if !options.fromEvents { try generationSet.find(state, acceptingQuarantine: options.onError == .quarantine) }
         var report = MigrationReport(from: live, to: version)
         report.position = try context.last().position
         if generationSet.isLive(in: state) && !register.defersDefinitions {
             // The digests that are reported are those at the position that is reported.
-            try generationSet.follow(context)
-            return try finish(report, generationSet, [], context, began)
+            try generationSet.follow()
+            return try finish(report, generationSet, [], began)
         }
 
         let start = report.position
@@ -67,8 +67,8 @@ package enum Replay {
         do {
             let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
             let (mapped, folded) = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-                let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state), context)
-                return (mapped, try generationSet.build(context, onError: options.onError, jobs: options.jobs))
+                let mapped = try options.fromEvents ? (entries: [], rows: 0) : generationSet.map(LiveRows(context, state))
+                return (mapped, try generationSet.build(onError: options.onError, jobs: options.jobs))
             }
             MigrationPhase.reached(.buildAfter)
             try count(&report, folded, context)
@@ -81,7 +81,7 @@ package enum Replay {
                 (report.position, report.flipBegan, report.flipPause) = (flip.position, flip.began, flip.pause)
             }
             report.arrived = report.position.events(after: start)
-            let done = try finish(report, generationSet, built, context, began)
+            let done = try finish(report, generationSet, built, began)
             context.logger.info(
                 "a replay ended",
                 metadata: [
@@ -105,14 +105,14 @@ package enum Replay {
         var (order, isVerified) = (order, false)
         while true {
             try context.job.check()
-            try order.generationSet.follow(context)
+            try order.generationSet.follow()
             MigrationPhase.reached(.catchUpAfter)
-            if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, context) }
+            if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built) }
             if !isVerified { try verify(order.generationSet, trial, from: from, options, context) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return nil }
-            let quarantined = try order.generationSet.quarantinedEvents(context)
+            let quarantined = try order.generationSet.quarantinedEvents()
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
             guard let flip = try await Flip.run(order, context) else { continue }
             context.logger.info(
@@ -126,8 +126,8 @@ package enum Replay {
     private static func verify(
         _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: MigrationOptions, _ context: MigrationContext
     ) throws(EvstoreError) {
-        try generationSet.verify(context, rowsMax: .max)
-        if options.refusesRows { try generationSet.requireRowShapes(context) }
+        try generationSet.verify(rowsMax: .max)
+        if options.refusesRows { try generationSet.requireRowShapes() }
         let laws = try trial.result(with: generationSet.witnesses)
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
         try Consent.requireForLoss(
@@ -151,11 +151,11 @@ package enum Replay {
         let trial = try SampleTrial(context, generationSet, jobs: options.jobs)
         let end = report.position
         let built = try alongside({ trial.begin() }) { () throws(EvstoreError) in
-            try generationSet.build(context, onError: options.onError, jobs: options.jobs, through: end)
+            try generationSet.build(onError: options.onError, jobs: options.jobs, through: end)
         }
         try count(&report, built, context)
         try verify(generationSet, trial, from: report.from, options, context)
-        return try finish(report, generationSet, built, context, began)
+        return try finish(report, generationSet, built, began)
     }
 
     private static func count(
@@ -168,14 +168,13 @@ package enum Replay {
     }
 
     private static func finish(
-        _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ context: MigrationContext,
-        _ began: Instant
+        _ report: MigrationReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ began: Instant
     ) throws(EvstoreError) -> MigrationReport {
         var report = report
         report.rebuilt = built.map(\.name)
         report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }
-        report.quarantined = try generationSet.quarantinedEvents(context)
-        report.digests = try generationSet.digests(context)
+        report.quarantined = try generationSet.quarantinedEvents()
+        report.digests = try generationSet.digests()
         report.duration = began.duration(to: .now)
         report.eventsPerSecond = report.duration > .zero ? Double(report.events) / report.duration.inSeconds : 0
         return report

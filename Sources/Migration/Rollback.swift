@@ -24,7 +24,7 @@ package enum Rollback {
                     "a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(context.store)"])
                 var generationSet = try GenerationSet.registered(context, at: target, state)
                 report.without = try generationSet.leaveBehind(without)
-                report.rebuilt = try generationSet.build(context, onError: .quarantine).map(\.name)
+                report.rebuilt = try generationSet.build(onError: .quarantine).map(\.name)
                 let flip = try await move(context, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
                 report.position = flip.position
                 (report.flipBegan, report.flipPause) = (flip.began, flip.pause)
@@ -66,9 +66,9 @@ package enum Rollback {
     private static func move(_ context: MigrationContext, _ order: Flip.Order) async throws(EvstoreError) -> Flip.Outcome {
         while true {
             try context.job.check()
-            try order.generationSet.follow(context)
+            try order.generationSet.follow()
             MigrationPhase.reached(.rollbackFollowed)
-            try order.generationSet.verify(context, rowsMax: context.options.rollbackVerifyRowsMax)
+            try order.generationSet.verify(rowsMax: context.options.rollbackVerifyRowsMax)
             MigrationPhase.reached(.rollbackVerified)
             if let outcome = try await Flip.run(order, context) { return outcome }
         }
@@ -185,9 +185,9 @@ package enum CutRollback {
         if !isThere {
             if report.tail > 0, !isNode { report.archive = try await Archive.write(context, after: snapshot.position, through: last) }
             // Order: read models are built and compared before the cut, so that they are available at every moment.
-            report.rebuilt = try generationSet.build(context, onError: .quarantine, through: snapshot.position).map(\.name)
+            report.rebuilt = try generationSet.build(onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)
-            let differing = try generationSet.differing(from: snapshot, context)
+            let differing = try generationSet.differing(from: snapshot)
             if try Journal.hasForgotten(since: snapshot, context.log) { report.forgotten = differing } else { report.differing = differing }
             let end = try await cut(context, snapshot, generationSet, state, report)
             if isNode, end.position > snapshot.position {
@@ -220,7 +220,7 @@ package enum CutRollback {
     ) throws(EvstoreError) -> GenerationSet {
         var generationSet = try GenerationSet(context, context.evolving, at: snapshot.live)
         generationSet.entries.removeAll { !$0.definition.isAvailable }
-        try generationSet.find(context, state, acceptingQuarantine: true, through: snapshot.position)
+        try generationSet.find(state, acceptingQuarantine: true, through: snapshot.position)
         return generationSet
     }
 
@@ -230,7 +230,7 @@ package enum CutRollback {
         _ report: RollbackReport
     ) async throws(EvstoreError) -> Checkpoint {
         let kept = try GenerationSweep.mapped(context, planned, through: snapshot.position)
-        let digest = try generationSet.digest(context)
+        let digest = try generationSet.digest()
         return try await context.log.changing { update in
             try update.requireStamp(of: planned)
             let end = update.last

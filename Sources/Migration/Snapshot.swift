@@ -14,7 +14,7 @@ package enum Snapshot {
         let generationSet = try followedGenerationSet(context)
         let report = try await context.log.changing { update in
             guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
-            return try put(name, generationSet, context, into: &update)
+            return try put(name, generationSet, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
         return report
@@ -27,13 +27,13 @@ package enum Snapshot {
             let plain = "before-\(version)"
             for name in [plain, "\(plain)@\(update.last.position)"] {
                 guard let row = try update.get(.snapshots, Array(name.utf8)) else {
-                    return try put(name, generationSet, context, into: &update)
+                    return try put(name, generationSet, into: &update)
                 }
                 let known = try SnapshotReport(name: name, row: row)
                 if known.matchesState(of: update) { return known }
             }
             // A snapshot of this position in an earlier epoch has that name.
-            return try put("\(plain)@\(update.last)", generationSet, context, into: &update)
+            return try put("\(plain)@\(update.last)", generationSet, into: &update)
         }
         MigrationPhase.reached(.snapshotAfter)
         if let count = context.options.replaySnapshotsKept {
@@ -84,17 +84,15 @@ package enum Snapshot {
     private static func followedGenerationSet(_ context: MigrationContext) throws(EvstoreError) -> GenerationSet {
         let state = try context.state()
         let generationSet = try GenerationSet.registered(context, at: state.live, state)
-        try generationSet.follow(context)
+        try generationSet.follow()
         return generationSet
     }
 
-    private static func put(
-        _ name: String, _ generationSet: GenerationSet, _ context: MigrationContext, into update: inout LogUpdate
-    ) throws -> SnapshotReport {
+    private static func put(_ name: String, _ generationSet: GenerationSet, into update: inout LogUpdate) throws -> SnapshotReport {
         let state = update.state
         let report = SnapshotReport(
             name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
-            head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(context, at: update.last))
+            head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
         let entry = JournalRow(.snapshot, to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)

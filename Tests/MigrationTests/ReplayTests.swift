@@ -55,7 +55,7 @@ struct ReplayTests {
         // Given a row that somebody has changed behind the store's back.
         let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(5), try store.state)
         let entry = try #require(generationSet.entries.first { $0.name == "orders" })
-        let generation = try generationSet.open(try #require(entry.directory), store.context())
+        let generation = try generationSet.open(try #require(entry.directory))
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array(#"{"amount":1}"#.utf8).lent, &transaction)
         }

@@ -136,7 +136,7 @@ struct RollbackTests {
         let store = try await migrated()
         let generationSet = try GenerationSet.registered(store.context(), at: SchemaVersion(4), try store.state)
         let entry = try #require(generationSet.entries.first { $0.name == "orders" })
-        let generation = try generationSet.open(try #require(entry.directory), store.context())
+        let generation = try generationSet.open(try #require(entry.directory))
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array("{}".utf8).lent, &transaction)
         }

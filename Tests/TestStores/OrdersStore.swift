@@ -112,17 +112,17 @@ package final class OrdersStore {
         let state = try state
         let generationSet = try GenerationSet.registered(context(), at: state.live, state)
         guard generationSet.isMapped(in: state) else { throw Unexpected() }
-        try generationSet.follow(context())
-        return try generationSet.digests(context())
+        try generationSet.follow()
+        return try generationSet.digests()
     }
 
     /// A row of a live read model, as canonical JSON text.
     package func row(_ key: String, of projection: String) throws -> String? {
         let state = try state
         let generationSet = try GenerationSet.registered(context(), at: state.live, state)
-        try generationSet.follow(context())
+        try generationSet.follow()
         guard let name = generationSet.entries.first(where: { $0.name == projection })?.directory else { throw Unexpected() }
-        return try generationSet.open(name, context()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
+        return try generationSet.open(name).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
     }
 }
 
