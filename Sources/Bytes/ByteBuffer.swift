@@ -164,8 +164,7 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         unsafe base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
     }
 
-    /// Makes room for `count` bytes and lets `write` fill it. Returns what `write` returned: where that is positive, it is how many bytes
-    /// were written.
+    /// Makes room for `count` bytes and lets `write` fill it. Returns what `write` returned: where positive, the number of bytes written.
     @unsafe
     package mutating func extend(by count: Int, _ write: (UnsafeMutableRawPointer, Int) -> Int) -> Int {
         if count > capacity - used { grow(by: count) }

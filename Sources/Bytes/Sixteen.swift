@@ -13,8 +13,7 @@ extension RawSpan {
         return sixteenAtEnd(offset)
     }
 
-    /// Loads the bytes from `offset` to the end of the span, zeros behind them. Where the span has eight bytes or more, it shifts the last
-    /// eight.
+    /// Loads the bytes from `offset` to the end of the span, zeros behind them. Where it can, it shifts the span's last eight bytes.
     @inline(never)
     @usableFromInline
     package func sixteenAtEnd(_ offset: Int) -> SIMD16<UInt8> {

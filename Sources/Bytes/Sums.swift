@@ -1,6 +1,5 @@
 // Saturating arithmetic for numbers that come from a file, a row, a server or a caller: where plain arithmetic would trap, the result is
-// clamped to the range of the type. A number that no store can reach is then reported as damage by its reader, and does not end the
-// process.
+// clamped to the range of the type. A number that no store can reach is then reported as damage by its reader, and the process goes on.
 
 extension FixedWidthInteger {
     /// The sum, clamped to the range of the type.

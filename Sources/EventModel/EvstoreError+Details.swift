@@ -328,8 +328,7 @@ extension EvstoreError: CustomDebugStringConvertible {
     public var debugDescription: String { fix.map { "\(message) (\($0))" } ?? message }
 }
 
-/// An error in one line for a log: its message, and what to do next if it says so. A logger of the command line finds the error in it, and
-/// names commands in place of calls.
+/// An error in one line for a log: its message, and what to do next. The command line's logger finds it, and names commands, not calls.
 package struct AdvisedError: Sendable, CustomStringConvertible {
     package let error: any Error
 

@@ -38,8 +38,7 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unknownType(String, version: SchemaVersion, known: [String])
     case streamMismatch(given: String, expected: String, type: String, version: SchemaVersion)
     case expectationFailed(stream: StreamName, expected: Expectation, actual: Revision?)
-    /// The id is that of another event: at a position of the store, or else in an earlier line or element of the same input, or else of the
-    /// same append.
+    /// The id is that of another event: at a position of the store, or else earlier in the same input, or else of the same append.
     case idReused(id: EventID, position: Position?, line: UInt64? = nil)
     case eventTooLarge(bytes: Int, limit: Int)
     case appendTooLarge(reason: String)
@@ -84,8 +83,7 @@ public enum EvstoreError: Error, Hashable, Sendable {
     // In a cluster.
     /// The cluster log can't be reached, or it refused. Nothing was written.
     case logUnavailable(log: String, reason: String)
-    /// The node holds more events than the cluster log, or other ones: the log was set back, for example by a failover to a standby that
-    /// lagged.
+    /// The node holds more events than the cluster log, or other ones: the log was set back, as by a failover to a standby that lagged.
     case clusterWentBack(log: String, cluster: Position, node: Position)
     /// A frame is missing in the cluster log, or was changed after it was written.
     case clusterDamaged(log: String, frame: UInt64, reason: String)

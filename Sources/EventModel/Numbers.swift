@@ -1,7 +1,6 @@
 internal import Bytes
 
-/// The position of an event in the whole log: 1, 2, 3 …, without gaps, never reused within an epoch. `Position.start` (0) is before the
-/// first event.
+/// The position of an event in the whole log: 1, 2, 3 …, without gaps, never reused within an epoch; `Position.start` (0) is before all.
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible, ExpressibleByIntegerLiteral {
     public let rawValue: UInt64
 

@@ -24,8 +24,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal might interpret the scalar instead of showing it: C0 and C1 controls except the tab, delete, and marks that
-    /// change the direction of writing.
+    /// Whether a terminal might interpret the scalar: C0 and C1 controls except the tab, delete, and marks of the writing direction.
     package var isTerminalControl: Bool {
         value < 0x20 && self != "\t" || (0x7f ... 0x9f).contains(value) || properties.isBidiControl
     }

@@ -60,8 +60,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 }
 
-/// A date and a time of day without a zone, in the proleptic Gregorian calendar, years 0 to 9999. Days are counted with Howard Hinnant's
-/// `days_from_civil` algorithm.
+/// A date and time of day without a zone, proleptic Gregorian, years 0 to 9999. Days are counted by Howard Hinnant's `days_from_civil`.
 package struct CivilTime: Equatable, CustomStringConvertible {
     package var year, month, day, hour, minute, second: Int
 

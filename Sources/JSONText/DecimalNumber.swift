@@ -8,8 +8,7 @@ package struct DecimalNumber: Hashable, Sendable {
     /// The digits after the point; the last one is not 0.
     package let fractionDigits: Int
 
-    /// The largest exponent that a text may have. Beyond it, the digits would take more memory than the text, so the number is not computed
-    /// with.
+    /// The largest exponent that a text may have. Beyond it the digits would take more memory than the text: nothing is computed with it.
     package static let exponentMax = 9_999
 
     /// What a number has that is computed with, in words.
@@ -111,8 +110,7 @@ extension DecimalNumber: Comparable {
 }
 
 extension DecimalNumber {
-    /// How digits that are not kept are removed: truncated, or rounded to the nearest number, with a tie away from zero or to the even
-    /// digit.
+    /// How digits that are not kept are removed: truncated, or rounded to the nearest, with a tie away from zero or to the even digit.
     package enum Rounding: Sendable { case down, halfUp, halfEven }
 
     package func rounded(toFractionDigits digits: Int, _ rounding: Rounding) -> DecimalNumber {

@@ -230,8 +230,7 @@ extension JSONEditor {
         }
     }
 
-    /// Keeps roots open, as after a load, so that the next edit produces the same bytes whether it finds the value in memory or reads it
-    /// anew.
+    /// Keeps roots open, as after a load, so that the next edit produces the same bytes whether its value is in memory or read anew.
     mutating func openRoot(_ node: Node) {
         if records[Int(node.index)].parent < 0 { open(node) }
     }

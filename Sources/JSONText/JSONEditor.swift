@@ -90,8 +90,7 @@ package struct JSONEditor: ~Copyable {
 }
 
 extension JSONEditor {
-    /// Finds the children of an object or array, once. A container whose text is malformed stays unopened and without children, and `fault`
-    /// is set.
+    /// Finds the children of an object or array, once. One whose text is malformed stays unopened, without children, and `fault` is set.
     @inline(__always)
     mutating func open(_ node: Node) {
         let index = Int(node.index)
@@ -360,8 +359,7 @@ extension JSONEditor {
     }
 }
 
-/// A range of the arena that is to be written and is not copied yet. The next range often follows it in the arena, and one large copy is
-/// cheaper than many small ones.
+/// A range of the arena that is to be written. The next one often follows it there, and one large copy is cheaper than many small ones.
 private struct Run {
     var start = 0
     var end = 0

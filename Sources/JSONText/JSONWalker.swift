@@ -301,8 +301,7 @@ func plainCount(_ bytes: SIMD16<UInt8>) -> Int {
     return (quotes .| backslashes .| (bytes .< SIMD16<UInt8>(repeating: 0x20))).firstTrue
 }
 
-/// The number of leading bytes that are plain ASCII text in a string: up to a quote, a backslash, a control character or a byte that is not
-/// ASCII.
+/// The number of leading bytes that are plain ASCII text in a string: up to a quote, a backslash, a control or a non-ASCII character.
 @inline(__always)
 func asciiCount(_ bytes: SIMD16<UInt8>) -> Int {
     let quotes = bytes .== SIMD16<UInt8>(repeating: 0x22)
@@ -333,7 +332,6 @@ func unspacedCount(_ bytes: SIMD16<UInt8>) -> Int {
     ((bytes .== SIMD16<UInt8>(repeating: 0x22)) .| (bytes .<= SIMD16<UInt8>(repeating: 0x20))).firstTrue
 }
 
-/// A hash of a name's first word, which names of other bytes seldom share. The first word of a name with less than eight bytes includes its
-/// closing quote.
+/// A hash of a name's first word, which other names seldom share. Where a name has less than eight bytes, it includes the closing quote.
 @inline(__always)
 func nameKey(_ word: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: (word &* 0x9E37_79B9_7F4A_7C15) &>> 32) }

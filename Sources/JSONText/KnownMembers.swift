@@ -337,8 +337,7 @@ private func endOfDigits(_ text: RawSpan, at start: Int) -> Int {
     }
 }
 
-/// The order of a text's members, and the order of the previous text's members. Both are mostly equal, so that one comparison usually finds
-/// a member.
+/// The order of a text's members, and that of the previous text. They are mostly equal, so that one comparison usually finds a member.
 package struct MemberOrder: ~Copyable {
     /// The slots of the members, in the order of the text.
     package private(set) var slots = UniqueArray<Int32>(capacity: 32)

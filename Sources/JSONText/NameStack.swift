@@ -12,8 +12,7 @@ struct NameStack: ~Copyable {
         var isUnescaped: Bool
     }
 
-    /// The number of members up to which each name is compared with the earlier ones. In larger objects, the hashes of all names are
-    /// compared at the object's end.
+    /// Up to so many members, each name is compared with the earlier ones. In larger objects, the hashes of all are compared at the end.
     static let fewNames = 16
 
     private var names = UniqueArray<Name>(capacity: 32)

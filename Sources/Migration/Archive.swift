@@ -12,8 +12,7 @@ package import Projections
 package enum Archive {
     /// Writes the events after `position`, durably. Returns the path.
     ///
-    /// Order: the file of digests is written last, so that an archive that has one is complete. If it is written again after a kill, it has
-    /// the same name and events.
+    /// Order: the file of digests is written last: an archive that has one is complete. Written again after a kill, it is the same.
     static func write(_ context: MigrationContext, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String
     {
         // Removes the files of a cut that was interrupted before it was made: the log still has the events.

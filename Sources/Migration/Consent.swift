@@ -58,8 +58,7 @@ package struct TailConsent: Sendable {
 
     package init(discardTail: Bool, epoch: Epoch? = nil) { (self.discardTail, self.epoch) = (discardTail, epoch) }
 
-    /// On a node, others may append behind a cut whose answer was lost. A caller that repeats the call must not take off what they
-    /// appended.
+    /// On a node, others may append behind a cut whose answer was lost. A caller that repeats it must not take off what they appended.
     /// - Throws: `EvstoreError.consentNeeded`.
     func require(to cut: CutEffects, after snapshot: SnapshotReport, _ context: MigrationContext, _ now: Epoch) throws(EvstoreError) {
         if cut.tail == 0 && cut.floor == nil && cut.nodes.isEmpty { return }

@@ -102,8 +102,7 @@ extension GenerationSet {
         return generation
     }
 
-    /// Sets the directories of the entries whose generations are on the disk and usable: the mapped one, else a ready one that an earlier
-    /// run left.
+    /// Sets the directories of the entries whose generations are on the disk and usable: the mapped one, else one that an earlier run left.
     ///
     /// - Parameter acceptingQuarantine: where false, refuses a generation that is not mapped and has events in quarantine.
     /// - Parameter through: refuses generations that have gone beyond this position.

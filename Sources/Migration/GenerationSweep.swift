@@ -5,8 +5,7 @@ internal import Projections
 
 /// Deletes what interrupted or finished migrations left in `generations/`. Requires the migration lock.
 package enum GenerationSweep {
-    /// Keeps the generations in the store's map, and ready ones of `keepingReady` for which the map has no directory. Returns the number of
-    /// deleted ones.
+    /// Keeps the generations in the store's map, and ready ones of `keepingReady` without a directory in it. Returns how many it deleted.
     @discardableResult
     package static func run(_ context: MigrationContext, keepingReady fingerprints: Set<String>? = nil) throws(EvstoreError) -> Int {
         let map = try context.state().generations

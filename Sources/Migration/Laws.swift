@@ -8,8 +8,7 @@ internal import SchemaEvolution
 
 /// The laws of steps and folds, tried on events of the log and on generated events.
 package enum Laws {
-    /// Tries T, L1 and L4 on a sample of the log, seen at a version, counts what its events lose, and measures the events' conversion, in
-    /// one pass.
+    /// Tries T, L1 and L4 on a sample of the log, seen at a version, counts its losses, and measures its conversion, in one pass.
     static func sample(
         _ context: MigrationContext, _ history: History, _ windows: SampleWindows, at target: SchemaVersion, measuring: Bool = true
     ) throws(EvstoreError) -> (laws: LawTally, conversion: ConversionMeasure) {

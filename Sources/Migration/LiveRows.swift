@@ -5,8 +5,7 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-/// The read models of the live version. Those of a later version are made from their rows where that provably gives the result of the
-/// events.
+/// The read models of the live version: those of a later one are made from their rows where that provably gives the events' result.
 struct LiveRows {
     enum BuildSource {
         case rows(RowMap, of: Generation, older: Definition)
@@ -104,8 +103,7 @@ extension GenerationSet {
         return nil
     }
 
-    /// Reports for each missing read model its source, and the time for those made from rows. Afterwards `entries` holds those made from
-    /// events.
+    /// Reports for each missing read model its source, and the time for those made from rows. Then `entries` holds those made from events.
     mutating func measureMapped(_ rows: LiveRows, _ report: inout PlanReport) throws(EvstoreError) {
         let scratch = try ScratchDirectory.make(context)
         defer { scratch.remove() }

@@ -85,8 +85,7 @@ package enum Plan {
         return []
     }
 
-    /// The number of events that a build would consume and that may have no image, but were examined neither in the sample nor in the
-    /// trial.
+    /// How many events a build would consume that may have no image, but were examined neither in the sample nor in the trial.
     private static func notSeen(
         _ target: GenerationSet, _ seen: ConversionMeasure, _ census: [CensusRow], _ windows: SampleWindows, _ context: MigrationContext
     ) throws(EvstoreError) -> UInt64 {
@@ -148,8 +147,7 @@ package enum Plan {
 }
 
 extension Plan {
-    /// The number of events that are examined for what an older version does not show; more than for a rollback, since a plan may take its
-    /// time.
+    /// How many events are examined for what an older version does not show: more than for a rollback, since a plan may take its time.
     private static let eventsExamined = 50_000
 
     /// Plans a rollback; where `version` is nil, to the version from which the last replay reached the live one.

@@ -86,8 +86,7 @@ extension Register {
         return try stored.adding(files) { $0.number >= changeable }
     }
 
-    /// The lowest version that may still change: no event was born at or above it, and no live version depends on it, that of another node
-    /// of a cluster log included.
+    /// The lowest version that may still change: no event was born at or above it, and no live version, of any node, depends on it.
     private static func oldestChangeable(_ state: StoreState, _ context: MigrationContext) throws(EvstoreError) -> SchemaVersion {
         let born = try context.census().map(\.born).max() ?? SchemaVersion(0)
         let live = try context.log.reading { try $0.nodes() }.map(\.live).max() ?? state.live
@@ -126,8 +125,7 @@ extension Register {
         return try DefinitionSet(stored: kept).merging(file ?? .empty).adding(context.evolving.swiftProjections).through(history.head)
     }
 
-    /// The fingerprints of the read models of each promised version. They are equal before and after where registering changes none of
-    /// them.
+    /// The fingerprints of the read models of each promised version: where they are equal, registering changes none of them.
     static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
         try state.floor.through(state.top).map { (version) throws(EvstoreError) in
             Set(try definitions.definitions(at: version, history).map(\.fingerprint))

@@ -96,8 +96,7 @@ package enum Replay {
         }
     }
 
-    /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built, and nothing
-    /// flips.
+    /// Follows, checks and flips; follows again where appends were faster. Returns nil where only some read models were built: no flip.
     private static func settle(
         _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: MigrationOptions, _ context: MigrationContext
     ) async throws(EvstoreError) -> Flip.Outcome? {
@@ -180,8 +179,7 @@ package enum Replay {
         return report
     }
 
-    /// Records a failed replay in the journal. Beside that row it leaves the versions that it has registered, and its snapshot: the next
-    /// replay goes on with both.
+    /// Records a failed replay in the journal. Its registered versions and its snapshot also stay: the next replay goes on with both.
     private static func note(
         _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ context: MigrationContext, _ began: Instant
     ) async {

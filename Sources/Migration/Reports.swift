@@ -248,8 +248,7 @@ public struct PlanReport: Hashable, Sendable {
     public var types: [PlannedType] = []
     /// The widest class among the steps on the way: iso, widen, narrow or partial.
     public var opClass = "iso"
-    /// Events in the quarantine of read models that are carried over, each counted once. A replay counts them, and the command then exits
-    /// with 8.
+    /// Events in the quarantine of read models that are carried over, each counted once. Where a replay has some, the command exits with 8.
     public var quarantined: UInt64 = 0
     /// Events that only the replay examines, and that may have no image: those whose type a step changes and that a read model to be built
     /// consumes, beyond the sample and the first events of the log.

@@ -107,8 +107,7 @@ struct RollbackLoss {
 
 extension LossAccount {
     /// The losses that a replay from one version to another reports: those that its steps declare, other losses of its events, and the data
-    /// of events newer than the target that the target does not show. Losses of the steps up to `from` are excluded, since they have
-    /// already happened.
+    /// of events newer than the target that the target does not show, but not those of the steps up to `from`, which have happened.
     func planned(_ history: History, from: SchemaVersion, to: SchemaVersion) -> [PlannedLoss] {
         var rest = counts.filter { $0.key.direction == .down || $0.key.loss.version > from }
         var found: [PlannedLoss] = []
@@ -213,8 +212,7 @@ package enum CutRollback {
         return report
     }
 
-    /// The live read models of the snapshot, except those that have gone beyond it. Projections in Swift that this program lacks are left
-    /// to their own program.
+    /// The live read models of the snapshot, except those that have gone beyond it, and those in Swift that this program lacks.
     private static func generationSet(
         _ context: MigrationContext, _ snapshot: SnapshotReport, _ state: StoreState
     ) throws(EvstoreError) -> GenerationSet {

@@ -88,8 +88,7 @@ struct SampleWindows: Sendable {
 
     func contain(_ position: Position) -> Bool { ranges.contains { $0.contains(position.rawValue) } }
 
-    /// The part of one of several threads. An append that is divided is complete in neither part: events that may be merged in it are not
-    /// tried.
+    /// The part of one of several threads. An append that is divided is complete in neither part: events merged in it are not tried.
     func part(_ part: Int, of parts: Int) -> [ClosedRange<UInt64>] {
         guard ranges.count == 1, parts > 1 else { return Array(ranges[part * ranges.count / parts ..< (part + 1) * ranges.count / parts]) }
         let first = Position(ranges[0].lowerBound)

@@ -5,8 +5,7 @@ internal import FoundationEssentials
 internal import JSONText
 internal import Platform
 
-/// An event line in the files of a store whose events are sealed: `{"sealed":"<envelope in base64>","epoch":1,"position":12}`. `import`
-/// into that store opens it.
+/// An event line in the files of a sealed store: `{"sealed":"<envelope in base64>","epoch":1,"position":12}`. Its `import` opens it.
 package struct SealedLine {
     package static let beginning = Array(#"{"sealed":""#.utf8)
     private let envelope: Data

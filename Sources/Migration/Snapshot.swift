@@ -4,8 +4,7 @@ internal import Hashing
 internal import JSONText
 internal import Projections
 
-/// Named restore points: rows with a position, the version numbers, the link there and the live read models' digests. Taking one copies
-/// nothing.
+/// Named restore points: rows with a position, the version numbers, the link there and the live read models' digests. They copy nothing.
 package enum Snapshot {
     /// Names the log's current end.
     /// - Throws: `EvstoreError.snapshotExists`.

@@ -32,8 +32,7 @@ extension EventLog {
 }
 
 extension EvstoreError {
-    /// Converts any error of the lower rooms, for this room and those above it. `storeError` is not enough, since the log does not know
-    /// JSON.
+    /// Converts any error of the lower rooms, for this room and those above it. `storeError` does not do it, since the log knows no JSON.
     package init(converting error: any Error, at path: String? = nil, doing: String? = nil) {
         let path = path ?? (error as? StorageError)?.path ?? doing ?? "the store"
         switch error {

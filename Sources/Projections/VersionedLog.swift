@@ -35,8 +35,7 @@ package struct SchemaSnapshot: Sendable {
     }
 }
 
-/// The log together with its history: provides the store's history and projections, and reads them again when a registration has changed
-/// them.
+/// The log together with its history: provides the store's history and projections, read again when a registration has changed them.
 package final class VersionedLog: Sendable {
     package let log: EventLog
     package let swiftProjections: [any SwiftProjection]

@@ -1,7 +1,6 @@
 internal import Bytes
 
-/// Rows in memory, and the state of folding operations into them. It is a value type, so that the inner loop of a build works on memory to
-/// which no other thread refers.
+/// Rows in memory, and the state of folding operations into them. A value type, so that a build's inner loop works on unshared memory.
 struct FoldedRows: ~Copyable {
     let fold: any Fold
     var rows = RowStore()

@@ -57,15 +57,13 @@ final class FollowBatch {
         row = FollowedRow(fold, indexes)
     }
 
-    /// The number of events in one commit: large if the generation is far behind, since each commit writes every page that contains one of
-    /// its rows.
+    /// The number of events in one commit: large if the generation is far behind, since each commit writes every page with one of its rows.
     private func size(for start: Position, before target: Position) -> UInt64 {
         let size = UInt64(evolving.options.followBatchEvents)
         return target.events(after: start) / 4 > size ? size.times(16) : size
     }
 
-    /// Folds the prepared operations row by row in key order: each row is written once, and walking over a tree is faster than searching
-    /// it.
+    /// Folds the prepared operations row by row in key order: each row is written once, and walking over a tree is faster than searching.
     private static func fold(
         _ prepared: borrowing PreparedOperations, _ row: inout FollowedRow, _ generation: Generation,
         _ header: inout GenerationHeader, _ transaction: inout WriteTransaction

@@ -149,8 +149,7 @@ private final class IdleBatches: Sendable {
 
     func take(_ key: Key) -> FollowBatch? { batches.withLock { $0.removeValue(forKey: key) } }
 
-    /// Keeps a batch without the events that it has read. Drops batches of another history or epoch; drops this batch if its epoch has
-    /// ended.
+    /// Keeps a batch without the events that it has read. Drops batches of another history or epoch; drops this one if its epoch has ended.
     func give(_ batch: FollowBatch?, _ key: Key) {
         guard let batch else { return }
         batch.removeEvents()

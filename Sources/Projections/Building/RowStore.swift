@@ -4,8 +4,7 @@ internal import Bytes
 /// lookup waits for memory only twice.
 ///
 /// A row is identified by its offset, a multiple of 8, which is valid until the store is changed. At this offset: hash of the key (u64),
-/// size of the key (u32), size of the state (u32, 0xffffffff if there is no row of this key), capacity for the state (u32), flags (u32),
-/// key, state.
+/// size of the key (u32), size of the state (u32, 0xffffffff if there is no row of this key), its capacity (u32), flags (u32), key, state.
 struct RowStore: ~Copyable {
     private enum Field {
         static let keyBytes = 8
@@ -69,8 +68,7 @@ struct RowStore: ~Copyable {
         }
     }
 
-    /// The first bucket to try for a hash. Uses neither the lowest bits, which form the tag, nor the highest, by which rows are
-    /// partitioned.
+    /// The first bucket to try for a hash. Uses neither the lowest bits, which form the tag, nor the highest, which choose the partition.
     @inline(__always)
     private func home(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash >> 24) & (buckets.count &- 1) }
 

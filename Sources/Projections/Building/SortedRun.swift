@@ -3,8 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Rows in key order, in memory or in a file: size of the key (u32), size of the value (u32), key, and the value in the form that it has in
-/// the table.
+/// Rows in key order, in memory or in a file: size of the key (u32), size of the value (u32), key, and the value as the table has it.
 struct SortedRun: ~Copyable {
     private(set) var count: UInt64 = 0
     private(set) var digest = SetDigest()

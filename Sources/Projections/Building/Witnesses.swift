@@ -49,8 +49,7 @@ extension Witnesses.List {
     static func merged(_ lists: [Self]) -> [Position] {
         var all: [StoredKind: [UInt64: [Position]]] = [:]
         for list in lists { all.merge(list.events) { $0.merging($1) { $0 + $1 } } }
-        // The first traces of a kind are known with their first events. If there are more, a thread may have missed further events of these
-        // traces.
+        // The first traces of a kind are known with their first events. If there are more, a thread may have missed further events of them.
         let traces = all.values.flatMap { traces in
             let sorted = traces.values.map { Array($0.sorted().prefix(Witnesses.each)) }.sorted { $0[0] < $1[0] }
             return sorted.count < Witnesses.tracesMax ? sorted : sorted.prefix(Witnesses.tracesMax).map { [$0[0]] }

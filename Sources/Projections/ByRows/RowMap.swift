@@ -4,8 +4,7 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// Maps the rows of a read model at one version to its rows at a later one: keys are kept, and each slot is a function of slots of the
-/// older row.
+/// Maps the rows of a read model at one version to its rows at a later one: keys are kept, each slot is a function of older slots.
 package struct RowMap: Sendable {
     let older, newer: RowLayout
     /// For each slot of a newer row, the function of slots of the older row; nil if the slot is always absent.
@@ -132,8 +131,7 @@ extension RowMap {
         let before = try RowTrace(older, log, history, at: older.version)
         let after = try RowTrace(newer, log, history, at: newer.version)
         for trace in [before, after] { try trace.take(ranges, log) }
-        // A subset of the events may lead a fold to a state that the log never reaches, or may split an append. If one fails at the older
-        // version, the test is inconclusive.
+        // Some of the events may lead a fold to a state that the log never reaches, or split an append: then the older version proves nothing.
         if !before.failed.isEmpty { return true }
         guard after.failed.isEmpty else { return false }
         var rows = after.rows

@@ -75,8 +75,7 @@ extension SwiftDeclaration {
 }
 
 extension DefinitionSet {
-    /// Reports row keys that contain personal data (PERS401), since keys are never sealed. One finding for each type, at the first version
-    /// that shows it.
+    /// Reports row keys that contain personal data (PERS401), since keys are never sealed: one for each type, at the first version with it.
     package func exposedKeys(_ history: History) -> [Finding] {
         var findings: [Finding] = []
         forEachSpan(history) { entry, end, _ in

@@ -3,8 +3,7 @@ package import Hashing
 internal import JSONText
 package import SchemaEvolution
 
-/// All projections of a store, each with its definitions in the order of `since`: those from projection files and those that programs
-/// define in Swift.
+/// All projections of a store, each with its definitions in the order of `since`: those from projection files and those in Swift.
 package struct DefinitionSet: Sendable {
     enum Entry: Sendable {
         case declared(DeclaredProjection)

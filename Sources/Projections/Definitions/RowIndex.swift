@@ -129,8 +129,7 @@ package struct RowIndexes: Sendable {
     /// The number of an index; nil if the name is unknown.
     package func number(of name: String) -> Int? { list.firstIndex { $0.name == name } }
 
-    /// The lower and upper bounds of entries with given first values, and optionally with bounds on the next value; all values are JSON
-    /// texts.
+    /// The lower and upper bounds of entries with given first values, and optionally with bounds on the next one; all are JSON texts.
     static func bounds(_ number: Int, equal: [[UInt8]], from: [UInt8]?, to: [UInt8]?) -> (lower: [UInt8], upper: [UInt8]) {
         let fixed = place(number, equal)
         return (from.map { place(number, equal + [$0]) } ?? fixed, to.map { place(number, equal + [$0]) } ?? fixed + [0xff])

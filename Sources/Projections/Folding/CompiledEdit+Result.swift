@@ -91,8 +91,7 @@ extension DeclarativeFold.CompiledEdit {
         }
     }
 
-    /// Changes a list that is kept as a set: elements in canonical form, numbers first and in numeric order, then the rest in bytewise
-    /// order.
+    /// Changes a list that is kept as a set: elements in canonical form, numbers first in numeric order, then the rest in bytewise order.
     private func changedSet(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         let element = try Self.element(workspace.scratch.slice(value.start, value.size))
         try listElements(isPresent, &workspace)

@@ -4,8 +4,7 @@ internal import Hashing
 internal import JSONText
 internal import SchemaEvolution
 
-/// How events become rows, in two stages: `prepare` writes what an event does to rows, on any thread and in any order; `apply` does it to
-/// each row, in the order of the log.
+/// How events become rows, in two stages: `prepare` writes what an event does to rows, in any order; `apply` does it in the log's order.
 ///
 /// Between two events, a row is a *state*: bytes in the fold's own format that are equivalent to the row's JSON text: `render(open(text))
 /// == text`. Rows can therefore be kept in either form.
@@ -25,8 +24,7 @@ protocol Fold: AnyObject, Sendable {
         _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer) throws(FoldError)
 
-    /// Applies an operation to the state of its row, which is empty if there is no row. If it returns `changed`, the new state is in
-    /// `workspace.output`.
+    /// Applies an operation to the state of its row, empty if there is none. After `changed` the new state is in `workspace.output`.
     func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome
 
     /// Appends the state of a row that was rendered before.

@@ -6,8 +6,7 @@ internal import JSONText
 ///
 /// A slot is a member that is changed as a whole: slots are the shortest targets of a definition, so that no slot lies inside another.
 /// Format of a state: the number of slots (u32, little-endian), for each slot in order the size of its JSON text (u32, 0xffffffff if
-/// absent), then these texts. In the JSON text of a row, members are sorted bytewise by name; an object without any present slot is
-/// omitted.
+/// absent), then these texts. In the JSON text of a row, members are sorted bytewise by name; objects without a present slot are omitted.
 struct RowLayout: Sendable {
     /// Sorted by their names, outermost first.
     let slots: [JSONPointer]

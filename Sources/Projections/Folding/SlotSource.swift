@@ -1,7 +1,6 @@
 internal import Bytes
 
-/// The new value of a slot under a fold with plain edits: each edit either sets a whole slot to a value of the event, or adds a small
-/// integer to it.
+/// The new value of a slot under a fold with plain edits: each sets a whole slot to a value of the event, or adds a small integer to it.
 struct SlotSource: BitwiseCopyable, Sendable {
     enum Kind: BitwiseCopyable { case kept, input, sum }
 

@@ -11,8 +11,7 @@ internal import Sealing
 /// has consumed, the whole generation is discarded.
 enum GenerationTable: String, CaseIterable {
     case rows, meta, quarantine
-    /// The entries of `RowIndexes`. Exists only in generations whose projection declares indexes and whose rows are not sealed, since keys
-    /// are never sealed.
+    /// The entries of `RowIndexes`. Exists only where a projection declares indexes and its rows are not sealed: keys never are.
     case indexes
 
     /// The name of every table that the file may contain, and whether its keys are integers.

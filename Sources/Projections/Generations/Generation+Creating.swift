@@ -63,8 +63,7 @@ extension Generation {
         }
     }
 
-    /// Removes the directory of a generation, or a leftover, key first, so that nothing can open what may remain on the disk. No process
-    /// may have it open.
+    /// Removes the directory of a generation, or a leftover, key first: nothing can open what may remain. No process may have it open.
     package static func remove(named name: String, in store: String) throws(EvstoreError) {
         try converting("removing the generation \(name)", at: home(in: store) + "/" + name) {
             guard !name.contains("/"), !name.hasPrefix(".") else { throw EvstoreError.misuse("\(quoted(name)) is not a name") }

@@ -51,8 +51,7 @@ package struct IndexedRow: Hashable, Sendable {
 }
 
 extension Generation {
-    /// Up to `limit` rows in the order of an index, from one transaction. O(log n + rows returned); O(n) memory and time if the generation
-    /// is sealed.
+    /// Up to `limit` rows in the order of an index, in one transaction. O(log n + rows returned); O(n) memory and time if it is sealed.
     package func page(
         _ range: IndexRange, _ all: RowIndexes, backwards: Bool, limit: Int
     ) throws(EvstoreError) -> [IndexedRow] {

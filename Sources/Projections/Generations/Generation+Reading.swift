@@ -111,8 +111,7 @@ extension Generation {
         }
     }
 
-    /// Sets an empty generation to a checkpoint, as if it had consumed the log up to there, to measure the speed of following from that
-    /// point.
+    /// Sets an empty generation to a checkpoint, as if it had consumed the log up to there, to measure following from that point.
     package func begin(at checkpoint: Checkpoint) throws(EvstoreError) {
         var begun = try header
         (begun.checkpoint, begun.isReady) = (checkpoint, true)

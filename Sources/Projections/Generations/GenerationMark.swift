@@ -170,8 +170,7 @@ final class GenerationMark: Sendable {
     }
 }
 
-/// Records that a generation is damaged, also for other processes, in a file `damaged` in its directory. A damaged generation counts as
-/// missing and is rebuilt.
+/// Records that a generation is damaged, also for other processes, in a file `damaged` in its directory. It then counts as missing.
 final class DamageNote: Sendable {
     private static let fileName = "/damaged"
     private let directory: String

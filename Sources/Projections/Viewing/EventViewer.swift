@@ -45,8 +45,7 @@ package final class EventViewer {
         try paths.path(type: type, born: born, to: target, reading: reading)
     }
 
-    /// Calls the body with each image of an event along its path: never if a step hides or drops the event, or if a later event of its
-    /// append has the merged image.
+    /// Calls the body with each image of an event along its path: never if it is hidden or dropped, or a later event has the merged image.
     ///
     /// All lookups use the reader that lends the event, so that a concurrent cut makes no difference.
     /// - Parameter order: how the caller comes from event to event.
@@ -70,8 +69,7 @@ package final class EventViewer {
         try reader.record(at: record.position) { try view($0, along: path, reader, in: order, body) }
     }
 
-    /// Calls the body with each image of an event along its own path. An event with a shadow needs no path, so the program may lack a step
-    /// of it.
+    /// Calls the body with each image of an event along its own path. An event with a shadow needs no path, so a step of it may be missing.
     package func view(
         _ record: borrowing RecordView, _ reader: borrowing LogReader, in order: ReadOrder = .log,
         _ body: (borrowing Image) throws -> Void
