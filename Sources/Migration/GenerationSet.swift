@@ -50,6 +50,8 @@ package struct GenerationSet: Sendable {
 
     var missing: [Entry] { entries.filter { $0.directory == nil } }
     var present: [Entry] { entries.filter { $0.directory != nil } }
+    /// Those that are present, with the names of their directories.
+    var named: [(entry: Entry, name: String)] { entries.compactMap { entry in entry.directory.map { (entry, $0) } } }
 
     func isLive(in state: StoreState) -> Bool { state.live == version && isMapped(in: state) }
 
@@ -179,29 +181,21 @@ extension GenerationSet {
     /// Brings each generation to the log's current end; those in Swift that this program lacks stay where they are.
     func follow() throws(EvstoreError) {
         let follower = Follower(evolving)
-        for entry in present where entry.definition.isAvailable {
-            guard let name = entry.directory else { continue }
+        for (entry, name) in named where entry.definition.isAvailable {
             try follower.catchUp(try open(name), entry.definition, context.job)
         }
     }
 
     func headers() throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
-        var result: [(entry: Entry, header: GenerationHeader)] = []
-        for entry in present {
-            if let name = entry.directory { result.append((entry, try open(name).header)) }
-        }
-        return result
+        try named.map { (entry, name) throws(EvstoreError) in (entry, try open(name).header) }
     }
 }
 
 extension GenerationSet {
-    /// The bytes of the generations on the disk; a damaged row may name one that is not there.
-    func bytesOnDisk() throws(EvstoreError) -> UInt64 { try bytesOnDisk(present.compactMap(\.directory)) }
-
-    func bytesOnDisk(of index: Int) throws(EvstoreError) -> UInt64 { try bytesOnDisk(entries[index].directory.map { [$0] } ?? []) }
-
-    private func bytesOnDisk(_ names: [String]) throws(EvstoreError) -> UInt64 {
-        try converting {
+    /// The bytes on the disk of the generations, or of one; a damaged row may name one that is not there.
+    func bytesOnDisk(of index: Int? = nil) throws(EvstoreError) -> UInt64 {
+        let names = (index.map { [entries[$0]] } ?? entries).compactMap(\.directory)
+        return try converting {
             var bytes: UInt64 = 0
             for name in names {
                 let directory = Generation.home(in: root) + "/" + name
@@ -341,14 +335,13 @@ extension GenerationSet {
 
     /// The number of events that at least one read model lacks.
     func quarantinedEvents() throws(EvstoreError) -> UInt64 {
-        let names = present.compactMap(\.directory)
-        return try Generation.countQuarantined(names.map { (name) throws(EvstoreError) in try open(name) })
+        try Generation.countQuarantined(named.map { (_, name) throws(EvstoreError) in try open(name) })
     }
 
     /// The events that at least one read model lacks; nil where there are none.
     func acceptedQuarantine() throws(EvstoreError) -> AcceptedQuarantine? {
         var generations: [Generation] = []
-        for name in present.compactMap(\.directory) {
+        for (_, name) in named {
             let generation = try open(name)
             if try generation.header.quarantined > 0 { generations.append(generation) }
         }

@@ -23,8 +23,7 @@ package enum Quarantine {
         if let projection, !generationSet.entries.contains(where: { $0.name == projection }) {
             throw EvstoreError.unknownProjection(projection, known: generationSet.entries.map(\.name))
         }
-        for entry in generationSet.present where projection == nil || entry.name == projection {
-            guard let name = entry.directory else { continue }
+        for (entry, name) in generationSet.named where projection == nil || entry.name == projection {
             let generation = try generationSet.open(name)
             func report(_ row: QuarantineRow) throws {
                 try body(QuarantineReport(projection: entry.name, position: row.position, type: row.type, error: row.reason))
