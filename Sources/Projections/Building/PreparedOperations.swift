@@ -35,7 +35,7 @@ struct PreparedOperations: ~Copyable, Sendable {
     var bytes: Int { operations.bytes.count }
 
     mutating func removeAll() {
-        operations.removeAll()
+        operations.bytes.removeAll()
         rejections.removeAll(keepingCapacity: true)
         position = nil
     }
@@ -53,7 +53,7 @@ struct PreparedOperations: ~Copyable, Sendable {
     /// Rejects an event and removes its operations.
     mutating func reject(_ event: Position, _ reason: Rejection.Reason) {
         begin(event)
-        operations.truncate(to: eventStart)
+        operations.bytes.truncate(to: eventStart)
         if !isRejected { rejections.append(Rejection(position: event, ordinal: 0, reason: reason)) }
         isRejected = true
     }
@@ -61,7 +61,7 @@ struct PreparedOperations: ~Copyable, Sendable {
     private mutating func begin(_ event: Position) {
         if position == event { return }
         position = event
-        operations.beginEvent()
+        operations.ordinal = 0
         eventStart = operations.bytes.count
         isRejected = false
     }

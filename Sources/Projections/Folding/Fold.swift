@@ -135,19 +135,12 @@ struct OperationBuffer: ~Copyable {
     var bytes = ByteBuffer(capacity: 1 << 16)
     private var start = 0
     private var keyStart = 0
-    private var ordinal: UInt32 = 0
+    /// The number of the next operation within its event.
+    var ordinal: UInt32 = 0
     /// A longer key is a fold error.
     let keyBytesMax: Int
 
     init(keyBytesMax: Int) { self.keyBytesMax = keyBytesMax }
-
-    /// Marks the next operation as the first of an event.
-    mutating func beginEvent() { ordinal = 0 }
-
-    mutating func removeAll() { bytes.removeAll() }
-
-    /// Removes everything after the first `count` bytes.
-    mutating func truncate(to count: Int) { bytes.truncate(to: count) }
 
     /// Begins an operation; the caller then appends the key to `bytes`.
     mutating func begin(rule: Int, mask: UInt64, position: Position) {
