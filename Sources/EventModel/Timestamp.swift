@@ -115,13 +115,6 @@ package struct CivilTime: Equatable, CustomStringConvertible {
         return String(utf8: text.bytes) ?? ""
     }
 
-    /// Appends the description as a JSON string.
-    package func appendQuoted(to output: inout ByteBuffer) {
-        output.append(UInt8(ascii: "\""))
-        append(to: &output)
-        output.append(UInt8(ascii: "\""))
-    }
-
     /// Appends the description.
     package func append(to output: inout ByteBuffer) {
         func add(_ mark: Unicode.Scalar, _ number: Int) {
@@ -221,12 +214,6 @@ extension Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
-}
-
-/// A number that is not negative, padded with leading zeros to `width` digits.
-package func padded(_ number: Int64, _ width: Int) -> String {
-    let text = String(number)
-    return String(repeating: "0", count: Swift.max(0, width - text.utf8.count)) + text
 }
 
 extension Epoch {

@@ -91,7 +91,8 @@ extension JournalRow {
 func shortDecimal(_ number: Double, digits: Int) -> String {
     let scale = (0 ..< digits).reduce(Int64(1)) { scale, _ in scale * 10 }
     let whole = Int64(nearest(Swift.max(0, number) * Double(scale)))
-    var text = "\(whole / scale).\(padded(whole % scale, digits))"
+    let fraction = String(whole % scale)
+    var text = "\(whole / scale)." + String(repeating: "0", count: max(0, digits - fraction.utf8.count)) + fraction
     while text.hasSuffix("0") { text.removeLast() }
     if text.hasSuffix(".") { text.removeLast() }
     return text
