@@ -29,7 +29,8 @@ package enum Snapshot {
                     return try put(name, generationSet, into: &update)
                 }
                 let known = try SnapshotReport(name: name, row: row)
-                if known.matchesState(of: update) { return known }
+                let noted = VersionNumbers(floor: known.floor, live: known.live, top: known.top, head: known.head)
+                if known.checkpoint == update.last, known.link == update.lastLink.hex, noted == update.state.numbers { return known }
             }
             // A snapshot of this position in an earlier epoch has that name.
             return try put("\(plain)@\(update.last)", generationSet, into: &update)
@@ -101,12 +102,6 @@ package enum Snapshot {
 }
 
 extension SnapshotReport {
-    func matchesState(of update: borrowing LogUpdate) -> Bool {
-        let state = update.state
-        return checkpoint == update.last && link == update.lastLink.hex
-            && VersionNumbers(floor: floor, live: live, top: top, head: head) == state.numbers
-    }
-
     package var row: [UInt8] {
         var fields = JSONRow()
         fields.set("position", position.rawValue)

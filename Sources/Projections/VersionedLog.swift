@@ -79,7 +79,12 @@ package final class VersionedLog: Sendable {
             return evolution
         }
         let state = try reader.state
-        try requireFitting(state.numbers, try reader.count(.schemas))
+        let (numbers, versions) = (state.numbers, try reader.count(.schemas))
+        // Numbers that refer to unregistered versions are refused: iterating over them would take very long and find nothing.
+        guard numbers.fit(versions) else {
+            throw EvstoreError.storeDamaged(
+                path: log.path, reason: "its numbers are \(numbers), and it has \(versions) registered versions")
+        }
         if let assumed {
             return SchemaSnapshot(state: state, last: reader.last, history: assumed.history, definitions: assumed.definitions)
         }
@@ -101,12 +106,6 @@ package final class VersionedLog: Sendable {
         known.withLock { known in
             if known.map({ $0.transaction <= transaction }) ?? true { known = (evolution, transaction) }
         }
-    }
-
-    /// Refuses numbers that refer to unregistered versions: iterating over them would take very long and find nothing.
-    private func requireFitting(_ numbers: VersionNumbers, _ versions: Int) throws(EvstoreError) {
-        if numbers.fit(versions) { return }
-        throw .storeDamaged(path: log.path, reason: "its numbers are \(numbers), and it has \(versions) registered versions")
     }
 
     /// Only the history, as seen by a read that is in progress; does not read the rest of the store's state.

@@ -89,7 +89,12 @@ final class BuildPass: Sendable {
         repeat {
             try check()
             try worker.prepare(bytesMax: Self.chunkBytes, partitions: partitions.first?.count ?? 1)
-            adapt(to: worker.preparer.bytes)
+            let bytes = worker.preparer.bytes
+            // Adapts the chunk size so that each chunk fills a buffer well.
+            state.withLock { state in
+                if bytes > Self.chunkBytes / 2 { state.chunkEvents = max(1, state.chunkEvents / 2) }
+                if bytes < Self.chunkBytes / 16, state.chunkEvents < 1 << 15 { state.chunkEvents *= 2 }
+            }
             var rejections = worker.rejections
             for stage in 0 ..< Self.stageCount {
                 guard let isFull = enter(stage, chunk) else { return }
@@ -101,14 +106,6 @@ final class BuildPass: Sendable {
             report(worker.reached)
             leave(Self.stageCount, worker)
         } while worker.hasMore
-    }
-
-    /// Adapts the chunk size so that each chunk fills a buffer well.
-    private func adapt(to bytes: Int) {
-        state.withLock { state in
-            if bytes > Self.chunkBytes / 2 { state.chunkEvents = max(1, state.chunkEvents / 2) }
-            if bytes < Self.chunkBytes / 16, state.chunkEvents < 1 << 15 { state.chunkEvents *= 2 }
-        }
     }
 
     /// Waits for a chunk's turn at a stage. Returns whether memory is full; nil if an earlier chunk has failed.

@@ -18,7 +18,9 @@ final class RejectionHandler: @unchecked Sendable {
     /// Throws at the first rejection that no version file declares, or writes all of them to the quarantine.
     func handle(_ all: [(target: Int, rejection: Rejection)]) throws {
         if all.isEmpty { return }
-        if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {
+        let stopping = build.onError == .stop ? all.filter { !$0.rejection.isDeclared } : []
+        let first = stopping.min { ($0.rejection.position, $0.rejection.ordinal) < ($1.rejection.position, $1.rejection.ordinal) }
+        if let first {
             throw EvstoreError.buildStopped(
                 projection: build.targets[first.target].definition.name, position: first.rejection.position,
                 reason: first.rejection.message, inFold: first.rejection.isInFold)
@@ -37,9 +39,5 @@ final class RejectionHandler: @unchecked Sendable {
             positions.formUnion(new)
         }
         events += UInt64(positions.count)
-    }
-
-    private static func isBefore(_ a: (target: Int, rejection: Rejection), _ b: (target: Int, rejection: Rejection)) -> Bool {
-        (a.rejection.position, a.rejection.ordinal) < (b.rejection.position, b.rejection.ordinal)
     }
 }

@@ -256,13 +256,10 @@ struct DefinitionCheck {
     /// A row's shape is closed, so it must name everything that the folds create.
     private mutating func checkRow() {
         guard let row = projection.row, row.kind != .any else { return }
-        for rules in projection.on.values.sorted(by: { $0[0].mark.line < $1[0].mark.line }) {
-            for rule in rules {
-                for edit in rule.edits
-                where edit.kind != .unset && row.at(JSONPointer(tokens: edit.target.fixed.map { MemberName($0.text) })) == nil {
-                    note(ProjectionRule.row, edit.mark, "the row's shape has no \(edit.target.text)", edit.target.text)
-                }
-            }
+        let rules = projection.on.values.sorted { $0[0].mark.line < $1[0].mark.line }
+        for edit in rules.joined().flatMap(\.edits)
+        where edit.kind != .unset && row.at(JSONPointer(tokens: edit.target.fixed.map { MemberName($0.text) })) == nil {
+            note(ProjectionRule.row, edit.mark, "the row's shape has no \(edit.target.text)", edit.target.text)
         }
         for name in row.required.sorted().map(\.text)
         where !layout.slots.contains(where: { $0.tokens.first?.text.isSame(as: name) ?? false }) {
