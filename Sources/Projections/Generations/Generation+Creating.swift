@@ -36,8 +36,8 @@ extension Generation {
                 let mark = try GenerationMark(made)
                 try mark.make()
                 generation = try Generation(
-                    Generation.Files(directory: made, environment: environment, mark: mark, keys: keys),
-                    fingerprint: definition.fingerprint, format: GenerationHeader.format(isSealed: keys != nil))
+                    directory: made, environment: environment, mark: mark, keys: keys, fingerprint: definition.fingerprint,
+                    format: GenerationHeader.format(isSealed: keys != nil))
             } catch {
                 environment.close()
                 throw error

@@ -26,20 +26,14 @@ package final class Generation: Sendable {
 
     static let headerKey = Array("generation".utf8)
 
-    struct Files {
-        let directory: String
-        let environment: Environment
-        let mark: GenerationMark
-        /// Nil if its rows are not sealed.
-        let keys: ModelKeys?
-    }
-
     /// Takes over the open environment and the mark.
-    init(_ files: Files, fingerprint: Digest, format: Int) throws(StorageError) {
-        let (directory, environment, keys) = (files.directory, files.environment, files.keys)
+    /// - Parameter keys: nil if its rows are not sealed.
+    init(
+        directory: String, environment: Environment, mark: GenerationMark, keys: ModelKeys?, fingerprint: Digest, format: Int
+    ) throws(StorageError) {
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
-        (self.environment, mark) = (environment, files.mark)
+        (self.environment, self.mark) = (environment, mark)
         (self.format, note) = (format, DamageNote(directory))
         rows = try CheckedTable(.rows, of: environment, format: format, keys, note)
         meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
@@ -138,8 +132,8 @@ package final class Generation: Sendable {
             guard name.hasPrefix(namePrefix(of: header.fingerprint)) else {
                 throw note.damaged("its data.mdb is that of another read model, \(header.projection) at \(header.version)")
             }
-            let files = Files(directory: directory, environment: environment, mark: mark, keys: keys)
-            return try Generation(files, fingerprint: header.fingerprint, format: format)
+            return try Generation(
+                directory: directory, environment: environment, mark: mark, keys: keys, fingerprint: header.fingerprint, format: format)
         } catch {
             environment.close()
             throw error
