@@ -10,12 +10,7 @@ public struct Advice: Hashable, Sendable, CustomStringConvertible {
     /// The sentence with calls of the library, as a program shows it.
     public var description: String { said { $0.description } }
 
-    package var calls: [Call] {
-        parts.compactMap { part in
-            guard case .call(let call) = part else { return nil }
-            return call
-        }
-    }
+    package var calls: [Call] { parts.compactMap { if case .call(let call) = $0 { call } else { nil } } }
 
     /// The sentence with each call replaced by the result of `words`.
     package func said(by words: (Call) -> String) -> String {

@@ -2,7 +2,7 @@
 public func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars.prefix(80) {
-        if scalar.value < 0x20 || (0x7f ... 0x9f).contains(scalar.value) || scalar.properties.isBidiControl {
+        if scalar.isTerminalControl || scalar == "\t" {
             result += "\\u{\(String(scalar.value, radix: 16))}"
         } else {
             result.unicodeScalars.append(scalar)
