@@ -33,8 +33,7 @@ public struct ErrorDetails: Hashable, Sendable {
 
 extension ErrorDetails {
     package init(_ code: String, _ message: String, fix: String? = nil, place: ErrorLocation = .init()) {
-        (self.code, self.message, self.place) = (code, message, place)
-        self.fix = fix
+        self.init(code, message, advice: fix.map { Advice(stringLiteral: $0) }, place: place)
     }
 
     package init(_ code: String, _ message: String, advice: Advice?, place: ErrorLocation = .init()) {

@@ -8,8 +8,8 @@ import Testing
 @Suite("Entries of an index")
 struct RowIndexTests {
     private static let indexes = RowIndexes([
-        RowIndex("inner", [pointer("/a/b")]), RowIndex("outer", [pointer("/a")]),
-        RowIndex("several", [pointer("/a"), pointer("/c"), pointer("/a/b")]),
+        RowIndex(name: "inner", members: [pointer("/a/b")]), RowIndex(name: "outer", members: [pointer("/a")]),
+        RowIndex(name: "several", members: [pointer("/a"), pointer("/c"), pointer("/a/b")]),
     ])
 
     private static func pointer(_ text: String) -> JSONPointer {

@@ -30,8 +30,6 @@ package struct DefinitionSet: Sendable {
     /// The definitions of each projection, oldest first; no two have equal `since`.
     private(set) var entries: [String: [Entry]] = [:]
 
-    init() {}
-
     /// Sorted bytewise.
     package var names: [String] { entries.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) } }
 

@@ -12,8 +12,6 @@ package struct RowIndex: Hashable, Sendable {
 
     /// The maximum number of indexes of a read model, and of members of an index.
     static let (indexesMax, membersMax) = (16, 8)
-
-    init(_ name: String, _ members: [JSONPointer]) { (self.name, self.members) = (name, members) }
 }
 
 /// The indexes of one read model, and the entries that a row has in them.
@@ -173,7 +171,7 @@ extension RowIndex {
             guard (1 ... membersMax).contains(pointers.count) else {
                 throw member.problem("the index \(member.name) has \(pointers.count) members; 1 to \(membersMax) are possible")
             }
-            indexes.append(RowIndex(member.name, pointers))
+            indexes.append(RowIndex(name: member.name, members: pointers))
         }
         guard indexes.count <= indexesMax else {
             throw node.problem("\(projection) has \(indexes.count) indexes; \(indexesMax) are the most")
