@@ -38,29 +38,22 @@ package struct EventLine: Sendable {
         output.append(onOneLine: payload)
         output.append(",\"id\":")
         output.append(quoted: id)
-        output.append(",\"time\":\"")
-        time.append(to: &output)
-        output.append("\"")
+        output.append(",\"time\":")
+        time.appendQuoted(to: &output)
         if metadata.byteCount > 0 {
             output.append(",\"metadata\":")
             output.append(onOneLine: metadata)
         }
-        output.append(",\"version\":")
-        output.append(digits: UInt64(version.rawValue))
-        output.append(",\"position\":")
-        output.append(digits: position.rawValue)
-        output.append(",\"revision\":")
-        output.append(digits: revision.rawValue)
-        output.append(",\"born\":")
-        output.append(digits: UInt64(born.rawValue))
-        if part > 0 {
-            output.append(",\"part\":")
-            output.append(digits: UInt64(part))
+        func add(_ name: String, _ number: UInt64) {
+            output.append(name)
+            output.append(digits: number)
         }
-        if epoch > .first {
-            output.append(",\"epoch\":")
-            output.append(digits: UInt64(epoch.rawValue))
-        }
+        add(",\"version\":", UInt64(version.rawValue))
+        add(",\"position\":", position.rawValue)
+        add(",\"revision\":", revision.rawValue)
+        add(",\"born\":", UInt64(born.rawValue))
+        if part > 0 { add(",\"part\":", UInt64(part)) }
+        if epoch > .first { add(",\"epoch\":", UInt64(epoch.rawValue)) }
         output.append("}")
     }
 }

@@ -306,14 +306,13 @@ struct ReplayLaws {
 
     private let context: MigrationContext
     private let through: Checkpoint
-    private let last: Checkpoint
     private let live: SchemaVersion
     private(set) var tally = LawTally()
     private(set) var findings: [Finding] = []
 
     init(_ context: MigrationContext) throws(EvstoreError) {
         self.context = context
-        last = try context.last()
+        let last = try context.last()
         live = try context.state().live
         through = Checkpoint(epoch: last.epoch, position: min(last.position, Position(Self.eventsMax)))
     }
