@@ -50,25 +50,20 @@ struct ConversionMeasure: Sendable {
     func stopped(_ entries: [GenerationSet.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
         for failure in failures {
             guard let position = failure.position, position > measured else { continue }
-            let types = try types(failure.type, failure.born)
+            let types = try history.path(type: failure.type, born: failure.born, to: target).types
             guard let entry = entries.first(where: { !$0.definition.consumes.isDisjoint(with: Set(of: types)) }) else { continue }
             return .buildStopped(projection: entry.name, position: position, reason: EvstoreError.noImage(failure).message)
         }
         return nil
     }
 
-    private func types(_ type: String, _ born: SchemaVersion) throws(EvstoreError) -> [String] {
-        try history.path(type: type, born: born, to: target).types
-    }
-
     /// The number of events not examined that read models would consume and whose type a step changes: they may have no image.
     func notSeen(_ census: [CensusRow], for entries: [GenerationSet.Entry]) throws(EvstoreError) -> UInt64 {
         var count: UInt64 = 0
         for row in census {
-            let types = try types(row.type, row.born)
-            guard entries.contains(where: { !$0.definition.consumes.isDisjoint(with: Set(of: types)) }),
-                try history.path(type: row.type, born: row.born, to: target).description != "unchanged"
-            else { continue }
+            let path = try history.path(type: row.type, born: row.born, to: target)
+            let isConsumed = entries.contains { !$0.definition.consumes.isDisjoint(with: Set(of: path.types)) }
+            guard isConsumed, path.description != "unchanged" else { continue }
             count += row.count - min(row.count, seen[EventKind(type: row.type, born: row.born)] ?? 0)
         }
         return count
