@@ -52,12 +52,8 @@ struct Target: Hashable, Sendable {
 
     /// The names before the first template.
     var fixed: [Name] {
-        var names: [Name] = []
-        for token in tokens {
-            guard case .name(let name) = token else { break }
-            names.append(name)
-        }
-        return names
+        let names = tokens.map { token -> Name? in if case .name(let name) = token { name } else { nil } }
+        return names.prefix { $0 != nil }.compactMap(\.self)
     }
 }
 

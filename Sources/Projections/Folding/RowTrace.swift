@@ -113,10 +113,9 @@ package final class RowTrace {
             return block.last < last
         }
         let name = String(decoding: key, as: UTF8.self)
-        var steps: [RowChange] = []
-        for step in taken {
+        let steps = try taken.map { step in
             let type = try reader.closedRecord(at: step.position) { record in log.name(ofType: record.type) } ?? ""
-            steps.append(RowChange(position: step.position, type: type, key: name, row: step.state.map(rendered), error: step.error))
+            return RowChange(position: step.position, type: type, key: name, row: step.state.map(rendered), error: step.error)
         }
         return (steps, isCut)
     }
