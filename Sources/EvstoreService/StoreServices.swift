@@ -1,5 +1,3 @@
-internal import Platform
-
 #if Service
     public import Evstore
     public import Logging

@@ -1,5 +1,3 @@
-internal import Platform
-
 #if Service
     internal import EventModel
     internal import Platform
