@@ -4,6 +4,7 @@ public import EventModel
 internal import JSONText
 internal import Platform
 internal import Projections
+internal import SchemaEvolution
 
 extension EventStore {
     /// Gives rows of a read model to `body` in the order of their keys' bytes until it returns false; first catches up with the log's
@@ -327,7 +328,7 @@ extension TypedRow: Equatable where Value: Equatable {}
 extension ReadModelRow {
     func value<Value: Decodable>(of projection: String, as type: Value.Type) throws(EvstoreError) -> Value {
         do { return try decode(type) } catch {
-            let (place, reason) = (EventJSON.pointer(error), EventJSON.reason(error))
+            let (place, reason) = (SwiftValues.pointer(error), SwiftValues.reason(error))
             throw .invalidRow(
                 projection: projection, key: key, reason: place.isEmpty ? reason : "\(place): \(reason)", type: "\(type)")
         }

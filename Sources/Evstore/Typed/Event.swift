@@ -21,7 +21,7 @@ extension NewEvent {
         _ event: E, to stream: StreamName, metadata: [UInt8]? = nil, id: EventID? = nil, time: Timestamp? = nil
     ) throws(EvstoreError) {
         let payload: [UInt8]
-        do { payload = try EventJSON.coding.encode(event) } catch { throw EventJSON.failure(error, of: E.self) }
+        do { payload = try SwiftValues.payloads.encode(event) } catch { throw EvstoreError(error, of: E.self) }
         self.init(stream: stream, type: E.type, payload: payload, metadata: metadata, id: id, time: time, version: E.version)
     }
 }
@@ -33,8 +33,8 @@ extension RecordedEvent {
         guard self.type.isSame(as: E.type) else {
             throw .invalidEvent(type: self.type, version: version, pointer: "", reason: "is no \(E.type), which \(E.self) reads")
         }
-        do { return try EventJSON.coding.decode(type, from: payload, hasUniqueNames: true) } catch {
-            throw EventJSON.failure(error, of: E.self)
+        do { return try SwiftValues.payloads.decode(type, from: payload, hasUniqueNames: true) } catch {
+            throw EvstoreError(error, of: E.self)
         }
     }
 
@@ -42,25 +42,19 @@ extension RecordedEvent {
     /// - Throws: `EvstoreError.invalidEvent` where the Swift type can't read it.
     public func metadata<M: Decodable>(as type: M.Type) throws(EvstoreError) -> M? {
         if metadata.isEmpty { return nil }
-        do { return try EventJSON.coding.decode(type, from: metadata, hasUniqueNames: true) } catch {
+        do { return try SwiftValues.payloads.decode(type, from: metadata, hasUniqueNames: true) } catch {
             throw .invalidEvent(
-                type: self.type, version: version, pointer: EventJSON.pointer(error), reason: "metadata: \(EventJSON.reason(error))")
+                type: self.type, version: version, pointer: SwiftValues.pointer(error), reason: "metadata: \(SwiftValues.reason(error))")
         }
     }
 }
 
-/// Encodes Swift values as payloads, and describes coding errors.
-enum EventJSON {
-    static var coding: JSONCoding { SwiftValues.payloads }
-
+extension EvstoreError {
     /// Converts an error of a coder to the error of a typed event.
-    static func failure<E: Event>(_ error: any Error, of type: E.Type) -> EvstoreError {
-        .invalidEvent(type: E.type, version: E.version, pointer: pointer(error), reason: "as \(E.self): \(reason(error))")
+    fileprivate init<E: Event>(_ error: any Error, of type: E.Type) {
+        self = .invalidEvent(
+            type: E.type, version: E.version, pointer: SwiftValues.pointer(error), reason: "as \(E.self): \(SwiftValues.reason(error))")
     }
-
-    static func pointer(_ error: any Error) -> String { SwiftValues.pointer(error) }
-
-    static func reason(_ error: any Error) -> String { SwiftValues.reason(error) }
 }
 
 extension Timestamp {

@@ -90,12 +90,12 @@ extension EventCatalogue {
         }
         for example in ShapeExamples(of: read.shape).texts {
             let value: E
-            do { value = try EventJSON.coding.decode(type, from: example) } catch {
-                return [finding("TYPE102", EventJSON.reason(error), at: EventJSON.pointer(error))]
+            do { value = try SwiftValues.payloads.decode(type, from: example) } catch {
+                return [finding("TYPE102", SwiftValues.reason(error), at: SwiftValues.pointer(error))]
             }
             let text: [UInt8]
-            do { text = try EventJSON.coding.encode(value) } catch {
-                return [finding("TYPE103", EventJSON.reason(error), at: EventJSON.pointer(error))]
+            do { text = try SwiftValues.payloads.encode(value) } catch {
+                return [finding("TYPE103", SwiftValues.reason(error), at: SwiftValues.pointer(error))]
             }
             do { try own.validate(text.lent) } catch {
                 return [finding("TYPE103", "writes what \(error.reason)", at: error.pointer)]

@@ -1,6 +1,7 @@
 public import EventModel
 internal import JSONText
 public import Projections
+internal import SchemaEvolution
 
 /// The closure that handles one type of event.
 public struct EventHandler: Sendable {
@@ -166,6 +167,6 @@ extension ReadModelRow {
     /// Decodes the row as a Swift value.
     /// - Throws: `DecodingError`.
     public func decode<Row: Decodable>(_ type: Row.Type) throws -> Row {
-        try EventJSON.coding.decode(type, from: value, hasUniqueNames: true)
+        try SwiftValues.payloads.decode(type, from: value, hasUniqueNames: true)
     }
 }

@@ -94,7 +94,7 @@ extension EventStore {
                 checkpoint: Checkpoint(epoch: epoch, position: saved.position), saved: saved.revision)
         } catch {
             // The Swift type has changed but the fold's revision has not.
-            logger.warning("can't read a saved state", metadata: ["fold": "\(fingerprint.name)", "reason": "\(EventJSON.reason(error))"])
+            logger.warning("can't read a saved state", metadata: ["fold": "\(fingerprint.name)", "reason": "\(SwiftValues.reason(error))"])
             return nil
         }
     }
@@ -197,8 +197,8 @@ public final class StateCache<State: Sendable>: Sendable {
         self.init(
             streamsMax,
             StateSaving(
-                events: max(events, 1), encode: { try EventJSON.coding.encode($0) },
-                decode: { try EventJSON.coding.decode(State.self, from: $0, hasUniqueNames: true) }))
+                events: max(events, 1), encode: { try SwiftValues.payloads.encode($0) },
+                decode: { try SwiftValues.payloads.decode(State.self, from: $0, hasUniqueNames: true) }))
     }
 
     private init(_ streamsMax: Int, _ saving: StateSaving<State>?) { (limit, self.saving) = (max(streamsMax, 1), saving) }
