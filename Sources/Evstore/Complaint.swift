@@ -41,39 +41,30 @@ public enum Complaint: Hashable, Sendable {
         public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
     }
 
-    public var weight: Weight {
+    private var traits: (code: String, weight: Weight, endsService: Bool) {
         switch self {
-        case .replaced, .diskFull, .readOnly, .forked, .takenOut, .twin, .clusterUnreachable: .failing
-        case .drillFailed, .consumerFailing, .longReader: .waiting
-        case .parked, .quarantined: .leftOut
+        case .replaced: ("replaced", .failing, true)
+        case .diskFull: ("diskFull", .failing, false)
+        case .readOnly: ("readOnly", .failing, false)
+        case .forked: ("forked", .failing, true)
+        case .takenOut: ("takenOut", .failing, true)
+        case .twin: ("twin", .failing, true)
+        case .clusterUnreachable: ("clusterUnreachable", .failing, false)
+        case .drillFailed: ("drillFailed", .waiting, false)
+        case .consumerFailing: ("consumerFailing", .waiting, false)
+        case .longReader: ("longReader", .waiting, false)
+        case .parked: ("parked", .leftOut, false)
+        case .quarantined: ("quarantined", .leftOut, false)
         }
     }
+
+    public var weight: Weight { traits.weight }
 
     /// Whether callers should be sent elsewhere: what they read or write here does not reach the store that they mean.
-    public var endsService: Bool {
-        switch self {
-        case .replaced, .forked, .takenOut, .twin: true
-        case .diskFull, .readOnly, .clusterUnreachable, .drillFailed, .consumerFailing, .longReader, .parked, .quarantined: false
-        }
-    }
+    public var endsService: Bool { traits.endsService }
 
     /// The complaint's name, which never changes.
-    public var code: String {
-        switch self {
-        case .replaced: "replaced"
-        case .diskFull: "diskFull"
-        case .readOnly: "readOnly"
-        case .forked: "forked"
-        case .takenOut: "takenOut"
-        case .twin: "twin"
-        case .clusterUnreachable: "clusterUnreachable"
-        case .drillFailed: "drillFailed"
-        case .consumerFailing: "consumerFailing"
-        case .longReader: "longReader"
-        case .parked: "parked"
-        case .quarantined: "quarantined"
-        }
-    }
+    public var code: String { traits.code }
 
     /// What is wrong, as a clause.
     public var message: String {
