@@ -19,8 +19,8 @@ public struct OldestReader: Hashable, Sendable {
     /// The number of commits since the one that it reads.
     public var commitsBehind: UInt64
 
-    /// The number of commits beyond which the file grows because their pages can't be reused.
-    static let commitsBehindMax: UInt64 = 10_000
+    /// Whether the file grows because this reader keeps the pages of so many commits from being reused.
+    var isLong: Bool { commitsBehind > 10_000 }
 }
 
 /// The store's versions, counts, read models and health at one moment.
@@ -168,18 +168,11 @@ extension EventStore {
         found += try nodeComplaints()
         if let drill = report.lastDrill, !drill.passed { found.append(.drillFailed(at: drill.time)) }
         if let reader = report.oldestReader, reader.isLong { found.append(.longReader(reader)) }
-        try converting(at: path) {
-            let consumers = try log.read { reader in
-                var consumers: [(row: ConsumerRow, parked: UInt64)] = []
-                for row in try ConsumerRow.all(in: reader) { consumers.append((row, try ParkedEvent.count(of: row.name, in: reader))) }
-                return consumers
+        for (row, parked) in try consumerRows().rows {
+            if let position = row.failing?.position {
+                found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
             }
-            for (row, parked) in consumers {
-                if let position = row.failing?.position {
-                    found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
-                }
-                if parked > 0 { found.append(.parked(consumer: row.name, events: parked)) }
-            }
+            if parked > 0 { found.append(.parked(consumer: row.name, events: parked)) }
         }
         if report.quarantined > 0 {
             let names = report.projections.filter { $0.quarantined > 0 }.map(\.name)
@@ -196,9 +189,4 @@ extension EventStore {
         }
         return try quarantineCount.events(of: lacking)
     }
-}
-
-extension OldestReader {
-    /// Whether the file grows because this reader keeps pages from being reused.
-    var isLong: Bool { commitsBehind > Self.commitsBehindMax }
 }

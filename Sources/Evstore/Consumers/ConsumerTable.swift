@@ -10,23 +10,27 @@ extension EventStore {
     public func consumers() throws(EvstoreError) -> [ConsumerStatus] {
         var found: [ConsumerStatus] = []
         try converting(at: path) {
-            let (rows, parked, end) = try log.read { reader in
-                let rows = try ConsumerRow.all(in: reader)
-                var parked: [UInt64] = []
-                for row in rows { parked.append(try ParkedEvent.count(of: row.name, in: reader)) }
-                return (rows, parked, reader.last.position)
-            }
-            for (row, count) in zip(rows, parked) {
+            let (rows, end) = try consumerRows()
+            for (row, parked) in rows {
                 found.append(
                     try ConsumerStatus(
                         name: row.name, place: row.place, version: row.version, types: row.types,
                         lag: end.events(after: row.place.position), isCutOff: !isInLog(row.place), handled: row.handled,
-                        parked: count,
+                        parked: parked,
                         failing: row.failing?.position, error: row.error,
                         holder: StoreLock.consumer(row.number).holder(at: path)))
             }
         }
         return found
+    }
+
+    /// The row of each consumer with the number of its parked events; and the log's end.
+    func consumerRows() throws(EvstoreError) -> (rows: [(row: ConsumerRow, parked: UInt64)], end: Position) {
+        try log.reading { reader in
+            var rows: [(row: ConsumerRow, parked: UInt64)] = []
+            for row in try ConsumerRow.all(in: reader) { rows.append((row, try ParkedEvent.count(of: row.name, in: reader))) }
+            return (rows, reader.last.position)
+        }
     }
 
     /// Returns the events that a consumer has parked, by position.
