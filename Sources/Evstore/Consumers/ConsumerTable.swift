@@ -8,20 +8,15 @@ extension EventStore {
     ///
     /// Blocks the calling thread for one short read transaction, and for a check of each consumer's lock.
     public func consumers() throws(EvstoreError) -> [ConsumerStatus] {
-        var found: [ConsumerStatus] = []
         try converting(at: path) {
             let (rows, end) = try consumerRows()
-            for (row, parked) in rows {
-                found.append(
-                    try ConsumerStatus(
-                        name: row.name, place: row.place, version: row.version, types: row.types,
-                        lag: end.events(after: row.place.position), isCutOff: !isInLog(row.place), handled: row.handled,
-                        parked: parked,
-                        failing: row.failing?.position, error: row.error,
-                        holder: StoreLock.consumer(row.number).holder(at: path)))
+            return try rows.map { row, parked in
+                try ConsumerStatus(
+                    name: row.name, place: row.place, version: row.version, types: row.types, lag: end.events(after: row.place.position),
+                    isCutOff: !isInLog(row.place), handled: row.handled, parked: parked, failing: row.failing?.position, error: row.error,
+                    holder: StoreLock.consumer(row.number).holder(at: path))
             }
         }
-        return found
     }
 
     /// The row of each consumer with the number of its parked events; and the log's end.
@@ -38,12 +33,10 @@ extension EventStore {
     /// Blocks the calling thread for one short read transaction.
     /// - Throws: `EvstoreError.unknownConsumer`.
     public func parked(of consumer: String) throws(EvstoreError) -> [ParkedEvent] {
-        var found: [ParkedEvent] = []
         try log.reading { reader in
             _ = try Self.required(consumer, reader)
-            found = try ParkedEvent.all(of: consumer, in: reader)
+            return try ParkedEvent.all(of: consumer, in: reader)
         }
-        return found
     }
 
     static func required(_ consumer: String, _ reader: borrowing LogReader) throws -> ConsumerRow {

@@ -48,7 +48,7 @@ extension EventStore {
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
         let forgetCount = cache == nil || log.keyFile == nil ? 0 : try log.reading { try $0.forgetCount }
         var kept = cache?.entry(stream.text, fingerprint, asOf: forgetCount)
-        if let entry = kept, !isValid(entry.checkpoint) { kept = nil }
+        if let entry = kept, try !isInLog(entry.checkpoint) { kept = nil }
         var isNew = kept == nil
         if isNew, let cache { kept = try saved(stream, fingerprint, cache) }
         if let kept {
@@ -136,13 +136,6 @@ extension EventStore {
                 try SavedState.removeAll(ofFold: fold, in: path)
             }
         } catch { logger.warning("can't save a state", metadata: ["fold": "\(fold)", "reason": .stringConvertible(error.advised)]) }
-    }
-
-    private func isValid(_ seen: Checkpoint) -> Bool {
-        do {
-            try requireValid(seen)
-            return true
-        } catch { return false }
     }
 }
 
