@@ -74,7 +74,7 @@ extension SigningKey {
     /// Reads a key from a file that the user or root owns and nobody else can read (0600); symbolic links are refused.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(file path: String) throws(EvstoreError) {
-        try self.init(parsing: keyText(path, .secret), named: path)
+        try self.init(parsing: secureBytes(of: path, .secret), named: path)
     }
 }
 
@@ -82,18 +82,17 @@ extension PublicKey {
     /// Reads a public key from a file that nobody else can change; symbolic links are refused.
     /// - Throws: `EvstoreError.keyUnusable`.
     public init(file path: String) throws(EvstoreError) {
-        try self.init(parsing: keyText(path, .trusted), named: path)
+        try self.init(parsing: secureBytes(of: path, .trusted), named: path)
     }
 }
 
-private func keyText(_ path: String, _ access: SecureFile.Access) throws(EvstoreError) -> [UInt8] {
+private func secureBytes(of path: String, _ access: SecureFile.Access) throws(EvstoreError) -> [UInt8] {
     do { return try SecureFile.read(path, access, bytesMax: 4_096) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
 }
 
 extension StoreSecret {
     private static let keyBytes = 32
     private static let passphraseBytes = 8 ... 1_024
-    private static let fileBytesMax = 4_096
 
     /// Reads a key from a file that the user or root owns and nobody else can read (0600): 32 random bytes, or 64 hexadecimal digits. Symbolic
     /// links are refused.
@@ -106,7 +105,7 @@ extension StoreSecret {
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)
-        return try key(bytes(of: path, .secret), named: path)
+        return try key(secureBytes(of: path, .secret), named: path)
     }
 
     /// Reads a passphrase of 8 to 1,024 bytes from the first line of a file that the user or root owns and nobody else can read (0600).
@@ -115,7 +114,7 @@ extension StoreSecret {
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func passphrase(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)
-        return try passphrase(bytes(of: path, .secret), named: path)
+        return try passphrase(secureBytes(of: path, .secret), named: path)
     }
 
     /// Reads the credential that systemd hands to this service under the name `evstore-key` or `evstore-passphrase` (`LoadCredential=` and
@@ -126,20 +125,12 @@ extension StoreSecret {
     public static func credential() throws(EvstoreError) -> StoreSecret? {
         guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
         let (key, passphrase) = ("\(directory)/evstore-key", "\(directory)/evstore-passphrase")
-        if FileManager.default.fileExists(atPath: key) { return try Self.key(bytes(of: key, .granted), named: key) }
+        if FileManager.default.fileExists(atPath: key) { return try Self.key(secureBytes(of: key, .granted), named: key) }
         guard FileManager.default.fileExists(atPath: passphrase) else { return nil }
-        return try Self.passphrase(bytes(of: passphrase, .granted), named: passphrase)
-    }
-
-    private static func bytes(of path: String, _ access: SecureFile.Access) throws(EvstoreError) -> [UInt8] {
-        do { return try SecureFile.read(path, access, bytesMax: fileBytesMax) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
+        return try Self.passphrase(secureBytes(of: passphrase, .granted), named: passphrase)
     }
 
     private static func key(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
-        .key(try keyBytes(bytes, named: path))
-    }
-
-    private static func keyBytes(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> [UInt8] {
         if bytes.count == keyBytes {
             // Among files of 32 random bytes, one in 10^13 is text.
             if bytes.allSatisfy({ (0x20 ... 0x7e).contains($0) || (0x09 ... 0x0d).contains($0) }) {
@@ -148,13 +139,13 @@ extension StoreSecret {
                     reason: "it holds 32 bytes of text, which are no random ones: a passphrase is not read as a key. A store that"
                         + " was made with it is opened by its 64 hexadecimal digits (xxd -p -c 64)")
             }
-            return bytes
+            return .key(bytes)
         }
         let digits = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
         guard digits.count == 2 * keyBytes, let text = String(utf8: Array(digits).lent), let key = Bytes.bytes(hex: text) else {
             throw .keyUnusable(path: path, reason: "it holds neither 32 bytes nor 64 hexadecimal digits")
         }
-        return key
+        return .key(key)
     }
 
     private static func passphrase(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
