@@ -48,7 +48,7 @@ extension EventStore {
         while true {
             let isFresh = mustBeFresh
             mustBeFresh = true
-            let checked: CheckedAppend
+            let checked: (resolved: ResolvedAppend, stamp: StateStamp)
             do throws(EvstoreError) { checked = try await check(events, conditions, isFresh: isFresh) } catch {
                 // A validator of an earlier state refused the append; a fresh one may accept it.
                 if !isFresh { continue }
@@ -97,18 +97,12 @@ extension EventStore {
     }
 }
 
-/// An append, checked against one state of the store.
-struct CheckedAppend {
-    var resolved: ResolvedAppend
-    var stamp: StateStamp
-}
-
 extension EventStore {
-    /// Checks the events of an append, those of a large one in slices in parallel.
+    /// Checks the events of an append against one state of the store, those of a large one in slices in parallel.
     /// - Throws: `EvstoreError.refusedLine` for the first invalid event: its number, from 1, and its error.
     nonisolated(nonsending) func check(
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
-    ) async throws(EvstoreError) -> CheckedAppend {
+    ) async throws(EvstoreError) -> (resolved: ResolvedAppend, stamp: StateStamp) {
         let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
         let taken = try takeValidators(slices, isFresh: isFresh)
         // Order: validators are given back before the wait for the disk, so that there are no more of them than threads that check at once.
@@ -123,7 +117,7 @@ extension EventStore {
         let version = events[0].version ?? validator.rules.version
         let resolved = try resolved(checked.stored, conditions, at: version, validator.history)
         try Self.requireNone(resolved.refused, isNumbered: isNumbered)
-        return CheckedAppend(resolved: resolved, stamp: validator.stamp)
+        return (resolved, validator.stamp)
     }
 
     /// Throws the first of the failures of events, which are known by their indices.
