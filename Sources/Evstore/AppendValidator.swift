@@ -278,9 +278,7 @@ final class AppendValidator: @unchecked Sendable {
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry
     }
-}
 
-extension AppendValidator {
     // MARK: Personal data
 
     /// Adds the payload that remains when the event's personal data is forgotten: the first candidate that has an image at every version

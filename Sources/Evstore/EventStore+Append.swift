@@ -95,9 +95,7 @@ extension EventStore {
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])
     }
-}
 
-extension EventStore {
     /// Checks the events of an append against one state of the store, those of a large one in slices in parallel.
     /// - Throws: `EvstoreError.refusedLine` for the first invalid event: its number, from 1, and its error.
     nonisolated(nonsending) func check(

@@ -132,9 +132,7 @@ extension EventStore {
             }
         } catch { return "its end can't be read" }
     }
-}
 
-extension EventStore {
     /// The complaints about the store as a node of a cluster log.
     func nodeComplaints() throws(EvstoreError) -> [Complaint] {
         guard let membership = log.membership else { return [] }

@@ -153,9 +153,7 @@ extension EventStore {
     public static func versions(_ path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
     }
-}
 
-extension EventStore {
     /// Applies the policy where the program's version is not the live one.
     private func applyPolicy(_ progress: ProgressHandler?) async throws(EvstoreError) {
         guard let version = programVersion else { return }

@@ -75,9 +75,7 @@ struct Session: Sendable {
         do { try await store.close() } catch { output.note("warning: closing the store: \(error.words)") }
         return result
     }
-}
 
-extension Session {
     enum Access { case reading, writing, writingIfAllowed }
 
     private func open(_ access: Access, _ schemas: Schemas?, _ options: Options) async throws -> EventStore {

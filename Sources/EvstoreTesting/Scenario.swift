@@ -97,9 +97,7 @@ public final class Scenario: Sendable {
     private func isSameJSON(_ a: [UInt8], _ b: String) throws -> Bool {
         try Canonical.bytes(of: a.lent) == Canonical.bytes(of: Array(b.utf8).lent)
     }
-}
 
-extension Scenario {
     /// Requires that the last event of a stream, seen at the version of this Swift value, equals it: given, when, then for an upcast.
     @discardableResult
     public func then<E: Event & Equatable>(_ stream: String, last expected: E) throws -> Scenario {

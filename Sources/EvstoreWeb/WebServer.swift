@@ -154,9 +154,7 @@
             }
             for task in late { task.cancel() }
         }
-    }
 
-    extension WebServer {
         /// A read model that is further behind than this is not ready for queries.
         private static let lagMax: UInt64 = 10_000
 

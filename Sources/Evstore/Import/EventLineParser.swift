@@ -233,9 +233,7 @@ struct ParsedLine {
     var plainID: EventID?
 
     init(_ event: NewEvent) { self.event = event }
-}
 
-extension ParsedLine {
     /// Sets the event's stream to the one that its type's template names, where the line names none. Data from before versions existed gets
     /// its stream by adoption.
     /// - Parameter version: the birth version where the line names none.

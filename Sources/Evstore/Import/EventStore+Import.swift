@@ -277,9 +277,7 @@ extension EventStore {
         }
         return lines
     }
-}
 
-extension EventStore {
     /// Closes a store that an import has created, and removes it where it holds no event and no other process has it open.
     /// - Parameter keepsDirectory: whether to keep the directory, which existed before the store.
     package func discard(keepsDirectory: Bool = false) async throws(EvstoreError) {

@@ -35,9 +35,7 @@ struct ImportMark: Hashable, Sendable {
         value.append(previous.bytes)
         return AttachedRow(.imports, key: hash.bytes, value: value.array())
     }
-}
 
-extension ImportMark {
     /// The marks in the rows of the catalogue, each with the lines that were left out before it; nil where a row is malformed.
     static func all(in rows: [(key: [UInt8], value: [UInt8])]) -> [ImportMark]? {
         var (marks, others): ([ImportMark], [Digest: [UInt8]]) = ([], [:])

@@ -55,9 +55,7 @@ struct BackupCommand: Command {
             "backup     up to position \(grouped(report.position.rawValue)), \(size(bytes: report.bytes)) \(done)\(forgotten)"
         }
     }
-}
 
-extension BackupCommand {
     private func check(_ session: Session) async throws {
         let verdicts = try await StoreMaintenance.verifyBackups(in: target, progress: session.progress)
         session.bar.finish()

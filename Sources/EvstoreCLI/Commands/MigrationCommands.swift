@@ -371,9 +371,7 @@ struct RollbackCommand: Command {
         try session.output.print(report)
         if !report.differing.isEmpty { throw Exit.integrity }
     }
-}
 
-extension RollbackCommand {
     private func cut(_ store: EventStore, to snapshot: String, _ session: Session) async throws -> RollbackReport {
         do {
             return try await store.rollback(

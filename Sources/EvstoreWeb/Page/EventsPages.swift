@@ -190,9 +190,7 @@ extension Page {
             return "<section><h2>What the steps do, from \(event.born) to \(version)</h2>\(outcomes)</section>"
         } catch { return "<section><h2>What the steps do</h2>\(Markup.failure(error))</section>" }
     }
-}
 
-extension Page {
     private static let (streamEvents, foldsFrom) = (UInt64(50), UInt64(10_000))
 
     /// Shows the stored events of a stream, their images at a version, and what they made of the rows of read models, from these events

@@ -117,9 +117,7 @@ extension Page {
                 ]
             }, empty: "No consumers have a place in this store.")
     }
-}
 
-extension Page {
     // MARK: Consumers and quarantine
 
     private static let (parkedShown, quarantineShown) = (100, 200)
