@@ -307,8 +307,6 @@ package struct BuiltDifferences: Sendable {
     package var next: String?
     package var a: QueryNote
     package var b: QueryNote
-
-    init(a: QueryNote, b: QueryNote) { (self.a, self.b) = (a, b) }
 }
 
 /// Takes the records that match a filter, as they were stored.

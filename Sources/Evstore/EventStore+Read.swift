@@ -420,10 +420,8 @@ extension EventStore {
 
 /// The pages of one read, which begins with the first page.
 private struct FinitePages: PageReader {
-    private let begin: () throws(EvstoreError) -> EventCursor
-    private var cursor: EventCursor?
-
-    init(_ begin: @escaping () throws(EvstoreError) -> EventCursor) { self.begin = begin }
+    let begin: () throws(EvstoreError) -> EventCursor
+    var cursor: EventCursor?
 
     var checkpoint: Checkpoint { cursor?.seen ?? .start }
 

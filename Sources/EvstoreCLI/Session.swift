@@ -125,8 +125,6 @@ private struct NoteLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .warning
 
-    init(output: Output) { self.output = output }
-
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }

@@ -21,19 +21,13 @@ struct CheckedLine: Sendable {
     var adopted: AdoptedLine?
 }
 
-/// A line that may not be appended, with an id: where the store has the event, nothing is to be appended.
-struct UnfitLine: Sendable {
-    var line: CheckedLine
-    var error: EvstoreError
-}
-
 /// A chunk of lines, read and checked by one worker.
 struct CheckedChunk: Sendable {
     /// The lines that may be appended; in a check without appending, only those that the importer has to examine further.
     var lines: [CheckedLine] = []
     var refused: [RefusedLine] = []
-    /// Lines that are refused unless the store has their events, which it may have taken when other versions were live.
-    var unfit: [UnfitLine] = []
+    /// Lines with ids that are refused unless the store has their events, which it may have taken when other versions were live.
+    var unfit: [(line: CheckedLine, error: EvstoreError)] = []
     /// Whether some of `lines` have no image beside the others. Those that the store has are removed before any is refused for that.
     var isUnmerged = false
     /// Lines that were refused and told before.
@@ -187,7 +181,7 @@ extension CheckedChunk {
         if line.event.id == nil {
             refused.append(RefusedLine(line: line.line, error: error))
         } else {
-            unfit.append(UnfitLine(line: line, error: error))
+            unfit.append((line, error))
         }
     }
 

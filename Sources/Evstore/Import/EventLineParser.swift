@@ -55,7 +55,7 @@ struct EventLineParser: ~Copyable {
     mutating func parse(_ line: RawSpan, isValid: Bool = false, isEvent: Bool = false) throws(EvstoreError) -> ParsedLine {
         let isOldData = form.isOldData && !isEvent
         if !isValid { try checkForm(line, isOldData ? limits : lineLimits) }
-        if isOldData { return ParsedLine(oldData(line)) }
+        if isOldData { return ParsedLine(event: oldData(line)) }
         do { try splice.load(line) } catch { throw EvstoreError(converting: error) }
         let version = splice.member(Names.specversion, of: splice.root)
         let parsed = if let version { try cloudEvent(version) } else { try ownLine() }
@@ -129,7 +129,7 @@ struct EventLineParser: ~Copyable {
     /// Parses the members that both forms of a line share, except the id and metadata.
     func parsed(_ fields: LineNodes, streamIn name: MemberName) throws(EvstoreError) -> ParsedLine {
         var parsed = ParsedLine(
-            NewEvent(
+            event: NewEvent(
                 stream: .unknown, type: try text(fields.type, Names.type), payload: try object(fields.data, Names.data) ?? [],
                 version: fields.version))
         if parsed.event.payload.isEmpty { throw .invalidLine(reason: "is missing", pointer: "/data") }
@@ -231,8 +231,6 @@ struct ParsedLine {
     var expectation: Expectation?
     /// The id without its source, under which an import of an earlier program may have appended the event.
     var plainID: EventID?
-
-    init(_ event: NewEvent) { self.event = event }
 
     /// Sets the event's stream to the one that its type's template names, where the line names none. Data from before versions existed gets
     /// its stream by adoption.

@@ -181,7 +181,7 @@ final class Rehearsal {
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try opened()
-        try await DrillEvents(copy, at: to, changed: true, seed: request.seed).forEachAppend { events in
+        try await DrillEvents(store: copy, version: to, isChanged: true, seed: request.seed).forEachAppend { events in
             try request.job.check()
             if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
             return true
@@ -267,7 +267,7 @@ final class Rehearsal {
         // The older release continues to write until the next attempt.
         var (more, tries) = (0, 0)
         let gate = try copy.drillGate(from)
-        try await DrillEvents(copy, at: from, changed: false, seed: request.seed).forEachAppend { events in
+        try await DrillEvents(store: copy, version: from, isChanged: false, seed: request.seed).forEachAppend { events in
             if gate.shows(events), try await copy.takes(events) { more += events.count }
             tries += 1
             return tries < 200

@@ -126,15 +126,11 @@ struct DrillEvents {
     private static let atOnce: UInt64 = 100
     /// How many positions before and behind an event are searched for events of its append that a step merges with it.
     private static let reach = 8
-    private let store: EventStore
-    private let version: SchemaVersion
-    private let isChanged: Bool
-    private let seed: UInt64
-
-    /// - Parameter changed: whether some of their values are changed; else the events are repeated as they are.
-    init(_ store: EventStore, at version: SchemaVersion, changed isChanged: Bool, seed: UInt64) {
-        (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
-    }
+    let store: EventStore
+    let version: SchemaVersion
+    /// Whether some of their values are changed; else the events are repeated as they are.
+    let isChanged: Bool
+    let seed: UInt64
 
     /// Makes appends from up to 2,000 events, spread evenly over the log, until `body` returns false; leaves out an event from which
     /// none can be made. Events that a later step merges are in one append, as a program would append them.
