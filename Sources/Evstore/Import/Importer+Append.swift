@@ -45,7 +45,7 @@ extension Importer {
                         seen[id] = (line.content, line.line)
                         lines.append(line)
                     }
-                } catch let error as EvstoreError where error.isLineError || error.isOfVersions {
+                } catch let error as EvstoreError where error.isLineError {
                     refused.append(RefusedLine(line: line.line, error: error))
                 }
             }
@@ -53,7 +53,7 @@ extension Importer {
                 var position: Position?
                 do {
                     if let id = unfit.line.event.id { position = try stored(unfit.line, id, &made, history, reader) }
-                } catch let error as EvstoreError where error.isLineError || error.isOfVersions {
+                } catch let error as EvstoreError where error.isLineError {
                     // Another event has the id, or this program can't see that event at the line's version.
                 }
                 if let position {
@@ -87,7 +87,8 @@ extension Importer {
     ) throws -> Position? {
         if let position = try reader.position(of: id) ?? made.position(of: id, reader),
             try store.receipt(
-                of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], options.sameID, reader) != nil
+                of: StoredAppend(position: position, version: line.event.born, history: history, isAlone: true),
+                for: [NewEvent(line.event)], options.sameID, reader) != nil
         {
             return position
         }
@@ -104,9 +105,8 @@ extension Importer {
             record.time == line.event.time && !CloudEvent.isNamed(in: record.metadata)
         }
         guard isOfItsTime == true else { return nil }
-        let isSame =
-            try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader)?.isSame == true
-        guard isSame else { return nil }
+        let stored = StoredAppend(position: position, version: line.event.born, history: history, isAlone: true)
+        guard try store.compare(stored, with: [NewEvent(line.event)], reader)?.isSame == true else { return nil }
         plainIDs[plain] = line.event.id
         return position
     }
@@ -250,23 +250,14 @@ extension CheckedChunk {
     }
 }
 
-extension StoredAppend {
-    fileprivate init(_ position: Position, _ version: SchemaVersion, _ history: History) {
-        self.init(position: position, version: version, history: history, isAlone: true)
-    }
-}
-
 extension EvstoreError {
-    /// Whether an event can't be seen at a version of which it is.
-    fileprivate var isOfVersions: Bool {
+    /// Whether the line is refused for its content or its versions, and not because the store can't be read.
+    fileprivate var isLineError: Bool {
         switch self {
-        case .noImage, .unknownVersion, .unknownType, .versionNotAllowed, .schemaNewer, .programNeeded: true
-        default: false
+        case .idReused, .noImage, .unknownVersion, .unknownType, .versionNotAllowed, .schemaNewer, .programNeeded: true
+        default: isNotAnEvent
         }
     }
-
-    /// Whether the line is refused for its content, and not because the store can't be read.
-    fileprivate var isLineError: Bool { if case .idReused = self { true } else { isNotAnEvent } }
 
     /// Whether the line does not even have the form of an event.
     var isNotAnEvent: Bool {

@@ -298,11 +298,6 @@ final class Importer {
         (waiting, waitingSince) = ([], nil)
     }
 
-    private func finishFirst(_ pass: Pass) async throws(EvstoreError) {
-        let first = pending.removeFirst()
-        try await finish(first.entry, first.task, pass)
-    }
-
     /// Counts the lines that a mark covers.
     private func skip(_ chunk: LineChunk) {
         let count = UInt64((0 ..< chunk.covered).count { !chunk.isRead($0) && !chunk.isBlank($0) })
@@ -318,7 +313,8 @@ final class Importer {
         }
     }
 
-    private func finish(_ entry: Entry, _ task: Task<CheckedChunk, any Error>, _ pass: Pass) async throws(EvstoreError) {
+    private func finishFirst(_ pass: Pass) async throws(EvstoreError) {
+        let (entry, task) = pending.removeFirst()
         var chunk: CheckedChunk
         do { chunk = try await task.value } catch { throw EvstoreError(converting: error, at: store.path) }
         try compareReadings(entry.chunk.firstLine, chunk.reading, pass)
