@@ -33,13 +33,7 @@
         public func append(
             _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil
         ) async throws -> AppendReceipt {
-            var list: [NewEvent] = []
-            for event in events { list.append(try Self.new(event, to: stream, metadata, list.isEmpty ? id : nil)) }
-            return try await append(list, conditions: [StreamCondition(stream, expectation)])
-        }
-
-        private static func new<E: Event>(_ event: E, to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?) throws -> NewEvent {
-            try NewEvent(event, to: stream, metadata: metadata, id: id)
+            try await append(EventStore.list(of: events, to: stream, metadata, id), conditions: [StreamCondition(stream, expectation)])
         }
 
         /// Reads the events of a stream, in a span.

@@ -180,14 +180,12 @@ public struct DecisionScenario<State: Sendable> {
     }
 
     private static func text(_ event: any Event) throws -> String {
-        let new = try new(event)
+        let new = try NewEvent(event, to: StreamName("decided"))
         return "\(new.type) \(String(decoding: try Canonical.bytes(of: new.payload.lent), as: UTF8.self))"
     }
 
-    private static func new<E: Event>(_ event: E) throws -> NewEvent { try NewEvent(event, to: StreamName("decided")) }
-
     private static func recorded(_ event: any Event, _ revision: Int) throws -> RecordedEvent {
-        let new = try new(event)
+        let new = try NewEvent(event, to: StreamName("decided"))
         let version = type(of: event).version
         return RecordedEvent(
             epoch: .first, position: Position(UInt64(revision) + 1), stream: new.stream, revision: Revision(UInt64(revision)),

@@ -43,7 +43,7 @@ extension EventStore {
     }
 
     /// The events of an append to one stream.
-    static func list(
+    package static func list(
         of events: [any Event], to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp? = nil
     ) throws(EvstoreError) -> [NewEvent] {
         var list: [NewEvent] = []
