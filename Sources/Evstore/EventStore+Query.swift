@@ -308,9 +308,7 @@ extension QueryPage<ReadModelRow> {
     func typed<Value: Decodable & Sendable>(
         _ projection: String, as type: Value.Type
     ) throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
-        var typed: [TypedRow<Value>] = []
-        typed.reserveCapacity(rows.count)
-        for row in rows { typed.append(TypedRow(key: row.key, value: try row.value(of: projection, as: type))) }
+        let typed = try rows.map { row throws(EvstoreError) in TypedRow(key: row.key, value: try row.value(of: projection, as: type)) }
         return QueryPage<TypedRow<Value>>(rows: typed, next: next, note: note)
     }
 }

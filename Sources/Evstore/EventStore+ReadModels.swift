@@ -193,8 +193,7 @@ extension EventStore {
     public func projections(at version: SchemaVersion? = nil) throws(EvstoreError) -> [ProjectionStatus] {
         let version = try effective(version)
         let evolution = try evolving.current()
-        var list: [ProjectionStatus] = []
-        for definition in try evolution.definitions(at: version) {
+        return try evolution.definitions(at: version).map { definition throws(EvstoreError) in
             var status = ProjectionStatus(
                 name: definition.name, version: version, fingerprint: definition.fingerprint.hex, checkpoint: nil, rows: 0, digest: nil,
                 quarantined: 0, lag: evolution.last.position.rawValue, isSwift: definition.isSwift)
@@ -203,9 +202,8 @@ extension EventStore {
                 (status.digest, status.quarantined) = (header.digest.hex, header.quarantined)
                 status.lag -= min(status.lag, header.checkpoint.position.rawValue)
             }
-            list.append(status)
+            return status
         }
-        return list
     }
 
     /// The header of the read model with a fingerprint; nil where it is not built or is damaged.

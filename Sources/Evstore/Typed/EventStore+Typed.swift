@@ -61,11 +61,9 @@ extension EventStore {
     public func read(
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
-        var events: [TypedEvent] = []
-        for event in try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards) {
-            events.append(try catalogue.decode(event))
+        try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards).map { event throws(EvstoreError) in
+            try catalogue.decode(event)
         }
-        return events
     }
 
     /// Returns the events of one Swift type in a stream.
@@ -75,11 +73,9 @@ extension EventStore {
     public func read<E: Event>(
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int? = nil
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
-        var events: [(event: E, context: RecordedEvent)] = []
-        for event in try read(stream, at: E.version, from: from, limit: limit, type: E.type) {
-            events.append((try event.decode(type), event))
+        try read(stream, at: E.version, from: from, limit: limit, type: E.type).map { event throws(EvstoreError) in
+            (try event.decode(type), event)
         }
-        return events
     }
 
     /// Calls the handlers with the events of a stream; no transaction is open while a handler runs.
