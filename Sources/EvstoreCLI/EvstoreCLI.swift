@@ -92,7 +92,7 @@ public enum EvstoreCLI {
     }
 
     /// The command that the arguments name; nil where they asked for help, which has then been printed.
-    private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
+    private static func parse(_ arguments: [String], output: Output) throws -> (any ParsedCommand)? {
         // The parser would print this program's version, and do nothing of what is asked for.
         let own = Arguments.own(arguments)
         let commands = RootCommand.configuration.subcommands.map { $0.configuration.commandName ?? "" }
@@ -104,7 +104,7 @@ public enum EvstoreCLI {
         do {
             if let command = commandAlone(arguments) { return command }
             var parsed = try RootCommand.parseAsRoot(arguments)
-            if let command = parsed as? any Command { return command }
+            if let command = parsed as? any ParsedCommand { return command }
             if let group = parsed as? any Group {
                 if !output.json { output.raw(RootCommand.helpMessage(for: type(of: parsed)) + "\n") }
                 throw UsageError("a command is missing", see: type(of: group).path)

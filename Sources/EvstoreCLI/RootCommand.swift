@@ -32,32 +32,32 @@ struct RootCommand: ParsableCommand, Group {
             """,
         version: "0.2.0",
         groupedSubcommands: [
-            CommandGroup(name: "Looking", subcommands: [StatusCommand.self, JournalCommand.self, VerifyCommand.self]),
+            CommandGroup(name: "Looking", subcommands: [StatusCommand.full, JournalCommand.full, VerifyCommand.full]),
             CommandGroup(
                 name: "Events",
                 subcommands: [
-                    InitCommand.self, ImportCommand.self, AppendCommand.self, ReadCommand.self, WatchCommand.self, ExportCommand.self,
+                    InitCommand.full, ImportCommand.full, AppendCommand.full, ReadCommand.full, WatchCommand.full, ExportCommand.full,
                 ]),
-            CommandGroup(name: "Read models", subcommands: [QueryCommand.self, DiffCommand.self, QuarantineCommand.self]),
-            CommandGroup(name: "Effects", subcommands: [ConsumeCommand.self, ConsumersCommand.self]),
+            CommandGroup(name: "Read models", subcommands: [QueryCommand.full, DiffCommand.full, QuarantineCommand.self]),
+            CommandGroup(name: "Effects", subcommands: [ConsumeCommand.full, ConsumersCommand.self]),
             CommandGroup(
                 name: "Versions",
                 subcommands: [
-                    SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
+                    SchemaCommand.self, PlanCommand.full, ReplayCommand.full, RollbackCommand.full, FinalizeCommand.full,
                     SnapshotCommand.self,
                 ]),
-            CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self, JoinCommand.self]),
+            CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self, JoinCommand.full]),
             CommandGroup(
                 name: "Keeping",
                 subcommands: [
-                    BackupCommand.self, RestoreCommand.self, FollowCommand.self, PromoteCommand.self, SalvageCommand.self,
-                    DrillCommand.self, KeyCommand.self, RecipherCommand.self,
-                    ForgetCommand.self,
+                    BackupCommand.full, RestoreCommand.full, FollowCommand.full, PromoteCommand.full, SalvageCommand.full,
+                    DrillCommand.full, KeyCommand.self, RecipherCommand.full,
+                    ForgetCommand.full,
                 ]),
         ] + serving)
 
     #if Service
-        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.self, InspectCommand.self])]
+        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.full, InspectCommand.full])]
     #else
         private static let serving: [CommandGroup] = []
     #endif

@@ -26,8 +26,6 @@ struct QueryCommand: Command {
             Example: evstore query orders --prefix 4 --format tsv --columns /state,/total
             """)
 
-    @OptionGroup(title: "Everywhere") var global: GlobalOptions
-
     @Argument(help: "The projection's name.") var projection: String
     @Argument(help: "One row's key.") var key: String?
 
@@ -85,11 +83,11 @@ struct QueryCommand: Command {
         if let after, let cursor = QueryCursor(after), cursor.isOfIndex != (index != nil) {
             throw ValidationError(index == nil ? "this cursor of --after needs --index NAME" : "this cursor of --after is none of an index")
         }
-        if format == .tsv && global.json { throw ValidationError("--json and --format tsv exclude each other") }
         _ = try pointers()
     }
 
     func run(in session: Session) async throws {
+        if format == .tsv && session.global.json { throw UsageError("--json and --format tsv exclude each other", see: "evstore query") }
         let pointers = try pointers()
         try await session.withStore(.writingIfAllowed) { store in
             let version = try store.version(ifNamed: at)
@@ -229,8 +227,6 @@ struct DiffCommand: Command {
             Example: evstore diff orders --at v4 --at v5
             """)
 
-    @OptionGroup(title: "Everywhere") var global: GlobalOptions
-
     @Argument(help: "The projection's name.") var projection: String
     @Argument(help: "One row's key.") var key: String?
 
@@ -277,7 +273,7 @@ struct QuarantineCommand: ParsableCommand, Group {
         commandName: "quarantine",
         abstract: "The events that a read model could not take in: listed, never dropped.",
         discussion: "Example: evstore quarantine list",
-        subcommands: [List.self, Show.self, Retry.self])
+        subcommands: [List.full, Show.full, Retry.full])
 
     struct List: Command {
         static let configuration = CommandConfiguration(
@@ -287,8 +283,6 @@ struct QuarantineCommand: ParsableCommand, Group {
 
                 Example: evstore quarantine list --at v5 --json
                 """)
-
-        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Option(help: ArgumentHelp("The version of the read models; the live one where it is not given.", valueName: "vN"))
         var at: String?
@@ -312,8 +306,6 @@ struct QuarantineCommand: ParsableCommand, Group {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Prints one of them as it was written, and why it was not taken in.",
             discussion: "Example: evstore quarantine show 1204511")
-
-        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         @Argument(help: "The event's position.") var position: UInt64
 
@@ -345,8 +337,6 @@ struct QuarantineCommand: ParsableCommand, Group {
 
                 Example: evstore quarantine retry
                 """)
-
-        @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
             let report = try await session.withStore { store in
