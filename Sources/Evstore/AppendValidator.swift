@@ -36,14 +36,11 @@ final class AppendValidator: @unchecked Sendable {
     /// Whether any step merges events of one append.
     let merges: Bool
     private var entries: [TypeAtVersion: Entry] = [:]
-    /// The entry of the event that was checked last.
     var lastEntry: Entry?
-    /// Buffers of the check, kept between events.
     var scratch = PlainPayloadScratch()
     var streamName = ByteBuffer(capacity: 256)
     var rest = ByteBuffer()
 
-    /// The checks of events of one type and birth version.
     final class Entry {
         let type: String
         let birth: SchemaVersion
@@ -248,7 +245,6 @@ final class AppendValidator: @unchecked Sendable {
 
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
 
-    /// The entry of a type that was checked before.
     private func known(_ type: String, _ birth: SchemaVersion) -> Entry? {
         if let lastEntry, lastEntry.birth == birth, lastEntry.type.isSame(as: type) { return lastEntry }
         guard let entry = entries[TypeAtVersion(type: type, version: birth)] else { return nil }
@@ -368,7 +364,6 @@ final class AppendValidatorPool: Sendable {
     private static let keptMax = 16
 }
 
-/// The result of adopting one line.
 final class AdoptedLine: Sendable {
     let report: AdoptionReport
     /// Why the event has no image at a version that needs one; nil where it has all.

@@ -6,7 +6,6 @@ internal import Platform
 internal import Projections
 internal import SchemaEvolution
 
-/// The version at which a reader sees events.
 enum SeenAt: Equatable {
     /// Each event at the version it was written at.
     case birth
@@ -17,7 +16,6 @@ enum SeenAt: Equatable {
 protocol RecordVisitor {
     /// The stored names of the types to look at; nil for all.
     var storedTypes: Set<Name>? { get }
-    /// Whether no more records are wanted.
     var isFull: Bool { get }
 
     /// The name under which the log holds a stream that is called `stream` at the version of the reader, or else in the log; nil where
@@ -40,7 +38,6 @@ final class EventConverter: RecordVisitor {
     private let names: StreamNames
     /// Nil where each event is seen at its birth version.
     private let viewer: EventViewer?
-    /// Whether the viewer goes back to the pool.
     private let isPooled: Bool
     /// Nil where each event is seen at its birth version.
     private let version: SchemaVersion?
@@ -159,7 +156,6 @@ final class EventViewerPool: Sendable {
     private let idle = Monitor<[Idle]>([])
     private static let keptMax = 16
 
-    /// The number of viewers that are kept.
     var count: Int { idle.withLock { $0.count } }
 
     /// A viewer for a history at a version: the kept one that was given back last, or a new one.

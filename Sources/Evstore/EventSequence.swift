@@ -62,7 +62,6 @@ public struct EventPages<Event: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Reads the pages of one iterator.
 private final class PageSource<Event: Sendable>: @unchecked Sendable {
     // Sound: whoever asks while another task waits for a page gets an error.
     private var reader: any PageReader
@@ -109,9 +108,7 @@ private final class PageSource<Event: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Reads page after page.
 protocol PageReader {
-    /// The checkpoint up to which the log was read.
     var checkpoint: Checkpoint { get }
     /// Whether the sequence also gives what is appended later, and so has no end.
     var isEndless: Bool { get }
@@ -130,7 +127,6 @@ extension PageReader {
 extension EventSequence<RecordedEvent> {
     init(_ begin: @escaping @Sendable () -> any PageReader) { pages = EventPages(begin: begin) { $1 = $0 } }
 
-    /// Maps each event of the sequence.
     func mapping<New: Sendable>(_ map: @escaping @Sendable (RecordedEvent) throws(EvstoreError) -> New) -> EventSequence<New> {
         EventSequence<New>(
             pages: EventPages(begin: pages.begin) { (page, made) throws(EvstoreError) in
@@ -197,7 +193,6 @@ struct Subscription: PageReader {
 
     mutating func page() throws(EvstoreError) -> [RecordedEvent]? { try nextPage() }
 
-    /// - Parameter limit: the last position that is read.
     mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> [RecordedEvent] {
         let evolution = try store.evolving.current()
         let version = store.effective(version, evolution)

@@ -81,7 +81,6 @@ extension EventStore {
         }
     }
 
-    /// Whether this node took in frames that it lacked.
     private func tookInFrames() async -> Bool {
         do {
             let before = try log.read { try $0.membership()?.end }
@@ -139,7 +138,6 @@ extension EventStore {
         return taken
     }
 
-    /// The rules of this handle's own appends.
     private func rules() throws(EvstoreError) -> AppendRules {
         var rules = AppendRules(version: try workingVersion)
         if policy == .observe {
@@ -149,7 +147,6 @@ extension EventStore {
         return rules
     }
 
-    /// A validator for the store as it is now.
     func validator(_ rules: AppendRules) throws(EvstoreError) -> AppendValidator {
         let evolution = try evolving.current()
         var rules = rules
@@ -211,7 +208,6 @@ struct ResolvedAppend {
     var given: [StreamName: StreamName] = [:]
     /// The errors of events whose streams can't be begun, by the events' indices.
     var refused: [Int: EvstoreError] = [:]
-    /// Names that were already looked up.
     private var found: [NameAtVersion: StreamName] = [:]
 
     init(events: [StoredEvent], conditions: [StreamCondition]) { (self.events, self.conditions) = (events, conditions) }
@@ -395,7 +391,6 @@ extension EventStore {
         return (receipt, isSame)
     }
 
-    /// A stored event as seen at a version.
     private struct Seen {
         var event: RecordedEvent
         var isForgotten: Bool

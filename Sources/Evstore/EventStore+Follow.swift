@@ -133,7 +133,6 @@ extension EventStore {
         } catch { return "its end can't be read" }
     }
 
-    /// The complaints about the store as a node of a cluster log.
     func nodeComplaints() throws(EvstoreError) -> [Complaint] {
         guard let membership = log.membership else { return [] }
         var found: [Complaint] = []

@@ -315,7 +315,6 @@ final class FilteredRecords: RecordVisitor {
     private let filter: StoredEventFilter
     private let limit, count: Int
     private var found = 0
-    /// The number of records that were examined, and the last of them.
     private(set) var examined = 0
     private(set) var last: Position?
 

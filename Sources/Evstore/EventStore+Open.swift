@@ -287,6 +287,5 @@ extension EventStore {
 }
 
 extension Logger {
-    /// Discards all lines: the logger of a program that gives none.
     fileprivate static var silent: Logger { Logger(label: "evstore") { _ in SwiftLogNoOpLogHandler() } }
 }

@@ -119,7 +119,6 @@ struct RowCursor {
     private let key: String?
     private let backwards: Bool
     private let pageRows: Int
-    /// The range that has not been read yet.
     private var range: KeyRange
     private var page: ArraySlice<(key: [UInt8], value: [UInt8])> = []
     private var ended: Bool
@@ -162,7 +161,6 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
     /// Makes the place behind the row with this key.
     public init(after key: String) { place = .key(key) }
 
-    /// Makes the place behind an entry of an index.
     init(entry: [UInt8]) { place = .entry(entry) }
 
     /// Parses a cursor; nil where the text is none.

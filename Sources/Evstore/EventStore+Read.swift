@@ -153,7 +153,6 @@ struct EventCursor {
     /// Nil: the whole log.
     private let stream: StreamName?
     private let backwards: Bool
-    /// Where reading begins.
     private let start: Start
     private var quota: EventQuota
     /// How many events of a stream the next page looks at.
@@ -220,7 +219,6 @@ struct EventCursor {
     /// The most events of a page. At least one: a page of none would never end.
     private static func most(_ store: EventStore) -> Int { max(store.options.pageEventsMax, 1) }
 
-    /// Continues behind what was read before.
     mutating func resume(behind last: Revision, _ seen: Checkpoint) { (self.last, self.seen) = (last, seen) }
 
     /// Whether no page is left: nothing is left behind the last one, or the limit is reached.
@@ -386,10 +384,8 @@ private struct EventQuota {
 
     init(_ limit: Int?) { rest = limit ?? .max }
 
-    /// Whether no more events may be given.
     var isUsed: Bool { rest <= 0 }
 
-    /// Whether no more may be given once these are.
     func isUsed(by events: [RecordedEvent]) -> Bool { events.count >= rest }
 
     /// Removes the events beyond the limit; returns false where it removed any.

@@ -14,7 +14,6 @@ internal import SchemaEvolution
 final class OpenGenerations: Sendable {
     private let open = Monitor<[String: Generation]>([:])
 
-    /// The generation of a name if it is open.
     func known(_ name: String?) -> Generation? { open.withLock { open in name.flatMap { open[$0] } } }
 
     /// Returns the generation of a name, opened where it is not yet; closes those that the store no longer uses.
@@ -37,7 +36,6 @@ final class OpenGenerations: Sendable {
     func close() { for generation in open.withLock({ Array($0.values) }) { generation.close() } }
 }
 
-/// A read model that is ready to be read.
 struct ReadModel {
     var generation: Generation
     var indexes: RowIndexes
@@ -296,7 +294,6 @@ struct RowPairs {
         (self.left, self.right, rest, self.pageRows) = (left, right, range, pageRows)
     }
 
-    /// Continues with other generations of the two read models.
     mutating func read(_ left: Generation, _ right: Generation) { (self.left, self.right) = (left, right) }
 
     /// The next key with its rows, whether or not they differ; nil at the end.

@@ -62,7 +62,6 @@ public final class EventStore: Sendable {
         get throws(EvstoreError) { if let programVersion { programVersion } else { try evolving.current().state.live } }
     }
 
-    /// The version that a call works at.
     func effective(_ version: SchemaVersion?) throws(EvstoreError) -> SchemaVersion {
         if let version { version } else { try workingVersion }
     }
@@ -229,7 +228,6 @@ extension EventStore {
         }
     }
 
-    /// The context that migrations need of this store.
     func context(_ job: Job) -> MigrationContext { MigrationContext(evolving, options: options, job) }
 }
 

@@ -63,7 +63,6 @@ public struct Observation<Value: Sendable>: AsyncSequence, Sendable {
 /// The rows of one query, by which the next one determines whether anything has changed.
 struct ObservedRows: Sendable, Equatable {
     var rows: [ReadModelRow]
-    /// Whether there were more rows.
     var isCut = false
 }
 
@@ -139,7 +138,6 @@ extension EventStore {
 }
 
 extension Observation {
-    /// Maps each value of the observation.
     fileprivate func mapping<New: Sendable>(_ map: @escaping @Sendable (Value) throws(EvstoreError) -> New) -> Observation<New> {
         Observation<New>(store: store) { [fetch] before throws(EvstoreError) in
             guard let found = try await fetch(before) else { return nil }

@@ -27,7 +27,6 @@ public enum EvstoreCLI {
         exit(await outcome(of: arguments, Application(steps: steps, projections: projections)))
     }
 
-    /// Fails where so many more threads can't be started.
     static func requireThreads(_ count: Int) throws(EvstoreError) {
         do throws(StorageError) { try WorkerThread.require(count) } catch {
             throw .ioFailure(
@@ -36,7 +35,6 @@ public enum EvstoreCLI {
         }
     }
 
-    /// Fails where the limits of this process are too low for any command.
     private static func requireLimits() throws(EvstoreError) {
         try requireThreads(5)
         do throws(StorageError) { try Descriptor.require(8) } catch {

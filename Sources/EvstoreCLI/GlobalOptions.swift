@@ -44,7 +44,6 @@ struct GlobalOptions: ParsableArguments {
         if keyFile != nil && passphraseFile != nil { throw ValidationError("say --key-file or --passphrase-file, not both") }
     }
 
-    /// The directory of the store, from the option or the environment.
     func storePath() throws(EvstoreError) -> String {
         guard let path = namedStore, !path.isEmpty else { throw .usage("which store? Say --store DIR, or set EVSTORE_STORE") }
         return path

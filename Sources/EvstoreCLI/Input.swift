@@ -70,7 +70,6 @@ enum Input {
         }
     }
 
-    /// Appends the next bytes; false at the end.
     private static func more(
         of file: borrowing InputFile, into bytes: inout ByteBuffer, _ path: String, _ interrupts: Interrupts
     ) throws(EvstoreError) -> Bool {

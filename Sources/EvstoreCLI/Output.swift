@@ -21,7 +21,6 @@ final class Output: Sendable {
 
     private struct Collected: ~Copyable {
         var bytes = ByteBuffer(capacity: Output.writeBytes + 4_096)
-        /// Why nothing can be written any more; nil while it can.
         var failure: (any Error)?
     }
 
@@ -36,10 +35,8 @@ final class Output: Sendable {
         coloured = notesOnTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
     }
 
-    /// Writes one line of a result for people.
     func line(_ text: String) throws { try put(Array(text.shown.utf8)) }
 
-    /// Writes one line of a result for programs.
     func object(_ members: Members) throws { try put(members.json) }
 
     /// Writes the result of work that is done: one object for programs, or lines for people. Where nobody reads it any more, the command
@@ -148,7 +145,6 @@ final class Output: Sendable {
     /// Writes a note that only people want: programs see it in the result.
     func remark(_ text: String) { if !json { note(text) } }
 
-    /// Writes one line for programs to standard error.
     func note(_ members: Members) { note(String(decoding: members.json, as: UTF8.self)) }
 
     /// Writes text that may have control sequences to standard error. A failed write is ignored: there is no other place to report it.

@@ -47,7 +47,6 @@ protocol Report: PrintableObject {
     @TextLines var lines: [String] { get }
 }
 
-/// Makes lines of texts, loops and conditions.
 @resultBuilder
 enum TextLines {
     static func buildExpression(_ line: String) -> [String] { [line] }
@@ -59,7 +58,6 @@ enum TextLines {
     static func buildArray(_ parts: [[String]]) -> [String] { parts.flatMap(\.self) }
 }
 
-/// JSON text that was checked before.
 struct CheckedJSON: Printable {
     let text: [UInt8]
 
@@ -162,11 +160,9 @@ extension String {
 /// What a check has found: one object, or lines whose places editors recognize, and the exit code that goes with them.
 struct CheckReport: Report {
     let findings: [Finding]
-    /// What was checked, in words.
     let checked: String
     /// How the command ends; nil where all is well. `ok` tells a script the same.
     let outcome: Exit?
-    /// Further members for programs.
     let extra: Members
     /// Lines for people above the first finding.
     let before: [String]
@@ -221,7 +217,6 @@ extension Finding: PrintableObject {
 extension FileEdit: Report {
     var members: Members { ["file": file, "line": line, "remove": remove, "insert": insert, "renamed": renamed] }
 
-    /// Its place, the lines that are removed, and those that are added.
     var lines: [String] {
         if !remove.isEmpty || !insert.isEmpty { "@ \(file):\(line)" }
         remove.map { "- " + $0 }

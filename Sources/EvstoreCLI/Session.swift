@@ -213,7 +213,6 @@ final class Interrupts: Sendable {
         } catch { return false }
     }
 
-    /// Called at the first signal, besides the cancellation.
     func atFirst(_ body: @escaping @Sendable () -> Void) {
         onFirst.withLock { $0 = body }
         if isCancelled { body() }

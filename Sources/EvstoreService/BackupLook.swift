@@ -19,7 +19,6 @@ package final class BackupLook: Sendable {
         var runs: [BackupRun] = []
         /// When the present look began, or the directory answered it last; nil while none goes on.
         var heard: (time: Timestamp, instant: Instant)?
-        /// How many looks have ended.
         var ended = 0
     }
 

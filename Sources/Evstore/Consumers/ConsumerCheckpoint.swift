@@ -11,7 +11,6 @@ final class ConsumerCheckpoint: Sendable {
     private struct State {
         var row: ConsumerRow
         var isSaved = true
-        /// Whether events were handled since the last save.
         var hasHandled = false
         var savedAt = Instant.now
         /// The event that was failing when the events at the place were read, and how many attempts it had had.

@@ -92,7 +92,6 @@ final class ExportPass: Sendable {
         line = OrderedPipeline(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
     }
 
-    /// Calls `body` with the lines until it returns false.
     func run(_ body: ([UInt8]) throws -> Bool) throws {
         try line.run(
             jobs: store.jobs, make: { [self] in try writer() }, work: { [self] in try write(chunk: $0, $1, $2) }, body)
@@ -182,7 +181,6 @@ struct CloudEventWriter: ~Copyable {
 
     init(source: String) { self.source = source }
 
-    /// Writes a line without its line feed.
     mutating func write(_ line: EventLine, payload: RawSpan, metadata: RawSpan, into output: inout ByteBuffer) {
         let envelope = load(metadata)
         let identity = envelope.flatMap { takeIdentity(of: line, from: $0) }

@@ -39,7 +39,6 @@ final class AppendBounds {
         var key: Key
     }
 
-    /// The images of some lines.
     private struct Images {
         var images = 0
         var failures = 0
@@ -118,7 +117,6 @@ final class AppendBounds {
 
     /// How many lines are examined again to find a boundary, for each line that may be appended.
     private static let effortMax = 20
-    /// How many boundaries are compared.
     private static let boundariesMax = 16
 
     private func countImages(of members: ArraySlice<Member>, _ key: Key) -> Images {
@@ -130,7 +128,6 @@ final class AppendBounds {
     /// What steps make of events of one stream and birth version.
     private struct View {
         var images = 0
-        /// The indices of events that have no image.
         var failed: [Int] = []
         var merged: [(first: Int, last: Int, isWhole: Bool)] = []
     }
@@ -173,7 +170,6 @@ final class AppendBounds {
         return found
     }
 
-    /// Which events of one stream and birth version are merged.
     private func merges(_ members: [Member], _ key: Key) -> [Merge] {
         guard let view = view(members[...], key) else { return [] }
         if let only = members.first, members.count == 1 {

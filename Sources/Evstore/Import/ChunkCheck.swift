@@ -17,7 +17,6 @@ struct CheckedLine: Sendable {
     var plainID: EventID?
     /// A checksum over the event in canonical form, where the line gives an id and was not checked before; else 0.
     var content: UInt64
-    /// The result of adoption, for data from before versions existed.
     var adopted: AdoptedLine?
 }
 
@@ -351,7 +350,6 @@ extension AppendValidator {
         return isInItsStream
     }
 
-    /// Creates the event to store.
     func stored(_ line: LineFields, _ entry: Entry, _ text: RawSpan, time: Timestamp) throws(EvstoreError) -> StoredEvent {
         var event = StoredEvent(
             stream: StreamName(unchecked: String(utf8: text.slice(line.stream)) ?? ""), type: entry.type, born: entry.birth,

@@ -8,7 +8,6 @@ internal import Migration
 internal import Projections
 internal import SchemaEvolution
 
-/// The form of an input's lines.
 struct LineForm: Sendable {
     var options: Options
     /// The `source` of the store's own CloudEvents.
@@ -30,7 +29,6 @@ struct EventLineParser: ~Copyable {
     let form: LineForm
     /// The limits of a whole line: one level deeper than payload and metadata, with some more members.
     private let lineLimits: JSONLimits
-    /// The limits of a payload and of metadata.
     let limits: JSONLimits
 
     init(_ form: LineForm) {
@@ -222,12 +220,10 @@ private enum Names {
     static let ofExports = ["position", "revision", "born", "part", "epoch"].map(MemberName.init)
 }
 
-/// A parsed line.
 struct ParsedLine {
     var event: NewEvent
     /// The name of the member that would have named the stream, where the line lacks it.
     var unnamed: String?
-    /// The expected state of the stream.
     var expectation: Expectation?
     /// The id without its source, under which an import of an earlier program may have appended the event.
     var plainID: EventID?

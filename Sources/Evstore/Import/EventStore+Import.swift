@@ -50,7 +50,6 @@ extension EventStore {
     /// The number of threads that check the events of an append or an import, and that write the lines of an export.
     var jobs: Int { Processors.threads(options.replayJobs) }
 
-    /// The marks of all earlier imports.
     func importMarks() throws(EvstoreError) -> [ImportMark] {
         guard let marks = ImportMark.all(in: try log.reading { try $0.rows(.imports) }) else {
             throw .storeDamaged(path: path, reason: "a mark of an import is malformed")

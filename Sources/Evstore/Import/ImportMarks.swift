@@ -18,7 +18,6 @@ struct ImportMark: Hashable, Sendable {
     /// The size of a row: the position of the batch's last event (the log fills it in), the line, and the hash of the mark before.
     static let rowBytes = 48
 
-    /// Parses a row of the catalogue.
     init?(hash: Digest, value: [UInt8]) {
         guard value.count == Self.rowBytes, let previous = Digest(Array(value[16...])) else { return nil }
         (self.hash, self.previous) = (hash, previous)
@@ -61,7 +60,6 @@ struct ImportMarks {
     private var hasher = SHA256Hasher()
     /// The last line that was read, and has come whole for certain.
     private var line: UInt64 = 0
-    /// The line of the last mark that matched.
     private var matchedLine: UInt64 = 0
     /// Marks that follow a matching one, at lines that were not read yet.
     private(set) var ahead: [ImportMark] = []
@@ -169,7 +167,6 @@ extension SHA256Hasher {
 /// The rows have the size of a mark. A program that does not know them takes them for marks of other inputs, and those lines for appended
 /// ones.
 struct LeftOutLines: Hashable, Sendable {
-    /// All lines that were left out with the mark.
     private(set) var all: Set<UInt64> = []
     /// Those of them that imports of the input have appended since.
     private(set) var appended: Set<UInt64> = []
@@ -207,7 +204,6 @@ struct LeftOutLines: Hashable, Sendable {
     /// Whether a row of the size of a mark is one of these.
     static func isRow(_ value: [UInt8]) -> Bool { value.lent.load(UInt64.self, at: 8) & rowBit != 0 }
 
-    /// The rows to write for these lines behind the row that has a key.
     static func rows(_ lines: some Sequence<UInt64>, behind key: Digest, ofBeginning: Bool = false) -> [AttachedRow] {
         var (rows, key): ([AttachedRow], Digest) = ([], key)
         var rest = lines.sorted()[...]
@@ -227,11 +223,9 @@ struct LeftOutLines: Hashable, Sendable {
     }
 }
 
-/// A line that an earlier import left out.
 struct LeftOutLine: Sendable {
     /// Where that is noted.
     struct Place: Hashable, Sendable {
-        /// The hash of the mark behind the line.
         var mark: Digest
         /// Whether this input ends before the mark.
         var isOfBeginning: Bool

@@ -81,7 +81,6 @@ extension Importer {
         repeatsIDs = repeatsIDs || repeated > 0 || lines.count < all.count || lines.contains { $0.event.id?.whole != nil }
     }
 
-    /// The position of the event of a line; nil where the store does not have it.
     private func stored(
         _ line: CheckedLine, _ id: EventID, _ made: inout GeneratedIDs, _ history: History, _ reader: borrowing LogReader
     ) throws -> Position? {
@@ -111,7 +110,6 @@ extension Importer {
         return position
     }
 
-    /// An append whose outcome is not known yet.
     struct AppendUnderWay {
         var chunk: CheckedChunk
         let note: Note
@@ -190,7 +188,6 @@ extension Importer {
         }
     }
 
-    /// The rows to write with a chunk.
     private func rows(of note: Note, _ chunk: CheckedChunk) throws(EvstoreError) -> [AttachedRow] {
         switch note {
         case .mark(let mark): return [mark.row] + LeftOutLines.rows(chunk.leftOut, behind: mark.hash)
@@ -229,7 +226,6 @@ extension Importer {
         leaveOut(&chunk)
     }
 
-    /// Lists the refused lines of a chunk.
     func leaveOut(_ chunk: inout CheckedChunk) {
         report.note(chunk.refused.sorted { $0.line < $1.line })
         chunk.leftOut.formUnion(chunk.refused.map(\.line))

@@ -38,7 +38,6 @@ final class Importer {
     private static let patience = Duration.seconds(1)
     /// The append that is under way while the next lines are read; nil where there is none.
     var underWay: AppendUnderWay?
-    /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// The lines that the first reading refused, and what it noted of each chunk, by its first line.
     private var refusedLines: Set<UInt64> = []
@@ -46,7 +45,6 @@ final class Importer {
     private var unfitChunks: Set<UInt64> = []
     private var firstReadings: [UInt64: Reading] = [:]
     private var linesChecked: UInt64 = 0
-    /// The last line of this reading so far.
     private var lastLine: UInt64 = 0
     /// Whether any line had the form of an event, refused or not.
     private var hasEvents = false
@@ -257,7 +255,6 @@ final class Importer {
         seen = Checkpoint(epoch: epoch, position: position)
     }
 
-    /// Notes the lines that a mark covers.
     private func noteSeen(_ mark: ImportMark?) throws(EvstoreError) {
         if let mark, let known { try noteSeen(mark.position, in: known.epoch) }
     }
@@ -298,7 +295,6 @@ final class Importer {
         (waiting, waitingSince) = ([], nil)
     }
 
-    /// Counts the lines that a mark covers.
     private func skip(_ chunk: LineChunk) {
         let count = UInt64((0 ..< chunk.covered).count { !chunk.isRead($0) && !chunk.isBlank($0) })
         report.read += count
@@ -380,10 +376,8 @@ final class Importer {
         }
     }
 
-    /// Counts rows of marks that were written.
     func noteRows(_ count: Int) { known?.marks += count }
 
-    /// The mark behind a line of a chunk.
     private func mark(_ entry: Entry, through line: UInt64) -> ImportMark {
         var hash = entry.end
         if line < entry.chunk.lastLine {

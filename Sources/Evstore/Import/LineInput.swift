@@ -376,7 +376,6 @@ extension LineInput {
     }
 }
 
-/// Counts the lines of a text.
 private struct LineCount {
     /// The line of the place that was reached last, from 1.
     private(set) var line: UInt64 = 1

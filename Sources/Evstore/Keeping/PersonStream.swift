@@ -13,7 +13,6 @@ struct PersonStream {
     var given: StreamName
     var aliases: [StreamAlias]
 
-    /// Its name in reports.
     var name: StreamName { stored ?? given }
 
     func isCalled(_ name: StreamName, at version: SchemaVersion) -> Bool {
@@ -27,7 +26,6 @@ struct PersonStream {
 /// may have had any of its names there, and another stream may have had the same one, before it or after it. The archives tell: the line
 /// of a stream's first event has the stream's name in the log.
 struct PersonStreams {
-    /// A stream that an archive's line begins.
     private struct Begun: Hashable {
         var name: StreamName
         var born: SchemaVersion

@@ -20,7 +20,6 @@ final class Rehearsal {
     /// The appended events as the newer version shows them before the rollback, and the last of them.
     private var before = (shown: Shown(), last: Position.start)
 
-    /// The number of events, and a digest of their lines.
     private struct Shown: Equatable {
         var events: UInt64 = 0
         var digest = ""
@@ -231,7 +230,6 @@ final class Rehearsal {
         }
     }
 
-    /// The digests of a version's read models at the log's end.
     private func digests(_ store: EventStore, at version: SchemaVersion) async throws(EvstoreError) -> [String: String] {
         var digests: [String: String] = [:]
         for model in try store.projections(at: version) {

@@ -71,7 +71,6 @@ extension StoreMaintenance {
     }
 }
 
-/// The parameters of `drill`.
 struct DrillRequest {
     let from: SchemaVersion?
     let version: SchemaVersion?
@@ -122,7 +121,6 @@ extension DrillReport {
 /// Makes events of a version from events of a store, for a drill to append.
 struct DrillEvents {
     private static let eventsMax: UInt64 = 2_000
-    /// How many events are read in one transaction.
     private static let atOnce: UInt64 = 100
     /// How many positions before and behind an event are searched for events of its append that a step merges with it.
     private static let reach = 8

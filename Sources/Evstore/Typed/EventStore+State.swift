@@ -156,7 +156,6 @@ public final class StateCache<State: Sendable>: Sendable {
     struct Entry {
         var fingerprint: Fingerprint
         var state: State
-        /// The last stored event of the stream that was read.
         var last: Revision
         var checkpoint: Checkpoint
         /// The revision up to which the state on the disk goes; nil where there is none.

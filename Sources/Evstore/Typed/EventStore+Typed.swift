@@ -42,7 +42,6 @@ extension EventStore {
         try await append(Self.list(of: events, to: stream, metadata, id, time), conditions: [StreamCondition(stream, expectation)])
     }
 
-    /// The events of an append to one stream.
     package static func list(
         of events: [any Event], to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp? = nil
     ) throws(EvstoreError) -> [NewEvent] {

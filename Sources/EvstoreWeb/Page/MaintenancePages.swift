@@ -48,7 +48,6 @@ extension Page {
         return "\(words)\(unreadable)\(silence)"
     }
 
-    /// The pages that show more about a complaint, by its code.
     private static let complaintLinks = [
         "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
         "diskFull": "/storage", "readOnly": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",

@@ -100,13 +100,11 @@ extension Markup {
         return "<dl>\(lines)</dl>"
     }
 
-    /// What went wrong, and what to do next.
     static func failure(_ error: any Error) -> Markup {
         guard let error = error as? EvstoreError else { return "<p class=\"bad\">\("\(error)")</p>" }
         return "<p class=\"bad\">\(error.message)</p>\(error.fix.map { "<p>\($0)</p>" as Markup })"
     }
 
-    /// JSON with each member on a line of its own.
     static func json(_ bytes: [UInt8], label: String) -> Markup { json(JSONLines(onPage: bytes), label: label) }
 
     /// - Parameter marked: the lines that differ from another text.

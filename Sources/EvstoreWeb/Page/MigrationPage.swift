@@ -213,7 +213,6 @@ final class PageWork: Sendable {
         }
     }
 
-    /// The running or completed work, for the top of a page; nil where none was begun.
     var shown: Markup? {
         let state = state.withLock { $0 }
         if state.title.isEmpty { return nil }

@@ -67,7 +67,6 @@ package struct Page: Sendable {
         }
     }
 
-    /// Redirects to the page of a position, an event's id or a stream.
     private func find(_ request: PageRequest) throws -> PageAnswer {
         guard let text = request.query["what"]?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return .moved(to: "/") }
         if let number = UInt64(text.filter { $0 != "," }) { return .moved(to: PageRequest.link("events", String(number))) }
@@ -124,7 +123,6 @@ package struct Page: Sendable {
     }
 }
 
-/// Thrown where a path names nothing.
 struct PageNotFound: Error, CustomStringConvertible {
     let what: String
     var description: String { what }

@@ -21,7 +21,6 @@ extension Page {
         PageNotFound(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
     }
 
-    /// Links to the versions at which the read model is built.
     func versions(of model: String, current: SchemaVersion) throws -> Markup {
         let there = try Self.shown(from: SchemaVersion(1), store.versions).filter { version in
             try store.projections(at: version).contains { $0.name == model && $0.checkpoint != nil }
@@ -164,7 +163,6 @@ extension Page {
 }
 
 extension RowDifference {
-    /// The names of the members that differ, marked.
     fileprivate var changedMembers: [Markup] {
         let (left, right) = (Self.members(of: a), Self.members(of: b))
         let names = Set(left.keys).union(right.keys).filter { left[$0] != right[$0] }
@@ -242,7 +240,6 @@ extension Page {
     }
 }
 
-/// The parameters in the form of an index.
 private struct IndexRequest {
     /// The values of the first members, as they were entered.
     var equals: [String] = []
@@ -250,7 +247,6 @@ private struct IndexRequest {
     let isBackwards: Bool
     let cursor: QueryCursor?
 
-    /// The name of the field for a member's value.
     static func field(_ number: Int) -> String { "is\(number + 1)" }
 
     init(_ request: PageRequest, _ index: Page.Index) throws(EvstoreError) {
