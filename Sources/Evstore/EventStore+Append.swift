@@ -150,7 +150,7 @@ extension EventStore {
     func validator(_ rules: AppendRules) throws(EvstoreError) -> AppendValidator {
         let evolution = try evolving.current()
         var rules = rules
-        rules.gatesThroughTop = log.membership != nil
+        rules.gatesThroughTop = rules.gatesThroughTop || log.membership != nil
         return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
     }
 
@@ -385,8 +385,10 @@ extension EventStore {
             && zip(seen, events).enumerated().allSatisfy { index, pair in
                 let (seen, event) = pair
                 // The append was found by the id of its first event.
-                return try (index == 0 || seen.event.mayHave(event.id))
-                    && seen.event.matches(event, redactedBy: seen.isForgotten ? stored.history.shape(of: event.type, at: asked) : nil)
+                let persons = seen.isForgotten ? stored.history.shape(of: event.type, at: asked) : nil
+                return try (index == 0 || seen.event.mayHave(event.id)) && seen.event.type.isSame(as: event.type)
+                    && seen.event.stream == event.stream
+                    && RecordedEvent.isSame(seen.event.payload, event.payload, redactedBy: persons)
             }
         return (receipt, isSame)
     }
@@ -433,13 +435,6 @@ extension EventStore {
 }
 
 extension RecordedEvent {
-    /// Whether a request has the same type, stream and payload, however its JSON is written.
-    /// - Parameter persons: the shape of an event whose personal data was forgotten: only the rest of the payload is compared.
-    fileprivate func matches(_ event: NewEvent, redactedBy persons: EventShape?) throws -> Bool {
-        guard type.isSame(as: event.type), stream == event.stream else { return false }
-        return try Self.isSame(payload, event.payload, redactedBy: persons)
-    }
-
     /// Whether a request that gives this id, or none, can mean the event, or the event of which it is a part.
     fileprivate func mayHave(_ given: EventID?) -> Bool { given.map { $0 == id || $0 == id.whole } ?? true }
 

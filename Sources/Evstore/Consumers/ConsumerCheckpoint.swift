@@ -84,11 +84,6 @@ final class ConsumerCheckpoint: Sendable {
         if isDue { try await write { _ in } }
     }
 
-    /// Saves what is not saved yet behind a page: soon where events were handled, otherwise when `interval` has passed.
-    func saveBehindPage(_ interval: Duration) async throws {
-        try await save(after: isAhead ? min(Self.pageInterval, interval) : interval)
-    }
-
     /// Saves the place together with another change in one transaction, also where the task was cancelled.
     func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
         let hadHandled = state.withLock { state in

@@ -72,7 +72,8 @@ final class ConsumerRun: Sendable {
                 continue
             }
             place.advance(to: pages.checkpoint)
-            try await place.saveBehindPage(options.checkpointInterval)
+            let interval = options.checkpointInterval
+            try await place.save(after: place.isAhead ? min(ConsumerCheckpoint.pageInterval, interval) : interval)
             if page.isLast, options.endsAtLogEnd { return }
             let pause = place.isAhead ? ConsumerCheckpoint.pageInterval : store.options.pollInterval
             if page.isLast { try await store.wait(after: pages.checkpoint.position, atMost: pause) }

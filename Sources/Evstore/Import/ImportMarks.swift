@@ -61,8 +61,8 @@ struct ImportMarks {
     /// The last line that was read, and has come whole for certain.
     private var line: UInt64 = 0
     private var matchedLine: UInt64 = 0
-    /// Marks that follow a matching one, at lines that were not read yet.
-    private(set) var ahead: [ImportMark] = []
+    /// Marks that follow a matching one, at lines that were not read yet; none once the lines that were read differ from theirs.
+    var ahead: [ImportMark] = []
     /// Whether this import writes marks. If it does not and the store has none, nothing is hashed.
     private let writesMarks: Bool
 
@@ -78,9 +78,6 @@ struct ImportMarks {
         markedLines = Set(marks.lazy.map(\.line)).sorted()
         ahead = Set((ahead + following[lastMark, default: []]).map(\.hash)).compactMap { all[$0] }.filter { $0.line > line }
     }
-
-    /// Drops the marks ahead, since the lines that were read differ from theirs.
-    mutating func dropMarksAhead() { ahead = [] }
 
     /// The last line at which a mark may still match; 0 where there is none.
     var horizon: UInt64 { ahead.lazy.map(\.line).max() ?? 0 }

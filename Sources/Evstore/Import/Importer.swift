@@ -212,7 +212,7 @@ final class Importer {
         waitingSince = nil
         let isNew = waiting.contains { !$0.isCovered }
         switch try await kinship(waiting, with: marks.ahead) {
-        case .new: if isNew { marks.dropMarksAhead() }
+        case .new: if isNew { marks.ahead = [] }
         case .open: break
         // Lines that are appended again in any case need not wait.
         case .beginning(let mark, let refused) where isEnd || options.again:
@@ -289,16 +289,11 @@ final class Importer {
             entry.previous = lastMark
             if !entry.isCovered { lastMark = entry.end }
             entry.chunk.isAgain = options.again
-            skip(entry.chunk)
+            let covered = UInt64((0 ..< entry.chunk.covered).count { !entry.chunk.isRead($0) && !entry.chunk.isBlank($0) })
+            (report.read, report.skipped) = (report.read + covered, report.skipped + covered)
             pending.append((entry, start(entry.chunk, pass)))
         }
         (waiting, waitingSince) = ([], nil)
-    }
-
-    private func skip(_ chunk: LineChunk) {
-        let count = UInt64((0 ..< chunk.covered).count { !chunk.isRead($0) && !chunk.isBlank($0) })
-        report.read += count
-        report.skipped += count
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {

@@ -264,7 +264,7 @@ final class Rehearsal {
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release continues to write until the next attempt.
         var (more, tries) = (0, 0)
-        let gate = try copy.drillGate(from)
+        let gate = try copy.validator(AppendRules(version: from, gatesThroughTop: true))
         try await DrillEvents(store: copy, version: from, isChanged: false, seed: request.seed).forEachAppend { events in
             if gate.shows(events), try await copy.takes(events) { more += events.count }
             tries += 1

@@ -247,14 +247,6 @@ extension AppendValidator {
 }
 
 extension EventStore {
-    /// Checks events of a version for all versions up to the top.
-    func drillGate(_ version: SchemaVersion) throws(EvstoreError) -> AppendValidator {
-        var rules = AppendRules(version: version)
-        rules.gatesThroughTop = true
-        let evolution = try evolving.current()
-        return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
-    }
-
     /// Appends generated events; returns false where the validator refuses them, which is allowed.
     func takes(_ events: [NewEvent]) async throws(EvstoreError) -> Bool {
         do {

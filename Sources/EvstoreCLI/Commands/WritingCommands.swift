@@ -253,8 +253,9 @@ struct ImportCommand: Command {
 
     private func create(_ session: Session) async throws -> EventStore {
         let schemas = try Schemas.load(session.global.schemasPath(for: "import into a new store"))
+        let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
         return try await EventStore.create(
-            dryRun ? scratch() : session.global.storePath(), schemas: schemas,
+            dryRun ? scratch : session.global.storePath(), schemas: schemas,
             version: isUnversioned ? SchemaVersion(1) : schemas.version(named: version),
             steps: session.application.steps, projections: session.application.projections, options: session.options(),
             logger: session.logger)
@@ -266,10 +267,6 @@ struct ImportCommand: Command {
         do { return try Data(contentsOf: URL(filePath: path + "/evstore.json")) } catch {
             return try EventStore.isFree(path) ? nil : Data()
         }
-    }
-
-    private func scratch() -> String {
-        FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
     }
 }
 

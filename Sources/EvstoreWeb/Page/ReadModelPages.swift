@@ -73,13 +73,10 @@ extension Page {
     func table(of rows: [ReadModelRow], of model: String, at version: SchemaVersion, _ caption: String) -> Markup {
         let rows = rows.map { row -> [Markup] in
             let link = PageRequest.link("read-models", model, "rows", row.key, query: ["at": version.description])
-            return [.link(link, row.key), "<code>\(Self.short(row.value))</code>"]
+            let text = String(decoding: row.value.prefix(240), as: UTF8.self) + (row.value.count > 240 ? " …" : "")
+            return [.link(link, row.key), "<code>\(text)</code>"]
         }
         return .table(caption, ["Key", "Row"], rows, empty: "No rows here.")
-    }
-
-    private static func short(_ json: [UInt8]) -> String {
-        String(decoding: json.prefix(240), as: UTF8.self) + (json.count > 240 ? " …" : "")
     }
 
     func note(_ note: QueryNote) -> Markup {
