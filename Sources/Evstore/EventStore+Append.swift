@@ -384,8 +384,8 @@ extension EventStore {
             try seen.count == events.count
             && zip(seen, events).enumerated().allSatisfy { index, pair in
                 let (seen, event) = pair
-                // The append was found by the id of its first event.
                 let persons = seen.isForgotten ? stored.history.shape(of: event.type, at: asked) : nil
+                // The append was found by the id of its first event.
                 return try (index == 0 || seen.event.mayHave(event.id)) && seen.event.type.isSame(as: event.type)
                     && seen.event.stream == event.stream
                     && RecordedEvent.isSame(seen.event.payload, event.payload, redactedBy: persons)

@@ -22,9 +22,7 @@ public struct Cluster: Sendable {
     ///   environment variable EVSTORE_LOG.
     /// - Throws: `EvstoreError.usage` where the name is not valid, or the connection string can't be read or contains a password.
     public init(_ name: String, connection: String? = nil) throws(EvstoreError) {
-        guard NodeRow.isName(name) else {
-            throw .usage("\(quoted(name)) is no name of a cluster log", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
-        }
+        try Self.check(name, "a cluster log")
         self.name = name
         self.connection = try ConnectionFile.given(connection)
     }
@@ -47,11 +45,10 @@ public struct Cluster: Sendable {
 
     func database() -> ClusterDatabase { ClusterDatabase(log: name, connection, judge: RegisteredRows.judge) }
 
-    /// - Throws: `EvstoreError.usage`.
-    static func checkNode(_ node: String) throws(EvstoreError) {
-        guard NodeRow.isName(node) else {
-            throw .usage("\(quoted(node)) is no name of a node", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
-        }
+    /// - Throws: `EvstoreError.usage` where what is named can't have the name.
+    static func check(_ name: String, _ what: String) throws(EvstoreError) {
+        if NodeRow.isName(name) { return }
+        throw .usage("\(quoted(name)) is no name of \(what)", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
     }
 }
 

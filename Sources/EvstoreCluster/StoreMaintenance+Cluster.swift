@@ -22,7 +22,7 @@ extension StoreMaintenance {
         _ cluster: Cluster, as node: String, into path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
         progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
-        try Cluster.checkNode(node)
+        try Cluster.check(node, "a node")
         if options.secret != nil {
             throw .usage(
                 "a node can't be sealed, since its keys would have to travel in the cluster log",
@@ -88,7 +88,7 @@ extension StoreMaintenance {
     public func copy(
         to cluster: Cluster, as node: String?, progress: ProgressHandler? = nil
     ) async throws(EvstoreError) {
-        if let node { try Cluster.checkNode(node) }
+        if let node { try Cluster.check(node, "a node") }
         try await working("copy \(path) to \(cluster.name)", progress) { (job) async throws(EvstoreError) in
             do {
                 _ = try await log.copy(to: cluster.database(), as: node) { done, total in
