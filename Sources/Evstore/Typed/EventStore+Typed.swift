@@ -60,9 +60,7 @@ extension EventStore {
     public func read(
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int? = nil, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
-        try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards).map { event throws(EvstoreError) in
-            try catalogue.decode(event)
-        }
+        try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards).map(catalogue.decode)
     }
 
     /// Returns the events of one Swift type in a stream.
@@ -97,27 +95,21 @@ extension EventStore {
     public func events(
         in stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, backwards: Bool = false
     ) -> EventSequence<TypedEvent> {
-        events(in: stream, at: catalogue.version, from: from, backwards: backwards).mapping { event throws(EvstoreError) in
-            try catalogue.decode(event)
-        }
+        events(in: stream, at: catalogue.version, from: from, backwards: backwards).mapping(catalogue.decode)
     }
 
     /// Returns the events of the whole log as a catalogue's Swift types, one at a time, like `events(at:)`.
     public func events(
         as catalogue: EventCatalogue, from: Position? = nil, backwards: Bool = false
     ) -> EventSequence<TypedEvent> {
-        events(at: catalogue.version, from: from, backwards: backwards).mapping { event throws(EvstoreError) in
-            try catalogue.decode(event)
-        }
+        events(at: catalogue.version, from: from, backwards: backwards).mapping(catalogue.decode)
     }
 
     /// Returns events as a catalogue's Swift types: those after a checkpoint, and then each as it is appended, like the other `subscribe`.
     public func subscribe(
         to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
     ) -> EventSequence<TypedEvent> {
-        subscribe(to: stream, after: checkpoint, at: catalogue.version).mapping { event throws(EvstoreError) in
-            try catalogue.decode(event)
-        }
+        subscribe(to: stream, after: checkpoint, at: catalogue.version).mapping(catalogue.decode)
     }
 }
 
